@@ -1,0 +1,48 @@
+"""broca finds which parts of a language model a capability needs, from what is lost without them.
+
+The public names are loaded on first use, so that `import broca` and `broca --help` are quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from broca.api import localize, save
+    from broca.components import Component, ComponentSet
+    from broca.errors import BrocaError
+    from broca.models import GatedModel, load
+    from broca.result import Result
+
+_HOME = {
+    "BrocaError": "broca.errors",
+    "Component": "broca.components",
+    "ComponentSet": "broca.components",
+    "GatedModel": "broca.models",
+    "Result": "broca.result",
+    "load": "broca.models",
+    "localize": "broca.api",
+    "save": "broca.api",
+}
+
+__all__ = [
+    "BrocaError",
+    "Component",
+    "ComponentSet",
+    "GatedModel",
+    "Result",
+    "load",
+    "localize",
+    "save",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'broca' has no attribute '{name}'")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

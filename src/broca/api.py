@@ -1,0 +1,286 @@
+"""The whole path in one call: model, tasks, search, proof, result."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from broca import searches
+from broca.engine import Engine, Progress
+from broca.errors import BadInput, NothingToLocalize
+from broca.executors import LocalExecutor
+from broca.models import SHIPPED_MODELS, GatedModel, load
+from broca.result import (
+    Cost,
+    ModelInfo,
+    RankedComponent,
+    Result,
+    SearchInfo,
+    Verification,
+)
+from broca.searches import DEFAULT_METHOD, Problem, Ranking
+from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, split_items
+from broca.verify import prove
+from broca.verify.proof import scores_under
+
+Report = Callable[[str, Progress | None], None]
+"""Told what is going on: the stage, and how far it is where that is known."""
+
+
+def localize(
+    model: str | GatedModel,
+    *,
+    task: str,
+    others: str | Sequence[str] = "auto",
+    include_path: str | Path | None = None,
+    method: str = DEFAULT_METHOD,
+    rows: int | None = None,
+    k: int = 5,
+    items: int = 100,
+    seed: int = 0,
+    dtype: str = "auto",
+    device: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    on_progress: Report | None = None,
+) -> Result:
+    """Finds the heads that a task needs and proves them on held-out items.
+
+    Args:
+        model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
+        task: The task to localize: shipped, in `include_path`, or any of lm-eval.
+        others: Tasks that the heads should leave alone. `auto`: all other shipped tasks for a
+            shipped model, else all tasks of `include_path`, else none.
+        include_path: A folder of lm-eval YAML tasks to add.
+        method: Search method, a key of `broca.searches.METHODS`.
+        rows: Most (mask, item) rows to spend on the search; by default what the method needs.
+        k: Most heads to select.
+        items: Most items to search on.
+        seed: Seed of the item split, the masks, and everything else that is random.
+        dtype: Number format of the weights, if the model has yet to be loaded.
+        device: Device, if the model has yet to be loaded.
+        options: Settings of the method.
+        on_progress: Told what is going on.
+
+    Returns:
+        The result; `Result.to_json` gives `result.json`.
+
+    Raises:
+        BrocaError: Bad input, in one line that says what to do.
+    """
+    report = on_progress or (lambda stage, progress: None)
+    if k < 1:
+        raise BadInput(f"--k must be at least 1, not {k}")
+    if rows is not None and rows < 1:
+        raise BadInput(f"--rows must be at least 1, not {rows}")
+    if method not in searches.METHODS:
+        searches.make_search(method, _NO_PROBLEM)
+    if not isinstance(model, GatedModel):
+        report("loading the model", None)
+        model = load(model, dtype=dtype, device=device)
+    report(model.describe(), None)
+    if k > len(model.components):
+        raise BadInput(f"--k {k} is more than the {len(model.components)} heads of the model")
+
+    start = time.perf_counter()
+    report("building the tasks", None)
+    catalog = Catalog(include_path)
+    names = (task, *_other_tasks(task, others, model.name, catalog))
+    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
+    benchmarks = {name: catalog.load(name, tokenizer) for name in names}
+    splits = {
+        name: split_items(name, len(one.items), items=items, seed=seed)
+        for name, one in benchmarks.items()
+    }
+    bank, reported, located = _bank(task, benchmarks, splits)
+
+    stage = ["scoring the intact model"]
+    engine = Engine(model, on_progress=lambda progress: report(stage[0], progress))
+    executor = LocalExecutor(engine, bank)
+    intact = np.zeros(len(model.components), dtype=bool)
+    before = scores_under(intact, benchmarks, reported, executor.run)
+    _require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
+
+    problem = Problem(len(model.components), np.asarray(located), k, rows, seed)
+    search = searches.make_search(method, problem, **(options or {}))
+    verification_rows = executor.rows
+    stage[0] = f"searching ({method})"
+    ranking = searches.run(search, executor.run)
+    search_rows = executor.rows - verification_rows
+
+    stage[0] = "verifying on the report items"
+    selected = tuple(model.components.names[column] for column in ranking.selected)
+    after = (
+        scores_under(model.components.mask(selected), benchmarks, reported, executor.run)
+        if selected
+        else dict(before)
+    )
+    proof = prove(task, benchmarks, before, after)
+    return Result(
+        broca=_version(),
+        model=_model_info(model),
+        task=task,
+        others=names[1:],
+        search=SearchInfo(method, ranking.options, seed),
+        cost=Cost(
+            rows=search_rows,
+            verification_rows=executor.rows - search_rows,
+            tokens=engine.tokens,
+            wall_s=round(time.perf_counter() - start, 3),
+        ),
+        baseline=before,
+        ranking=_ranked(model, ranking),
+        selected=selected,
+        abstained=not selected,
+        reason=ranking.reason,
+        verification=Verification(
+            after=proof.after,
+            drop=proof.drop,
+            off_target_drop=proof.off_target_drop,
+            specific_drop=proof.specific_drop,
+            items={name: len(positions) for name, positions in reported.items()},
+        ),
+        metrics={name: one.metric for name, one in benchmarks.items()},
+        notes=_notes(task, benchmarks, before, reported),
+    )
+
+
+_NO_PROBLEM = Problem(1, np.zeros(1, dtype=np.intp), 1, None, 0)
+
+
+def check_out_folder(out: str | Path) -> Path:
+    """Makes the out folder and proves that it can be written, before anything is measured.
+
+    Raises:
+        BadInput: It cannot be made or written.
+    """
+    folder = Path(out).expanduser()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".broca-write-test"
+        probe.write_text("", encoding="utf-8")
+        probe.unlink()
+    except OSError as error:
+        raise BadInput(
+            f"--out '{out}' cannot be written ({error.strerror}): choose another folder"
+        ) from error
+    return folder
+
+
+def save(result: Result, out: str | Path) -> tuple[Path, Path]:
+    """Writes `result.json` and `report.html`, each beside its place and then renamed.
+
+    Returns:
+        The two paths.
+
+    Raises:
+        BadInput: The folder cannot be written.
+    """
+    from broca.report import render_html
+
+    folder = check_out_folder(out)
+    paths = (folder / "result.json", folder / "report.html")
+    for path, text in zip(paths, (result.to_json(), render_html(result)), strict=True):
+        beside = path.with_suffix(path.suffix + ".part")
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
+    return paths
+
+
+def _other_tasks(
+    task: str, others: str | Sequence[str], model: str, catalog: Catalog
+) -> tuple[str, ...]:
+    """Resolves `others` to task names, the task itself excluded."""
+    if isinstance(others, str):
+        if others != "auto":
+            names: Sequence[str] = [name.strip() for name in others.split(",") if name.strip()]
+        else:
+            names = catalog.shipped if model in SHIPPED_MODELS else catalog.included
+    else:
+        names = others
+    if isinstance(others, str) and others != "auto" and task in names:
+        raise BadInput(f"task '{task}' is also named in --others: a task is no control of itself")
+    return tuple(dict.fromkeys(name for name in names if name != task))
+
+
+def _bank(
+    task: str, benchmarks: Mapping[str, Benchmark], splits: Mapping[str, Split]
+) -> tuple[list[tuple[Benchmark, Any]], dict[str, list[int]], list[int]]:
+    """Lays out the items of a run: every task's report items, then the task's locate items.
+
+    Returns:
+        The bank, each task's report positions in it, and the locate positions.
+    """
+    bank: list[tuple[Benchmark, Any]] = []
+    reported: dict[str, list[int]] = {}
+
+    def place(name: str, numbers: Sequence[int]) -> list[int]:
+        first = len(bank)
+        bank.extend((benchmarks[name], benchmarks[name].items[number]) for number in numbers)
+        return list(range(first, len(bank)))
+
+    for name in benchmarks:
+        reported[name] = place(name, splits[name].report)
+    return bank, reported, place(task, splits[task].locate)
+
+
+def _require_something_to_localize(benchmark: Benchmark, score: float, items: int) -> None:
+    if benchmark.at_chance(score, items=items):
+        guess = f"guessing gives {benchmark.chance:.2f}" if benchmark.chance else "that is nothing"
+        raise NothingToLocalize(
+            f"the intact model scores {score:.3f} on '{benchmark.name}' ({benchmark.metric}, "
+            f"{items} items) and {guess}: there is nothing to localize; choose a task that the "
+            "model can do"
+        )
+
+
+def _notes(
+    task: str,
+    benchmarks: Mapping[str, Benchmark],
+    before: Mapping[str, float],
+    reported: Mapping[str, Sequence[int]],
+) -> tuple[str, ...]:
+    notes = []
+    for name, benchmark in benchmarks.items():
+        if benchmark.cut_items:
+            notes.append(
+                f"{benchmark.cut_items} of {len(benchmark.items)} prompts of {name} were cut from "
+                "the left to fit the model's context"
+            )
+        if name != task and benchmark.at_chance(before[name], items=len(reported[name])):
+            notes.append(f"{name} is at chance on the intact model: it can show no damage")
+    return tuple(notes)
+
+
+def _model_info(model: GatedModel) -> ModelInfo:
+    return ModelInfo(
+        name=model.name,
+        fingerprint=model.fingerprint,
+        architecture=model.architecture,
+        layers=model.structure.layers,
+        heads=model.heads,
+        kv_heads=model.kv_heads,
+        dtype=model.dtype,
+    )
+
+
+def _ranked(model: GatedModel, ranking: Ranking) -> tuple[RankedComponent, ...]:
+    return tuple(
+        RankedComponent(
+            name=model.components[column].name,
+            layer=model.components[column].layer,
+            head=model.components[column].index,
+            effect=float(ranking.effects[column]),
+        )
+        for column in ranking.order
+    )
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("broca")

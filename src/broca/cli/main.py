@@ -1,0 +1,60 @@
+"""Entry point: the verbs, and how every error becomes one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import typer
+
+from broca.cli.localize import localize
+from broca.cli.scan import scan
+from broca.cli.tasks import tasks
+from broca.errors import BrocaError
+
+app = typer.Typer(
+    name="broca",
+    help="Find which attention heads a language model needs for a capability, and prove it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(localize)
+app.command()(scan)
+app.command()(tasks)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from importlib.metadata import version
+
+        typer.echo(f"broca {version('broca')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
+    ),
+) -> None:
+    """Options of broca itself."""
+
+
+def main() -> NoReturn:
+    """Runs the command line; exit codes: 0 done, 2 bad input, 130 interrupted."""
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        app(standalone_mode=True)
+    except BrocaError as error:
+        typer.echo(f"broca: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("broca: interrupted", err=True)
+        sys.exit(130)
+    sys.exit(0)

@@ -1,0 +1,130 @@
+"""Components: what can be ablated, their names, and the order of the columns of every matrix.
+
+Pure data, without torch. Names follow the field: `L12H3` is query head 3 of layer 12, `L12G1` the
+query heads that share key/value head 1, `L12M` the MLP block, `L12` the whole layer, `L12E7`
+routed expert 7, `L12N40` feed-forward neuron 40. Layers and indices count from 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.errors import BadInput, UnknownName, nearest
+
+Kind = Literal["head", "kv-group", "mlp", "layer", "expert", "neuron"]
+
+_LETTER: dict[Kind, str] = {
+    "head": "H",
+    "kv-group": "G",
+    "mlp": "M",
+    "layer": "",
+    "expert": "E",
+    "neuron": "N",
+}
+_KIND_OF_LETTER: dict[str, Kind] = {letter: kind for kind, letter in _LETTER.items()}
+_NAME = re.compile(r"L(\d+)(?:([HGEN])(\d+)|(M))?")
+
+assert set(_LETTER) == set(get_args(Kind))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Component:
+    """One thing that can be ablated.
+
+    Attributes:
+        layer: Decoder layer, from 0.
+        kind: What it is.
+        index: Its number within the layer; None for an MLP block or a whole layer.
+    """
+
+    layer: int
+    kind: Kind
+    index: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The component's name, such as `L12H3`."""
+        return f"L{self.layer}{_LETTER[self.kind]}{'' if self.index is None else self.index}"
+
+    @classmethod
+    def parse(cls, name: str) -> Component:
+        """Reads a name such as `L12H3`.
+
+        Raises:
+            BadInput: The text is not the name of any kind of component.
+        """
+        match = _NAME.fullmatch(name.strip())
+        if match is None:
+            raise BadInput(
+                f"'{name.strip()}' is not a component name: write a head as L12H3 (layer 12, head 3)"
+            )
+        layer, letter, index, mlp = match.groups()
+        kind = _KIND_OF_LETTER[mlp or letter or ""]
+        return cls(int(layer), kind, None if index is None else int(index))
+
+
+@dataclass(frozen=True)
+class ComponentSet(Sequence[Component]):
+    """An ordered list of components: position i is column i of every matrix.
+
+    Raises:
+        ValueError: The same component occurs twice.
+    """
+
+    components: tuple[Component, ...]
+
+    def __post_init__(self) -> None:
+        if len(set(self.components)) != len(self.components):
+            raise ValueError("a component occurs twice in the set")
+
+    def __len__(self) -> int:
+        return len(self.components)
+
+    def __getitem__(self, key):  # type: ignore[no-untyped-def]  # overloads would say no more
+        return self.components[key]
+
+    def __iter__(self) -> Iterator[Component]:
+        return iter(self.components)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names, in column order."""
+        return tuple(component.name for component in self.components)
+
+    @cached_property
+    def _column_of_name(self) -> dict[str, int]:
+        return {name: column for column, name in enumerate(self.names)}
+
+    def column(self, name: str) -> int:
+        """Returns the column of the component called `name`.
+
+        Raises:
+            BadInput: `name` is not the name of a component.
+            UnknownName: The model has no such component.
+        """
+        canonical = Component.parse(name).name
+        if canonical not in self._column_of_name:
+            raise UnknownName(
+                f"the model has no component '{canonical}'{nearest(canonical, self.names)} "
+                f"(it has {len(self)}, from {self.names[0]} to {self.names[-1]})"
+            )
+        return self._column_of_name[canonical]
+
+    def columns(self, names: str | Iterable[str]) -> list[int]:
+        """Returns the columns of `names`: an iterable, or one string joined by `+`."""
+        if isinstance(names, str):
+            names = [name for name in names.split("+") if name.strip()]
+        return [self.column(name) for name in names]
+
+    def mask(self, names: str | Iterable[str]) -> NDArray[np.bool_]:
+        """Returns a boolean vector over the components, True for those in `names` (ablated)."""
+        mask = np.zeros(len(self), dtype=bool)
+        mask[self.columns(names)] = True
+        return mask

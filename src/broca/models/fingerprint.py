@@ -1,0 +1,37 @@
+"""A digest of a model's weights, by content."""
+
+from __future__ import annotations
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+from torch import Tensor, nn
+
+
+def fingerprint(model: nn.Module) -> str:
+    """Returns a digest of every weight: name, shape, type and bytes.
+
+    Tied weights are read once. Digests of tensors are taken in threads (hashing releases the
+    interpreter's lock) and combined in the order of the names.
+
+    Returns:
+        32 hexadecimal digits.
+    """
+    seen: set[int] = set()
+    tensors: list[tuple[str, Tensor]] = []
+    for name, tensor in sorted(model.state_dict().items()):
+        if tensor.numel() and tensor.data_ptr() in seen:
+            continue
+        seen.add(tensor.data_ptr())
+        tensors.append((name, tensor))
+    with ThreadPoolExecutor() as pool:
+        digests = list(pool.map(lambda pair: _digest(*pair), tensors))
+    return hashlib.blake2b(b"".join(digests), digest_size=16).hexdigest()
+
+
+def _digest(name: str, tensor: Tensor) -> bytes:
+    state = hashlib.blake2b(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+    content = tensor.detach().contiguous().cpu().flatten().view(torch.uint8)
+    state.update(content.numpy())
+    return state.digest()

@@ -1,0 +1,164 @@
+"""A loaded model with gates on its components: what the engine runs."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from broca.components import Component, ComponentSet
+from broca.models.fingerprint import fingerprint
+from broca.models.gates import ActiveGates, GatePoint, gated
+from broca.models.structure import Structure, find_structure, text_config
+
+
+@dataclass(frozen=True, eq=False)
+class GatedModel:
+    """A causal language model, its tokenizer and its components.
+
+    Attributes:
+        name: What the user called it.
+        model: The transformers model, in evaluation mode.
+        tokenizer: Its tokenizer.
+        structure: What was found in it.
+        components: The query heads, layer by layer: the columns of every matrix.
+        points: Where their gates act.
+    """
+
+    name: str
+    model: Any
+    tokenizer: Any
+    structure: Structure
+    components: ComponentSet
+    points: tuple[GatePoint, ...] = field(repr=False)
+
+    @classmethod
+    def wrap(cls, model: Any, tokenizer: Any, *, name: str) -> GatedModel:
+        """Finds the attention heads of a transformers model and prepares their gates.
+
+        Args:
+            model: A causal language model of transformers; it is put in evaluation mode.
+            tokenizer: Its tokenizer.
+            name: What to call it in messages and results.
+
+        Raises:
+            UnsupportedModel: The architecture is not covered.
+        """
+        model.eval()
+        structure = find_structure(model)
+        components: list[Component] = []
+        points: list[GatePoint] = []
+        for projection in structure.projections:
+            points.append(
+                GatePoint(
+                    projection.module,
+                    projection.path,
+                    projection.layer,
+                    len(components),
+                    projection.heads,
+                    projection.head_dim,
+                )
+            )
+            components += [
+                Component(projection.layer, "head", head) for head in range(projection.heads)
+            ]
+        return cls(
+            name, model, tokenizer, structure, ComponentSet(tuple(components)), tuple(points)
+        )
+
+    @property
+    def architecture(self) -> str:
+        """The model's class in transformers."""
+        return type(self.model).__name__
+
+    @property
+    def device(self) -> torch.device:
+        """The device that takes the input tokens."""
+        embedding: nn.Module = self.model.get_input_embeddings()
+        return next(embedding.parameters()).device
+
+    @property
+    def dtype(self) -> str:
+        """The weights' floating-point type, such as `float32`."""
+        return str(self.model.dtype).removeprefix("torch.")
+
+    @property
+    def heads(self) -> int:
+        """Query heads of one attention layer."""
+        return self.structure.projections[0].heads
+
+    @property
+    def kv_heads(self) -> int:
+        """Key/value heads of one attention layer."""
+        return self.structure.projections[0].kv_heads
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of the weights: two models of equal fingerprint give equal scores."""
+        return fingerprint(self.model)
+
+    @property
+    def max_length(self) -> int:
+        """The longest input in tokens, read from the configuration as lm-eval reads it."""
+        from lm_eval.models.utils import resolve_max_length
+
+        return int(resolve_max_length(text_config(self.model.config), self.tokenizer))
+
+    def describe(self) -> str:
+        """One line that says what was found."""
+        attention = len(self.structure.projections)
+        text = (
+            f"{self.name}: {len(self.components)} heads in {attention} layers, {self.heads} query "
+            f"heads on {self.kv_heads} KV heads, {self.architecture}, {self.dtype}"
+        )
+        if self.structure.not_covered:
+            text += f"; {len(self.structure.not_covered)} layers without attention heads left alone"
+        return text
+
+    def gates(self, values: Tensor, *, force: bool = False) -> AbstractContextManager[ActiveGates]:
+        """Puts gates on the model: `values` is `(rows, components)`, see `gated`."""
+        return gated(self.points, values.to(self.device), force=force)
+
+    @cached_property
+    def _forward_parameters(self) -> frozenset[str]:
+        return frozenset(inspect.signature(self.model.forward).parameters)
+
+    def forward(
+        self,
+        tokens: Tensor,
+        attention_mask: Tensor,
+        *,
+        keep: int,
+        cache: Any | None = None,
+        use_cache: bool = False,
+    ) -> tuple[Tensor, Any]:
+        """Runs the model on left-padded rows.
+
+        Args:
+            tokens: New tokens, `(rows, new)`.
+            attention_mask: 1 for tokens and 0 for padding, `(rows, past + new)`.
+            keep: How many of the last positions to return logits for.
+            cache: What an earlier call returned, for the `past` tokens.
+            use_cache: Whether to return a cache.
+
+        Returns:
+            Logits `(rows, keep, vocabulary)` and the cache.
+        """
+        new = tokens.shape[1]
+        arguments: dict[str, Any] = {"use_cache": use_cache}
+        if cache is not None:
+            arguments["past_key_values"] = cache
+        if not bool(attention_mask.all()) or cache is not None:
+            arguments["attention_mask"] = attention_mask
+        if "position_ids" in self._forward_parameters:
+            positions = attention_mask.long().cumsum(-1) - 1
+            arguments["position_ids"] = positions.clamp(min=0)[:, -new:]
+        if "logits_to_keep" in self._forward_parameters:
+            arguments["logits_to_keep"] = keep
+        output = self.model(input_ids=tokens, **arguments)
+        return output.logits[:, -keep:], output.past_key_values if use_cache else None

@@ -1,0 +1,158 @@
+"""Loads a model: one that broca ships, a local folder, or an id of the Hugging Face hub."""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from broca.errors import BadInput, UnknownName, UnsupportedModel, nearest
+from broca.models.gated import GatedModel
+from broca.models.selftest import require_self_test
+
+SHIPPED_MODELS = ("reference", "planted")
+"""Names of the models that are part of the package."""
+
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+
+
+def shipped_model_folder(name: str) -> Path:
+    """Returns the folder of a model that is part of the package."""
+    return Path(str(files("broca") / "reference_models" / name))
+
+
+def load(
+    name: str,
+    *,
+    dtype: str = "auto",
+    device: str | None = None,
+    device_map: str | None = None,
+    offline: bool = False,
+) -> GatedModel:
+    """Loads a causal language model and proves that its heads can be gated.
+
+    Args:
+        name: `reference` or `planted`, a local folder, or a hub id.
+        dtype: `float32`, `bfloat16`, `float16`, or `auto`: float32 on a CPU, else bfloat16.
+        device: Where to put it; the first GPU if there is one, else the CPU.
+        device_map: Passed to transformers (`auto` spreads a model over devices).
+        offline: Make no network call: a hub model must be in the local cache.
+
+    Returns:
+        The model with gates on its query heads; the self-test has passed.
+
+    Raises:
+        UnknownName: No such model.
+        BadInput: The folder holds no loadable model.
+        UnsupportedModel: Not a decoder, or an architecture that is not covered.
+        SelfTestFailed: The gates do not do what they must on this model.
+    """
+    if dtype not in DTYPES:
+        raise BadInput(f"dtype '{dtype}' is unknown: use one of {', '.join(DTYPES)}")
+    source = _source(name)
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    config = _config(name, source, offline=offline)
+    _require_decoder(name, config)
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch_dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    if dtype != "auto":
+        torch_dtype = getattr(torch, dtype)
+    placement = {"device_map": device_map} if device_map else {}
+    options = {"trust_remote_code": False, "local_files_only": offline or isinstance(source, Path)}
+    try:
+        model = AutoModelForCausalLM.from_pretrained(
+            str(source), config=config, dtype=torch_dtype, use_safetensors=True, **placement, **options
+        )
+        tokenizer = AutoTokenizer.from_pretrained(str(source), **options)
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise BadInput(
+            f"model '{name}' could not be loaded: {_first_line(error)}; check that the folder "
+            "holds config.json, *.safetensors and tokenizer.json"
+        ) from error
+    if not device_map:
+        model = model.to(device)
+    model.requires_grad_(False)
+    gated = GatedModel.wrap(model, tokenizer, name=name)
+    require_self_test(gated)
+    return gated
+
+
+def _source(name: str) -> Path | str:
+    """Returns the local folder that `name` means, or the hub id."""
+    if name in SHIPPED_MODELS:
+        return shipped_model_folder(name)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise BadInput(
+                f"folder '{name}' holds no model: config.json is missing; give the folder that "
+                "save_pretrained wrote"
+            )
+        if not any(any(path.glob(pattern)) for pattern in _WEIGHTS):
+            raise BadInput(
+                f"folder '{name}' holds no weights: no *.safetensors file is in it; copy the "
+                "weights there or give another folder"
+            )
+        if not any(path.glob("*.safetensors")):
+            raise BadInput(
+                f"folder '{name}' holds only pickled weights, which can run code when loaded; "
+                "convert them to safetensors (save_pretrained does)"
+            )
+        return path
+    if path.exists():
+        raise BadInput(f"'{name}' is a file, not a model: give the folder that holds config.json")
+    looks_local = name.startswith((".", "/", "~")) or name.count("/") > 1 or os.sep * 2 in name
+    if looks_local or not name.strip():
+        raise UnknownName(f"model folder '{name}' does not exist; check the path")
+    return name
+
+
+def _config(name: str, source: Path | str, *, offline: bool) -> Any:
+    from transformers import AutoConfig
+
+    local = offline or isinstance(source, Path)
+    try:
+        return AutoConfig.from_pretrained(
+            str(source), trust_remote_code=False, local_files_only=local
+        )
+    except (OSError, ValueError, KeyError) as error:
+        if isinstance(source, Path):
+            raise BadInput(
+                f"model '{name}': its configuration cannot be read: {_first_line(error)}"
+            ) from error
+        raise UnknownName(
+            f"model '{name}' is unknown{nearest(name, SHIPPED_MODELS)}; it is not shipped "
+            f"({', '.join(SHIPPED_MODELS)}), no local folder, and could not be had from the hub: "
+            f"{_first_line(error)}"
+        ) from error
+
+
+def _require_decoder(name: str, config: Any) -> None:
+    """Refuses encoder-decoder and encoder-only models by name."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    declared = (config.architectures or [config.model_type])[0]
+    if getattr(config, "is_encoder_decoder", False):
+        raise UnsupportedModel(
+            f"'{name}' is an encoder-decoder model ({declared}): broca localizes in decoder-only "
+            "language models"
+        )
+    causal = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    generates = any(word in declared for word in ("CausalLM", "LMHead", "ForConditionalGeneration"))
+    bidirectional = not getattr(config, "is_decoder", True) and not generates
+    if not causal or (config.architectures and not generates) or bidirectional:
+        raise UnsupportedModel(
+            f"'{name}' is not a causal language model ({declared}, type {config.model_type}): "
+            "give a decoder-only model with a language-model head"
+        )
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0].rstrip(".")

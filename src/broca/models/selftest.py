@@ -1,0 +1,218 @@
+"""Proves on the loaded model that the gates do what they must; runs at every load.
+
+Four checks, on random tokens: gates of one change no bit; every head contributes to its
+projection's output, and the contributions plus the bias make up that output; gates of zero equal
+the model with those columns of the projections zeroed; a left-padded batch of different masks
+equals its rows one by one, in prefill and in decoding.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from broca.errors import SelfTestFailed
+from broca.models.gated import GatedModel
+from broca.models.gates import GatePoint, captured_inputs
+
+_ROWS, _TOKENS, _DECODED = 3, 8, 2
+_TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
+"""Largest difference of log-probabilities, relative to their spread, that counts as equal."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of the self-test.
+
+    Attributes:
+        name: What was checked.
+        passed: Whether it holds.
+        detail: The figure behind the verdict, and where it was worst.
+        seconds: Time taken.
+    """
+
+    name: str
+    passed: bool
+    detail: str
+    seconds: float
+
+
+def self_test(model: GatedModel) -> tuple[Check, ...]:
+    """Runs every check and returns them, passed or not."""
+    checks = (
+        ("gates of one change no bit", _ones_are_exact),
+        ("heads make up the projection's output", _heads_make_up_output),
+        ("gates of zero equal zeroed columns", _zeros_equal_zeroed_columns),
+        ("a padded batch of mixed masks equals its rows", _batch_equals_rows),
+    )
+    results = []
+    for name, check in checks:
+        start = time.perf_counter()
+        with torch.no_grad():
+            passed, detail = check(model)
+        results.append(Check(name, passed, detail, time.perf_counter() - start))
+    return tuple(results)
+
+
+def require_self_test(model: GatedModel) -> tuple[Check, ...]:
+    """Runs the self-test.
+
+    Raises:
+        SelfTestFailed: A check failed; the message names it.
+    """
+    checks = self_test(model)
+    for check in checks:
+        if not check.passed:
+            raise SelfTestFailed(
+                f"self-test of '{model.name}' failed: {check.name} does not hold "
+                f"({check.detail}); no ablation of this model can be trusted, please report it"
+            )
+    return checks
+
+
+def _tokens(model: GatedModel, rows: int = _ROWS) -> tuple[Tensor, Tensor]:
+    """Random tokens and their attention mask, left-padded to different lengths."""
+    generator = torch.Generator().manual_seed(1)
+    vocabulary = model.model.get_input_embeddings().num_embeddings
+    tokens = torch.randint(0, vocabulary, (rows, _TOKENS), generator=generator)
+    attention = torch.ones_like(tokens)
+    for row in range(rows):
+        attention[row, : 2 * row] = 0
+    return tokens.to(model.device), attention.to(model.device)
+
+
+def _masks(model: GatedModel, rows: int) -> Tensor:
+    """Gates `(rows, components)` with about a tenth of the heads off, others in every row."""
+    generator = torch.Generator().manual_seed(2)
+    gates = (torch.rand(rows, len(model.components), generator=generator) > 0.1).float()
+    gates[:, 0] = 0  # the first layer is always met
+    return gates
+
+
+def _log_probabilities(logits: Tensor) -> Tensor:
+    return torch.log_softmax(logits.float(), dim=-1)
+
+
+def _agree(model: GatedModel, ours: Tensor, reference: Tensor) -> tuple[bool, str]:
+    difference = float((ours - reference).abs().max())
+    spread = float(reference.std()) + 1e-12
+    tolerance = _TOLERANCE.get(model.dtype, 1e-1)
+    finite = bool(torch.isfinite(ours).all())
+    detail = f"largest difference {difference:.2g}, tolerance {tolerance * max(spread, 1.0):.2g}"
+    return finite and difference <= tolerance * max(spread, 1.0), detail
+
+
+def _ones_are_exact(model: GatedModel) -> tuple[bool, str]:
+    tokens, attention = _tokens(model)
+    bare, _ = model.forward(tokens, attention, keep=_TOKENS)
+    ones = torch.ones(len(tokens), len(model.components))
+    with model.gates(ones, force=True):
+        hooked, _ = model.forward(tokens, attention, keep=_TOKENS)
+    changed = int((bare != hooked).sum())
+    return changed == 0, f"{changed} of {bare.numel()} logits changed"
+
+
+def _heads_make_up_output(model: GatedModel) -> tuple[bool, str]:
+    tokens, attention = _tokens(model)
+    with captured_inputs(model.points) as inputs:
+        model.forward(tokens, attention, keep=1)
+    unreached = [point.path for point in model.points if point not in inputs]
+    if unreached:
+        return False, f"{unreached[0]} was never run"
+    worst = 0.0
+    for point in model.points:
+        x = inputs[point][:, -1]  # (rows, units * width): the last token is never padding
+        zero = point.module(torch.zeros_like(x))
+        output = point.module(x)
+        total = zero.float()
+        for unit in range(point.units):
+            only = torch.zeros_like(x)
+            own = slice(unit * point.width, (unit + 1) * point.width)
+            only[:, own] = x[:, own]
+            contribution = (point.module(only) - zero).float()
+            if not bool(contribution.any()):
+                name = model.components[point.first_column + unit].name
+                return False, f"{name} contributes nothing at {point.path}"
+            total = total + contribution
+        scale = float(output.float().abs().max()) + 1e-12
+        worst = max(worst, float((total - output.float()).abs().max()) / scale)
+    tolerance = _TOLERANCE.get(model.dtype, 1e-1)
+    return worst <= tolerance, f"largest relative difference {worst:.2g}, tolerance {tolerance:.2g}"
+
+
+def _zeros_equal_zeroed_columns(model: GatedModel) -> tuple[bool, str]:
+    tokens, attention = _tokens(model, rows=1)
+    gates = _masks(model, rows=1)
+    with model.gates(gates):
+        ours, _ = model.forward(tokens, attention, keep=_TOKENS)
+    with _zeroed_columns(model.points, gates[0]):
+        reference, _ = model.forward(tokens, attention, keep=_TOKENS)
+    return _agree(model, _log_probabilities(ours), _log_probabilities(reference))
+
+
+@contextmanager
+def _zeroed_columns(points: tuple[GatePoint, ...], gates: Tensor) -> Iterator[None]:
+    """Zeroes the columns of the projections' weights of every closed gate, for a while."""
+    saved: list[tuple[Tensor, Tensor]] = []
+    try:
+        for point in points:
+            weight: Tensor = point.module.weight  # type: ignore[assignment]
+            saved.append((weight, weight.detach().clone()))
+            open_ = gates[point.columns].repeat_interleave(point.width).to(weight)
+            transposed = type(point.module).__name__ == "Conv1D"
+            weight.mul_(open_[:, None] if transposed else open_[None, :])
+        yield
+    finally:
+        for weight, original in saved:
+            weight.copy_(original)
+
+
+def _batch_equals_rows(model: GatedModel) -> tuple[bool, str]:
+    tokens, attention = _tokens(model)
+    gates = _masks(model, rows=len(tokens))
+    together = _decode(model, tokens, attention, gates)
+    alone = torch.cat(
+        [
+            _decode(
+                model,
+                tokens[row : row + 1, int((attention[row] == 0).sum()) :],
+                attention[row : row + 1, int((attention[row] == 0).sum()) :],
+                gates[row : row + 1],
+                forced=tokens[row],
+            )
+            for row in range(len(tokens))
+        ]
+    )
+    return _agree(model, together, alone)
+
+
+def _decode(
+    model: GatedModel,
+    tokens: Tensor,
+    attention: Tensor,
+    gates: Tensor,
+    *,
+    forced: Tensor | None = None,
+) -> Tensor:
+    """Log-probabilities after the prompt and after each of a few given tokens.
+
+    The tokens fed in decoding are the prompt's own first ones, so that a near-tie between
+    two continuations cannot make two correct runs part.
+    """
+    source = tokens if forced is None else forced[None, :]
+    steps = []
+    with model.gates(gates):
+        logits, cache = model.forward(tokens, attention, keep=1, use_cache=True)
+        steps.append(_log_probabilities(logits))
+        for step in range(_DECODED):
+            attention = nn.functional.pad(attention, (0, 1), value=1)
+            logits, cache = model.forward(
+                source[:, step : step + 1], attention, keep=1, cache=cache, use_cache=True
+            )
+            steps.append(_log_probabilities(logits))
+    return torch.cat(steps, dim=1)

@@ -1,0 +1,226 @@
+"""Finds the attention output projection of every decoder layer by what it does, not by its name.
+
+The output projection is the first matrix of a decoder layer whose *input* already mixes tokens:
+what comes before it (query, key and value projections, a parallel MLP) sees each token alone. One
+forward pass shows it. Row 0 of the probe batch is left alone; in row i+1 the first token is
+disturbed at the entrance of decoder layer i and nowhere else. Then, within layer i, the first
+projection whose input differs between the two rows *at the last token* is the one we look for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from broca.errors import UnsupportedModel
+
+PROBE_TOKENS = 5
+"""Length of the probe: long enough for a causal convolution of width 4 not to hide attention."""
+
+_HEAD_COUNT_FIELDS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
+_KV_COUNT_FIELDS = ("num_key_value_heads", "num_kv_heads", "n_head_kv")
+
+
+@dataclass(frozen=True)
+class OutputProjection:
+    """The output projection of one attention layer.
+
+    Attributes:
+        layer: Decoder layer, from 0.
+        path: Its dotted name in the model.
+        module: The module itself (`nn.Linear` or transformers' `Conv1D`).
+        heads: Query heads whose outputs lie side by side in its input.
+        head_dim: Width of one head's output; heads x head_dim is the width of the input.
+        kv_heads: Key/value heads of the layer.
+    """
+
+    layer: int
+    path: str
+    module: nn.Module
+    heads: int
+    head_dim: int
+    kv_heads: int
+
+
+@dataclass(frozen=True)
+class NotCovered:
+    """A decoder layer without attention heads that could be gated, and why."""
+
+    layer: int
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What was found in a model."""
+
+    layers: int
+    projections: tuple[OutputProjection, ...]
+    not_covered: tuple[NotCovered, ...]
+
+
+def text_config(config: Any) -> Any:
+    """Returns the part of a transformers configuration that describes the text decoder."""
+    get = getattr(config, "get_text_config", None)
+    return get(decoder=True) if get is not None else config
+
+
+def find_structure(model: nn.Module) -> Structure:
+    """Finds the output projection of every attention layer of a decoder model.
+
+    Args:
+        model: A causal language model of transformers, on its device.
+
+    Raises:
+        UnsupportedModel: No decoder layers, or no attention layer, could be found.
+    """
+    config = text_config(model.config)
+    heads = _first_int(config, _HEAD_COUNT_FIELDS)
+    architecture = type(model).__name__
+    if heads is None:
+        raise UnsupportedModel(
+            f"architecture '{architecture}' is not covered: its configuration names no number of "
+            "attention heads; broca needs a decoder-only transformer"
+        )
+    prefix, layers = _decoder_layers(model, config)
+    first_mixed = _probe(model, layers, vocabulary=int(config.vocab_size))
+    names = {module: name for name, module in model.named_modules()}
+    projections: list[OutputProjection] = []
+    not_covered: list[NotCovered] = []
+    for index, layer in enumerate(layers):
+        path = f"{prefix}.{index}"
+        module = first_mixed[index]
+        reason = _reason_not_covered(layer, module, names, heads, index)
+        if reason is not None or module is None:
+            not_covered.append(NotCovered(index, path, reason or "no projection mixes tokens"))
+            continue
+        head_dim = _input_width(module) // heads
+        kv_heads = _first_int(config, _KV_COUNT_FIELDS) or heads
+        projections.append(
+            OutputProjection(index, names[module], module, heads, head_dim, kv_heads)
+        )
+    if not projections:
+        raise UnsupportedModel(
+            f"architecture '{architecture}' is not covered: no attention output projection was "
+            f"found in its {len(layers)} decoder layers ({not_covered[0].reason})"
+        )
+    return Structure(len(layers), tuple(projections), tuple(not_covered))
+
+
+def _first_int(config: Any, fields: tuple[str, ...]) -> int | None:
+    """Returns the first of `fields` that the configuration holds as an integer."""
+    for field in fields:
+        value = getattr(config, field, None)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def _decoder_layers(model: nn.Module, config: Any) -> tuple[str, list[nn.Module]]:
+    """Returns the path and the modules of the model's stack of decoder layers."""
+    depth = _first_int(config, ("num_hidden_layers", "n_layer", "n_layers", "num_layers"))
+    stacks = [
+        (name, list(module))
+        for name, module in model.named_modules()
+        if isinstance(module, nn.ModuleList) and len(module) == depth
+    ]
+    if not stacks:
+        raise UnsupportedModel(
+            f"architecture '{type(model).__name__}' is not covered: no stack of {depth} decoder "
+            "layers was found in it"
+        )
+    return max(stacks, key=lambda stack: sum(p.numel() for m in stack[1] for p in m.parameters()))
+
+
+def _is_projection(module: nn.Module) -> bool:
+    weight = getattr(module, "weight", None)
+    return (
+        isinstance(weight, Tensor)
+        and weight.dim() == 2
+        and not isinstance(module, nn.Embedding)
+        and not any(True for _ in module.children())
+    )
+
+
+def _input_width(module: nn.Module) -> int:
+    """Width of a projection's input; transformers' Conv1D keeps its weight transposed."""
+    weight: Tensor = module.weight  # type: ignore[assignment]
+    return int(weight.shape[0] if type(module).__name__ == "Conv1D" else weight.shape[1])
+
+
+def _probe(
+    model: nn.Module, layers: list[nn.Module], *, vocabulary: int
+) -> list[nn.Module | None]:
+    """Runs the probe batch and returns, per layer, the first projection with a mixed input."""
+    found: list[nn.Module | None] = [None] * len(layers)
+    device = next(model.parameters()).device
+    generator = torch.Generator().manual_seed(0)
+    row = torch.randint(0, vocabulary, (1, PROBE_TOKENS), generator=generator)
+    tokens = row.repeat(len(layers) + 1, 1).to(device)
+
+    def disturb(index: int) -> Any:
+        def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            hidden = args[0] if args else kwargs["hidden_states"]
+            hidden = hidden.clone()
+            first = hidden[index + 1, 0]
+            noise = torch.randn(first.shape, generator=generator).to(first)
+            hidden[index + 1, 0] = noise * first.float().square().mean().sqrt().to(first)
+            if args:
+                return (hidden, *args[1:]), kwargs
+            return args, {**kwargs, "hidden_states": hidden}
+
+        return hook
+
+    def watch(index: int) -> Any:
+        def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
+            if found[index] is not None or not args or not isinstance(args[0], Tensor):
+                return
+            if args[0].dim() != 3 or args[0].shape[0] != len(layers) + 1:
+                return
+            quiet, disturbed = args[0][0, -1].float(), args[0][index + 1, -1].float()
+            if (quiet - disturbed).norm() > 1e-3 * quiet.norm():
+                found[index] = module
+
+        return hook
+
+    with ExitStack() as hooks, torch.no_grad():
+        for index, layer in enumerate(layers):
+            handle = layer.register_forward_pre_hook(disturb(index), with_kwargs=True)
+            hooks.callback(handle.remove)
+            for module in _projections(layer):
+                hooks.callback(module.register_forward_pre_hook(watch(index)).remove)
+        model(input_ids=tokens, use_cache=False)
+    return found
+
+
+def _projections(layer: nn.Module) -> Iterator[nn.Module]:
+    return (module for module in layer.modules() if _is_projection(module))
+
+
+def _reason_not_covered(
+    layer: nn.Module,
+    module: nn.Module | None,
+    names: dict[nn.Module, str],
+    heads: int,
+    index: int,
+) -> str | None:
+    """Says why the projection found in a layer is no attention output projection, or None."""
+    if module is None:
+        return "no projection of this layer has an input that mixes tokens"
+    owners = [
+        type(owner).__name__
+        for owner in layer.modules()
+        if owner is not layer and any(child is module for child in owner.modules())
+    ]
+    if not any("attention" in owner.lower() or "attn" in owner.lower() for owner in owners):
+        return f"tokens are mixed by {owners[0] if owners else 'the layer'}, not by attention heads"
+    width = _input_width(module)
+    if width % heads:
+        return f"{names[module]} has an input of width {width}, which {heads} heads do not divide"
+    return None

@@ -1,0 +1,68 @@
+"""Plans and measurements: what a search asks for and what it is told. NumPy only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rows to measure: pairs of a mask and an item.
+
+    Attributes:
+        masks: True where a component is ablated, `(masks, components)`.
+        mask_index: Mask of every row, `(rows,)`.
+        item_index: Item of every row, a position in the item bank of the run, `(rows,)`.
+
+    Raises:
+        ValueError: The shapes do not fit together, or an index is out of range.
+    """
+
+    masks: NDArray[np.bool_]
+    mask_index: NDArray[np.intp]
+    item_index: NDArray[np.intp]
+
+    def __post_init__(self) -> None:
+        if self.masks.ndim != 2 or self.masks.dtype != bool:
+            raise ValueError("masks must be a boolean matrix (masks, components)")
+        if self.mask_index.shape != self.item_index.shape or self.mask_index.ndim != 1:
+            raise ValueError("mask_index and item_index must be vectors of equal length")
+        if len(self) and not 0 <= self.mask_index.min() <= self.mask_index.max() < len(self.masks):
+            raise ValueError("mask_index points outside the masks")
+
+    def __len__(self) -> int:
+        return len(self.mask_index)
+
+    @classmethod
+    def crossed(cls, masks: NDArray[np.bool_], items: NDArray[np.intp]) -> Plan:
+        """Every mask on every item: `masks x items` rows, mask by mask."""
+        return cls(
+            masks,
+            np.repeat(np.arange(len(masks)), len(items)),
+            np.tile(np.asarray(items, dtype=np.intp), len(masks)),
+        )
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The responses to a plan's rows.
+
+    Attributes:
+        plan: What was asked.
+        responses: One response for every row, `(rows,)`; higher is better.
+    """
+
+    plan: Plan
+    responses: NDArray[np.float64]
+
+    def mask_means(self) -> NDArray[np.float64]:
+        """Mean response under every mask of the plan, `(masks,)`; NaN for one without rows."""
+        count = np.bincount(self.plan.mask_index, minlength=len(self.plan.masks))
+        total = np.bincount(
+            self.plan.mask_index, weights=self.responses, minlength=len(self.plan.masks)
+        )
+        with np.errstate(invalid="ignore"):
+            return total / count

@@ -1,0 +1,45 @@
+"""Fills the page: figures and tables of one result, with everything it needs inside."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from broca.report.figures import before_after, heatmap
+from broca.result import Result
+
+TABLE_LINES = 20
+"""Lines of the ranking table; the heatmap shows every head."""
+
+
+def render_html(result: Result) -> str:
+    """Renders a result as one HTML page that needs nothing from outside.
+
+    Names of models, tasks and heads are escaped: they come from files and may hold anything.
+    """
+    folder = files("broca.report")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["points"] = lambda value: f"{100 * value:.1f}"
+    environment.filters["count"] = lambda value: f"{value:,}"
+    template = environment.from_string((folder / "page.html.j2").read_text(encoding="utf-8"))
+    figures = {
+        "heatmap": heatmap(result),
+        "bars": before_after(result),
+    }
+    options = {"responsive": True, "displaylogo": False}
+    return template.render(
+        result=result,
+        shown=result.ranking[:TABLE_LINES],
+        report_items=result.verification.items,
+        style=Markup((folder / "page.css").read_text(encoding="utf-8")),
+        plotly=Markup(get_plotlyjs()),
+        figures={
+            name: Markup(
+                figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=options)
+            )
+            for name, figure in figures.items()
+        },
+    )

@@ -1,0 +1,195 @@
+"""The frozen result of a localization: `result.json`, schema 1."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from broca.errors import BadInput
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """The model that was examined.
+
+    Attributes:
+        name: What the user called it.
+        fingerprint: Digest of its weights.
+        architecture: Its class in transformers.
+        layers: Decoder layers.
+        heads: Query heads of one attention layer.
+        kv_heads: Key/value heads of one attention layer.
+        dtype: Number format of the weights.
+    """
+
+    name: str
+    fingerprint: str
+    architecture: str
+    layers: int
+    heads: int
+    kv_heads: int
+    dtype: str
+
+
+@dataclass(frozen=True)
+class SearchInfo:
+    """How the heads were looked for: the method, its settings, and the seed."""
+
+    method: str
+    options: dict[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What it took.
+
+    Attributes:
+        rows: (mask, item) rows that the search measured.
+        verification_rows: Rows measured on the report items, before and after.
+        tokens: Tokens that the model read or wrote, padding excluded.
+        wall_s: Seconds from the loaded model to the result.
+    """
+
+    rows: int
+    verification_rows: int
+    tokens: int
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class RankedComponent:
+    """One line of the ranking.
+
+    Attributes:
+        name: Such as `L12H3`.
+        layer: Decoder layer, from 0.
+        head: Number within the layer.
+        effect: Change of the response when it is ablated; negative = the task needs it.
+        ci: Interval of the effect, where the method gives one.
+        frequency: Share of resamples in which it is selected, where the method gives one.
+    """
+
+    name: str
+    layer: int
+    head: int | None
+    effect: float
+    ci: tuple[float, float] | None = None
+    frequency: float | None = None
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What the selection costs, on items that the search never saw.
+
+    Attributes:
+        after: Score of every task with the selection ablated.
+        drop: What the task lost.
+        off_target_drop: What the other tasks lost on average; None without others.
+        specific_drop: The difference.
+        items: Report items of every task.
+    """
+
+    after: dict[str, float]
+    drop: float
+    off_target_drop: float | None
+    specific_drop: float
+    items: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Result:
+    """Everything that a localization found, and how.
+
+    Attributes:
+        broca: Version of broca.
+        schema: Version of this layout.
+        model: The model.
+        task: The task that was localized.
+        others: The tasks that the selection should leave alone.
+        search: The method and its settings.
+        cost: Rows, tokens and time.
+        baseline: Score of every task on the intact model, on its report items.
+        ranking: All components, most harmful to lose first.
+        selected: Names of the chosen components, at most k.
+        abstained: Whether nothing was selected.
+        reason: Why nothing was selected; empty otherwise.
+        verification: The proof on the report items.
+        response: What the effects are measured in.
+        metrics: Main metric of every task.
+        notes: What the reader should know, such as cut prompts or other tasks at chance.
+    """
+
+    model: ModelInfo
+    task: str
+    others: tuple[str, ...]
+    search: SearchInfo
+    cost: Cost
+    baseline: dict[str, float]
+    ranking: tuple[RankedComponent, ...]
+    selected: tuple[str, ...]
+    abstained: bool
+    reason: str
+    verification: Verification
+    response: str = "accuracy"
+    metrics: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    broca: str = ""
+    schema: int = SCHEMA
+
+    def to_json(self) -> str:
+        """The result as indented JSON, keys in a fixed order."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Result:
+        """Reads what `to_json` wrote.
+
+        Raises:
+            BadInput: Not such a result, or of another schema.
+        """
+        try:
+            data = json.loads(text)
+            if data["schema"] != SCHEMA:
+                raise BadInput(
+                    f"the result has schema {data['schema']}, this broca reads schema {SCHEMA}: "
+                    "use the version of broca that wrote it"
+                )
+            return cls(
+                **{
+                    **data,
+                    "model": ModelInfo(**data["model"]),
+                    "others": tuple(data["others"]),
+                    "search": SearchInfo(**data["search"]),
+                    "cost": Cost(**data["cost"]),
+                    "ranking": tuple(
+                        RankedComponent(**{**one, "ci": one["ci"] and tuple(one["ci"])})
+                        for one in data["ranking"]
+                    ),
+                    "selected": tuple(data["selected"]),
+                    "verification": Verification(**data["verification"]),
+                    "notes": tuple(data["notes"]),
+                }
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise BadInput(
+                f"this is not a result of broca ({type(error).__name__}: {error}); give the "
+                "result.json of an out folder"
+            ) from error
+
+    @classmethod
+    def read(cls, path: str | Path) -> Result:
+        """Reads a `result.json`, or the one in a folder.
+
+        Raises:
+            BadInput: It does not exist or is not a result.
+        """
+        path = Path(path)
+        file = path / "result.json" if path.is_dir() else path
+        if not file.is_file():
+            raise BadInput(f"'{file}' does not exist: give the out folder of a finished run")
+        return cls.from_json(file.read_text(encoding="utf-8"))

@@ -1,0 +1,63 @@
+"""Localization methods: one file each, all with `ask`, `tell` and `result`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from broca import designs
+from broca.errors import BadInput, UnknownName, nearest
+from broca.searches.base import Problem, Ranking, Search, run
+from broca.searches.compressed import CompressedSensing
+from broca.searches.greedy import Greedy
+from broca.searches.one_shot import OneShot
+
+METHODS: dict[str, Callable[..., Search]] = {
+    "one-shot": OneShot,
+    "greedy": Greedy,
+    "cs-bernoulli": partial(CompressedSensing, design=designs.bernoulli),
+    "cs-stratified": partial(CompressedSensing, design=designs.stratified),
+}
+"""Every method by the name that `--method` takes."""
+
+DEFAULT_METHOD = "cs-stratified"
+
+
+def make_search(method: str, problem: Problem, **options: Any) -> Search:
+    """Makes the search called `method`.
+
+    Raises:
+        UnknownName: No method has this name.
+        BadInput: The method has no such option, or the budget does not allow it.
+    """
+    if method not in METHODS:
+        raise UnknownName(
+            f"method '{method}' is unknown{nearest(method, METHODS)}; use one of "
+            f"{', '.join(METHODS)}"
+        )
+    make = METHODS[method]
+    taken = set(make.keywords) if isinstance(make, partial) else set()
+    allowed = set(inspect.signature(make).parameters) - {"problem"} - taken
+    for name in options:
+        if name not in allowed:
+            raise BadInput(
+                f"method '{method}' has no option '{name}'{nearest(name, allowed)}"
+                + (f"; it has {', '.join(sorted(allowed))}" if allowed else "; it has none")
+            )
+    return make(problem, **options)
+
+
+__all__ = [
+    "DEFAULT_METHOD",
+    "METHODS",
+    "CompressedSensing",
+    "Greedy",
+    "OneShot",
+    "Problem",
+    "Ranking",
+    "Search",
+    "make_search",
+    "run",
+]

@@ -1,0 +1,21 @@
+"""What is asked: lm-eval tasks and the shipped ones, their items, splits and metrics."""
+
+from broca.tasks.benchmark import Benchmark
+from broca.tasks.catalog import Catalog, shipped_folder
+from broca.tasks.items import Generation, Item, LogLikelihood, Output, Request
+from broca.tasks.splits import Split, split_items
+from broca.tasks.tokenizing import RequestTokenizer
+
+__all__ = [
+    "Benchmark",
+    "Catalog",
+    "Generation",
+    "Item",
+    "LogLikelihood",
+    "Output",
+    "Request",
+    "RequestTokenizer",
+    "Split",
+    "shipped_folder",
+    "split_items",
+]

@@ -1,0 +1,108 @@
+"""Turns lm-eval's requests into tokens, by lm-eval's own rules.
+
+The rules are those of lm-eval's `hf` model: spaces at the end of a context move to the
+continuation, an empty context becomes the prefix token, and what does not fit the model's context
+is cut from the left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lm_eval.api.instance import Instance
+from lm_eval.models.utils import handle_stop_sequences, has_bos_prefix, normalize_gen_kwargs
+
+from broca.errors import TaskUnusable
+from broca.tasks.items import Request
+
+_DEFAULT_NEW_TOKENS = 256
+"""lm-eval's default for tasks that state no limit."""
+
+
+class RequestTokenizer:
+    """Tokenizes the requests of one model.
+
+    Args:
+        tokenizer: The model's tokenizer.
+        max_length: The longest input of the model, in tokens.
+    """
+
+    def __init__(self, tokenizer: Any, *, max_length: int) -> None:
+        self._tokenizer = tokenizer
+        self._max_length = max_length
+        prefix = tokenizer.bos_token_id
+        self._prefix = tokenizer.eos_token_id if prefix is None else prefix
+        self._eos = (
+            None
+            if tokenizer.eos_token_id is None
+            else tokenizer.decode(tokenizer.eos_token_id, skip_special_tokens=False)
+        )
+        self._prefix_text = None if self._prefix is None else tokenizer.decode(self._prefix)
+
+    def request(self, instance: Instance) -> Request:
+        """Tokenizes one lm-eval request.
+
+        Raises:
+            TaskUnusable: A kind of request, or a way of sampling, that is not supported.
+        """
+        kind = instance.request_type
+        if kind == "loglikelihood":
+            context, continuation = instance.args[:2]
+            return self._loglikelihood(context, continuation)
+        if kind == "generate_until":
+            context, options = instance.args[:2]
+            return self._generation(instance.task_name or "", context, options)
+        raise TaskUnusable(
+            f"task '{instance.task_name}' asks for '{kind}': broca runs loglikelihood, "
+            "multiple-choice and generate_until tasks"
+        )
+
+    def encode(self, text: str, *, special: bool | None = None) -> list[int]:
+        """Tokenizes text; special tokens as the tokenizer adds them, unless told otherwise."""
+        if special is None and has_bos_prefix(text, self._prefix_text):
+            special = False
+        options = {} if special is None else {"add_special_tokens": special}
+        return list(self._tokenizer.encode(text, **options))
+
+    def _loglikelihood(self, context: str, continuation: str) -> Request:
+        if context == "":
+            tokens = self.encode(continuation, special=False)
+            if self._prefix is not None and tokens[:1] != [self._prefix]:
+                before, after = [self._prefix], tokens
+            else:
+                before, after = tokens[:1], tokens[1:]
+        else:
+            trailing = len(context) - len(context.rstrip())
+            if trailing:
+                context, continuation = context[:-trailing], context[-trailing:] + continuation
+            whole = self.encode(context + continuation)
+            before = self.encode(context)
+            after = whole[len(before) :]
+        # the model reads all tokens but the last: max_length + 1 of them fit
+        cut = max(0, len(before) + len(after) - (self._max_length + 1))
+        return Request("loglikelihood", tuple(before[cut:]), tuple(after), cut=cut)
+
+    def _generation(self, task: str, context: str, options: dict[str, Any]) -> Request:
+        normal = dict(normalize_gen_kwargs(options, _DEFAULT_NEW_TOKENS))
+        if normal.get("do_sample"):
+            raise TaskUnusable(
+                f"task '{task}' samples its generations (do_sample): broca decodes greedily, so "
+                "that equal inputs give equal outputs"
+            )
+        stop = handle_stop_sequences(normal.get("until"), eos=self._eos)
+        new_tokens = int(normal["max_gen_toks"])
+        room = self._max_length - new_tokens
+        if room < 1:
+            raise TaskUnusable(
+                f"task '{task}' generates up to {new_tokens} tokens, which leaves no room for a "
+                f"prompt in the model's context of {self._max_length}"
+            )
+        tokens = self.encode(context)
+        cut = max(0, len(tokens) - room)
+        return Request(
+            "generate_until",
+            tuple(tokens[cut:]),
+            stop=tuple(text for text in stop if text),
+            max_new_tokens=new_tokens,
+            cut=cut,
+        )

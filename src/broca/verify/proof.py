@@ -1,0 +1,80 @@
+"""Ablates a selection together and scores the task and the others on their report items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.plan import Measurement, Plan
+from broca.tasks import Benchmark
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Scores before and after an ablation, on `report` items.
+
+    Attributes:
+        task: The task that was localized.
+        before: Score of every task on the intact model.
+        after: Score of every task with the selection ablated.
+        drop: What the task lost.
+        off_target_drop: What the other tasks lost on average; None without others.
+        specific_drop: `drop` minus `off_target_drop` (equal to `drop` without others).
+    """
+
+    task: str
+    before: dict[str, float]
+    after: dict[str, float]
+    drop: float
+    off_target_drop: float | None
+    specific_drop: float
+
+
+def scores_under(
+    mask: NDArray[np.bool_],
+    benchmarks: Mapping[str, Benchmark],
+    items: Mapping[str, Sequence[int]],
+    execute: Callable[[Plan], Measurement],
+) -> dict[str, float]:
+    """Scores several tasks under one mask, each by its own aggregation.
+
+    Args:
+        mask: True where a component is ablated, `(components,)`.
+        benchmarks: The tasks by name.
+        items: For each task, the positions of its items in the bank that `execute` uses.
+        execute: Measures a plan.
+    """
+    positions = np.concatenate([np.asarray(items[name], dtype=np.intp) for name in benchmarks])
+    responses = execute(Plan.crossed(mask[None, :], positions)).responses
+    scores, start = {}, 0
+    for name, benchmark in benchmarks.items():
+        end = start + len(items[name])
+        own = responses[start:end] if benchmark.higher_is_better else -responses[start:end]
+        scores[name] = benchmark.aggregate(own.tolist())
+        start = end
+    return scores
+
+
+def prove(
+    task: str,
+    benchmarks: Mapping[str, Benchmark],
+    before: dict[str, float],
+    after: dict[str, float],
+) -> Proof:
+    """Compares the scores of the task and of the others before and after an ablation."""
+    losses = {
+        name: benchmark.loss(before[name], after[name]) for name, benchmark in benchmarks.items()
+    }
+    others = [loss for name, loss in losses.items() if name != task]
+    off_target = float(np.mean(others)) if others else None
+    return Proof(
+        task=task,
+        before=before,
+        after=after,
+        drop=losses[task],
+        off_target_drop=off_target,
+        specific_drop=losses[task] - (off_target or 0.0),
+    )
