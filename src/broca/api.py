@@ -77,8 +77,7 @@ def localize(
         raise BadInput(f"--k must be at least 1, not {k}")
     if rows is not None and rows < 1:
         raise BadInput(f"--rows must be at least 1, not {rows}")
-    if method not in searches.METHODS:
-        searches.make_search(method, _NO_PROBLEM)
+    searches.require_method(method)
     if not isinstance(model, GatedModel):
         report("loading the model", None)
         model = load(model, dtype=dtype, device=device)
@@ -147,9 +146,6 @@ def localize(
         metrics={name: one.metric for name, one in benchmarks.items()},
         notes=_notes(task, benchmarks, before, reported),
     )
-
-
-_NO_PROBLEM = Problem(1, np.zeros(1, dtype=np.intp), 1, None, 0)
 
 
 def check_out_folder(out: str | Path) -> Path:

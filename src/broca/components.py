@@ -63,7 +63,7 @@ class Component:
         match = _NAME.fullmatch(name.strip())
         if match is None:
             raise BadInput(
-                f"'{name.strip()}' is not a component name: write a head as L12H3 (layer 12, head 3)"
+                f"'{name.strip()}' is not a component name: head 3 of layer 12 is written L12H3"
             )
         layer, letter, index, mlp = match.groups()
         kind = _KIND_OF_LETTER[mlp or letter or ""]

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def localize(
     model: Annotated[str, typer.Argument(help="reference, planted, a model folder or a hub id.")],
-    task: Annotated[str, typer.Option(help="The task to localize: shipped, your own or lm-eval's.")],
+    task: Annotated[str, typer.Option(help="The task to localize: shipped, own or lm-eval's.")],
     others: Annotated[
         str,
-        typer.Option(help="Tasks the heads should leave alone: T1,T2, or auto, or an empty string."),
+        typer.Option(help="Tasks the heads should leave alone: T1,T2 or auto or nothing."),
     ] = "auto",
     include_path: Annotated[
         str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")

@@ -6,7 +6,7 @@ It knows requests and gates, and nothing of tasks' metrics or of searches.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -120,11 +120,14 @@ class Engine:
 
         all_gates = torch.from_numpy(np.ascontiguousarray(gates, dtype=np.float32))
 
-        def store(results: Iterable[tuple[int, Output]]) -> None:
+        done = 0
+
+        def store(results: Sequence[tuple[int, Output]]) -> None:
+            nonlocal done
             for position, answer in results:
                 answers[position] = answer
+            done += len(results)
             if self._on_progress is not None:
-                done = sum(answer is not None for answer in answers)
                 self._on_progress(Progress(done, len(requests), self.tokens - start))
 
         self._in_batches(
@@ -147,7 +150,7 @@ class Engine:
         pending = longest_first(work, length)
         while pending:
             size = next_batch(pending, length, budget=self._budget)
-            if self._fits(lambda batch=pending[:size]: run(batch), single=size == 1):
+            if self._fits(run, pending[:size]):
                 del pending[:size]
             else:
                 gc.collect()
@@ -156,12 +159,12 @@ class Engine:
                 self._budget = max(1, min(self._budget, size * length(pending[0])) // 2)
 
     @staticmethod
-    def _fits(run: Callable[[], None], *, single: bool) -> bool:
+    def _fits(run: Callable[[list[Work]], None], batch: list[Work]) -> bool:
         """Runs a batch and says whether memory sufficed; a single row that does not fit raises."""
         try:
-            run()
+            run(batch)
         except torch.OutOfMemoryError:
-            if single:
+            if len(batch) == 1:
                 raise
             return False
         return True
@@ -220,8 +223,7 @@ class Engine:
                     newest[:, None], attention, keep=1, cache=cache, use_cache=True
                 )
         self.tokens += sum(
-            len(one.request.context) + len(new)
-            for one, new in zip(batch, generated, strict=True)
+            len(one.request.context) + len(new) for one, new in zip(batch, generated, strict=True)
         )
         return [
             (one.position, Generation(self._stop.text(new, one.request.stop), len(new)))
@@ -271,9 +273,7 @@ def default_token_budget(model: GatedModel) -> int:
     free, _ = torch.cuda.mem_get_info(model.device)
     config = model.model.config.get_text_config(decoder=True)
     size = 4 if model.dtype == "float32" else 2
-    keys_values = sum(
-        2 * one.kv_heads * one.head_dim * size for one in model.structure.projections
-    )
+    keys_values = sum(2 * one.kv_heads * one.head_dim * size for one in model.structure.projections)
     activations = 16 * config.hidden_size * size + 2 * int(config.vocab_size)
     return max(1024, int(0.5 * free / (keys_values + activations)))
 

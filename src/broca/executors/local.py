@@ -8,7 +8,7 @@ import numpy as np
 
 from broca.engine import Engine
 from broca.plan import Measurement, Plan
-from broca.tasks import Benchmark, Item
+from broca.tasks import Benchmark, Item, Request
 
 
 class LocalExecutor:
@@ -31,12 +31,14 @@ class LocalExecutor:
         Returns:
             The responses: the task's metric, negated where lower is better.
         """
-        requests, gate_index, spans = [], [], []
+        requests: list[Request] = []
+        gate_index: list[int] = []
+        spans: list[tuple[int, int]] = []
         for mask, position in zip(plan.mask_index, plan.item_index, strict=True):
             _, item = self._bank[position]
             spans.append((len(requests), len(requests) + len(item.requests)))
             requests += item.requests
-            gate_index += [mask] * len(item.requests)
+            gate_index += [int(mask)] * len(item.requests)
         outputs = self._engine.run(
             requests, (~plan.masks).astype(np.float32), np.asarray(gate_index, dtype=np.intp)
         )

@@ -33,5 +33,5 @@ def fingerprint(model: nn.Module) -> str:
 def _digest(name: str, tensor: Tensor) -> bytes:
     state = hashlib.blake2b(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
     content = tensor.detach().contiguous().cpu().flatten().view(torch.uint8)
-    state.update(content.numpy())
+    state.update(content.numpy().data)
     return state.digest()

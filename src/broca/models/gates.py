@@ -83,8 +83,9 @@ class ActiveGates:
             )
         gates = gates.to(device=activation.device, dtype=activation.dtype)
         # (rows, tokens, units, width) * (rows, 1, units, 1)
-        slices = activation.unflatten(-1, (point.units, point.width))
-        return (slices * gates[:, None, :, None]).flatten(-2)
+        slices = activation.view(*activation.shape[:-1], point.units, point.width)
+        replaced: Tensor = (slices * gates[:, None, :, None]).view(activation.shape)
+        return replaced
 
 
 @contextmanager

@@ -54,6 +54,7 @@ def load(
         raise BadInput(f"dtype '{dtype}' is unknown: use one of {', '.join(DTYPES)}")
     source = _source(name)
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     config = _config(name, source, offline=offline)
@@ -67,10 +68,15 @@ def load(
     options = {"trust_remote_code": False, "local_files_only": offline or isinstance(source, Path)}
     try:
         model = AutoModelForCausalLM.from_pretrained(
-            str(source), config=config, dtype=torch_dtype, use_safetensors=True, **placement, **options
+            str(source),
+            config=config,
+            dtype=torch_dtype,
+            use_safetensors=True,
+            **placement,
+            **options,
         )
         tokenizer = AutoTokenizer.from_pretrained(str(source), **options)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         raise BadInput(
             f"model '{name}' could not be loaded: {_first_line(error)}; check that the folder "
             "holds config.json, *.safetensors and tokenizer.json"

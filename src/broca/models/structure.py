@@ -154,9 +154,7 @@ def _input_width(module: nn.Module) -> int:
     return int(weight.shape[0] if type(module).__name__ == "Conv1D" else weight.shape[1])
 
 
-def _probe(
-    model: nn.Module, layers: list[nn.Module], *, vocabulary: int
-) -> list[nn.Module | None]:
+def _probe(model: nn.Module, layers: list[nn.Module], *, vocabulary: int) -> list[nn.Module | None]:
     """Runs the probe batch and returns, per layer, the first projection with a mixed input."""
     found: list[nn.Module | None] = [None] * len(layers)
     device = next(model.parameters()).device

@@ -25,6 +25,20 @@ METHODS: dict[str, Callable[..., Search]] = {
 DEFAULT_METHOD = "cs-stratified"
 
 
+def require_method(method: str) -> Callable[..., Search]:
+    """Returns what makes searches of this name.
+
+    Raises:
+        UnknownName: No method has this name.
+    """
+    if method not in METHODS:
+        raise UnknownName(
+            f"method '{method}' is unknown{nearest(method, METHODS)}; use one of "
+            f"{', '.join(METHODS)}"
+        )
+    return METHODS[method]
+
+
 def make_search(method: str, problem: Problem, **options: Any) -> Search:
     """Makes the search called `method`.
 
@@ -32,12 +46,7 @@ def make_search(method: str, problem: Problem, **options: Any) -> Search:
         UnknownName: No method has this name.
         BadInput: The method has no such option, or the budget does not allow it.
     """
-    if method not in METHODS:
-        raise UnknownName(
-            f"method '{method}' is unknown{nearest(method, METHODS)}; use one of "
-            f"{', '.join(METHODS)}"
-        )
-    make = METHODS[method]
+    make = require_method(method)
     taken = set(make.keywords) if isinstance(make, partial) else set()
     allowed = set(inspect.signature(make).parameters) - {"problem"} - taken
     for name in options:
@@ -59,5 +68,6 @@ __all__ = [
     "Ranking",
     "Search",
     "make_search",
+    "require_method",
     "run",
 ]

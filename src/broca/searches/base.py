@@ -1,9 +1,4 @@
-"""What every search is: it asks for plans, is told their responses, and has a result.
-
-    while (plan := search.ask()) is not None:
-        search.tell(executor.run(plan))
-    ranking = search.result()
-"""
+"""What every search is: it asks for plans, is told their responses, and has a result."""
 
 from __future__ import annotations
 

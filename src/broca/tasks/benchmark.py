@@ -81,12 +81,12 @@ class Benchmark:
             raise TaskUnusable(
                 f"task '{name}' has no metric '{metric}': choose one of {', '.join(known)}"
             )
-        choices = [
-            len(item.requests) for item in items if item.requests[0].kind == "loglikelihood"
-        ]
-        chance = sum(1 / count for count in choices) / len(choices) if min(
-            choices, default=1
-        ) > 1 else 0.0
+        choices = [len(item.requests) for item in items if item.requests[0].kind == "loglikelihood"]
+        chance = (
+            sum(1 / count for count in choices) / len(choices)
+            if min(choices, default=1) > 1
+            else 0.0
+        )
         metadata = task.config.metadata or {}
         return cls(
             name=name,

@@ -86,7 +86,7 @@ class Catalog:
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
         try:
             loaded = manager.load([name])["tasks"]
-        except Exception as error:  # noqa: BLE001 - a task file may raise anything
+        except Exception as error:  # a task file may raise anything
             raise TaskUnusable(
                 f"task '{name}' could not be loaded: {_cause(error)}; check its file, its data "
                 "and the network"

@@ -1,0 +1,204 @@
+"""The command line as a user meets it: exit codes, one-line errors, clean stdout."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from broca.result import Result
+from broca.searches import METHODS
+
+
+def broca(*arguments, **options):
+    """Runs the command in a process of its own."""
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+    return subprocess.run(
+        [sys.executable, "-c", "from broca.cli import main; main()", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+        **options,
+    )
+
+
+def assert_refused(done, message):
+    """Exit code 2, one line on stderr besides progress, no traceback, nothing on stdout."""
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if line.startswith("broca: ")]
+    assert len(lines) == 1, done.stderr
+    assert re.search(message, lines[0]), lines[0]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """One run of the command with --json, small."""
+    out = tmp_path_factory.mktemp("run") / "out"
+    done = broca(
+        "localize", "reference", "--task", "addition", "--others", "sorting,mc_biology",
+        "--rows", 1000, "--items", 20, "--out", out, "--json",
+    )  # fmt: skip
+    return done, out
+
+
+def test_json_is_the_result_and_nothing_else_is_on_stdout(finished):
+    """stdout is result.json, byte for byte; progress is on stderr."""
+    done, out = finished
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (out / "result.json").read_text()
+    assert "searching" in done.stderr
+
+
+def test_result_keeps_the_contract(finished):
+    """Budget, tasks, ranking and drops fit together."""
+    _, out = finished
+    result = Result.read(out)
+    assert result.task == "addition"
+    assert result.others == ("sorting", "mc_biology")
+    assert result.cost.rows <= 1000
+    assert len(result.ranking) == 96
+    assert len(result.selected) <= 5
+    assert set(result.baseline) == set(result.verification.after) == {
+        "addition", "sorting", "mc_biology",
+    }  # fmt: skip
+    drop = result.baseline["addition"] - result.verification.after["addition"]
+    assert result.verification.drop == pytest.approx(drop)
+    effects = [one.effect for one in result.ranking]
+    assert effects == sorted(effects)
+
+
+def test_report_is_written(finished):
+    """One page, beside the result, and no half-written file."""
+    _, out = finished
+    assert (out / "report.html").read_text().startswith("<!doctype html>")
+    assert sorted(path.name for path in out.iterdir()) == ["report.html", "result.json"]
+
+
+def test_same_command_gives_the_same_bytes_apart_from_times(finished, tmp_path):
+    """Same seed, same machine, same result."""
+    _, out = finished
+    done = broca(
+        "localize", "reference", "--task", "addition", "--others", "sorting,mc_biology",
+        "--rows", 1000, "--items", 20, "--out", tmp_path, "--json",
+    )  # fmt: skip
+    first, second = json.loads((out / "result.json").read_text()), json.loads(done.stdout)
+    first["cost"].pop("wall_s"), second["cost"].pop("wall_s")
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["./nowhere", "--task", "addition"], "folder './nowhere' does not exist"),
+        (["reference", "--task", "additoin"], "did you mean 'addition'"),
+        (["reference", "--task", "addition", "--k", "0"], "--k must be at least 1"),
+        (["reference", "--task", "addition", "--k", "97"], "more than the 96 heads"),
+        (["reference", "--task", "addition", "--rows", "0"], "--rows must be at least 1"),
+        (["reference", "--task", "addition", "--rows", "50"], "--rows 50 is too few"),
+        (["reference", "--task", "addition", "--items", "0"], "--items must be at least 1"),
+        (["reference", "--task", "addition", "--method", "gredy"], "did you mean 'greedy'"),
+        (["reference", "--task", "addition", "--others", "addition"], "no control of itself"),
+        (["reference", "--task", "addition", "--others", "sortin"], "did you mean 'sorting'"),
+        (["reference", "--task", "addition", "--option", "masks"], "NAME=VALUE"),
+        (["reference", "--task", "addition", "--option", "sparsty=1"], "did you mean 'sparsity'"),
+        (["reference", "--task", "addition", "--include-path", "./nope"], "is not a folder"),
+        (["reference", "--task", "addition", "--out", "/dev/null/x"], "cannot be written"),
+        (["reference", "--task", "addition", "--dtype", "int3"], "dtype 'int3' is unknown"),
+    ],
+    ids=lambda value: " ".join(value[1:]) if isinstance(value, list) else "",
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments, message, tmp_path):
+    """What, likely cause, next step; no traceback."""
+    if "--out" not in arguments:
+        arguments = [*arguments, "--out", str(tmp_path)]
+    assert_refused(broca("localize", *arguments), message)
+
+
+def test_task_that_the_model_cannot_do_is_refused(tmp_path):
+    """At zero there is nothing to localize."""
+    data = [{"q": f"qqqqqq {n} ?", "a": f"zz{n}zz"} for n in range(16)]
+    (tmp_path / "data.jsonl").write_text("\n".join(json.dumps(one) for one in data))
+    (tmp_path / "impossible.yaml").write_text(
+        f"""
+task: impossible
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: {tmp_path / "data.jsonl"}}}}}
+test_split: test
+output_type: generate_until
+doc_to_text: "{{{{q}}}}"
+doc_to_target: "{{{{a}}}}"
+generation_kwargs: {{until: ["\\n"], max_gen_toks: 4}}
+metric_list: [{{metric: exact_match}}]
+"""
+    )
+    done = broca(
+        "localize", "reference", "--task", "impossible", "--include-path", tmp_path,
+        "--others", "", "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert_refused(done, "scores 0.000 on 'impossible'.*nothing to localize")
+
+
+def test_help_names_every_method():
+    """The text of --method is the table of methods."""
+    done = broca("localize", "--help")
+    assert done.returncode == 0
+    for method in METHODS:
+        assert method in done.stdout
+
+
+@pytest.mark.parametrize("verb", ["localize", "scan", "tasks"])
+def test_every_verb_has_help(verb):
+    """Each says what it does."""
+    done = broca(verb, "--help")
+    assert done.returncode == 0
+    assert verb in done.stdout
+
+
+def test_version_is_printed():
+    """`broca --version`."""
+    assert re.fullmatch(r"broca \d+\.\d+\.\d+\n", broca("--version").stdout)
+
+
+def test_scan_lists_components_and_the_self_test():
+    """Human text and JSON say the same."""
+    text = broca("scan", "reference")
+    assert text.returncode == 0, text.stderr
+    assert "96 heads in 6 layers, 16 query heads on 4 KV heads" in text.stdout
+    assert text.stdout.count("self-test ok") == 4
+    data = json.loads(broca("scan", "reference", "--json").stdout)
+    assert len(data["components"]) == 96
+    assert data["not_covered"] == []
+    assert all(check["passed"] for check in data["self_test"])
+
+
+def test_tasks_lists_the_shipped_tasks():
+    """At least eight."""
+    done = broca("tasks")
+    assert "addition" in done.stdout.splitlines()
+    assert len(done.stdout.splitlines()) >= 8
+
+
+def test_locale_need_not_be_utf8(tmp_path):
+    """The report and the table can be written under the C locale."""
+    environment = {
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+    }
+    done = subprocess.run(
+        [
+            sys.executable, "-c", "from broca.cli import main; main()", "localize", "reference",
+            "--task", "mc_biology", "--others", "", "--rows", "300", "--items", "20",
+            "--out", "out",
+        ],
+        capture_output=True, env=environment, cwd=tmp_path, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    assert Path(tmp_path, "out", "report.html").is_file()

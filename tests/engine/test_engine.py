@@ -1,0 +1,179 @@
+"""The engine against plain transformers on weights zeroed by hand."""
+
+import numpy as np
+import pytest
+import torch
+from independent import plain_generation, plain_loglikelihood, zeroed_by_hand
+
+from broca.engine import Engine
+from broca.errors import BadLogits
+from broca.models import GatedModel
+from broca.tasks import Generation, LogLikelihood, Request
+from broca.testing import tiny_llama, tiny_tokenizer
+
+HEAD_DIM = 8
+MASKS = [(), ((0, 1),), ((1, 3), (0, 0)), ((0, 0), (0, 1), (0, 2), (0, 3), (1, 2))]
+"""Ablated (layer, head) pairs of each mask."""
+
+
+@pytest.fixture(scope="module")
+def bare():
+    """The tiny model without broca."""
+    return tiny_llama()
+
+
+@pytest.fixture(scope="module")
+def gates():
+    """Gates of MASKS, `(masks, 8)`."""
+    values = np.ones((len(MASKS), 8), dtype=np.float32)
+    for row, heads in enumerate(MASKS):
+        for layer, head in heads:
+            values[row, 4 * layer + head] = 0
+    return values
+
+
+def prompts(count, *, seed=0):
+    """Token prompts of very different lengths."""
+    rng = np.random.default_rng(seed)
+    return [tuple(int(t) for t in rng.integers(2, 258, rng.integers(1, 30))) for _ in range(count)]
+
+
+def crossed(requests):
+    """Every request under every mask."""
+    index = np.repeat(np.arange(len(MASKS)), len(requests))
+    return list(requests) * len(MASKS), index
+
+
+def loglikelihood_requests():
+    """Continuations of one to four tokens."""
+    continuations = [(5,), (9, 200), (7, 7, 7), (2, 3, 4, 5)]
+    return [
+        Request("loglikelihood", context, continuations[number % 4])
+        for number, context in enumerate(prompts(9))
+    ]
+
+
+def generation_requests(limit=4):
+    """Generations of `limit` tokens and more, without stop strings: they end one by one."""
+    return [
+        Request("generate_until", context, max_new_tokens=limit + number)
+        for number, context in enumerate(prompts(9, seed=1))
+    ]
+
+
+@pytest.mark.parametrize("budget", [1, 40, 100_000])
+def test_loglikelihoods_equal_zeroed_weights(tiny, bare, gates, budget):
+    """To 1e-5, for every mask, whatever the batch; the greedy flag too."""
+    requests, index = crossed(loglikelihood_requests())
+    answers = Engine(tiny, token_budget=budget).run(requests, gates, index)
+    for request, mask, answer in zip(requests, index, answers, strict=True):
+        edited = zeroed_by_hand(bare, MASKS[mask], head_dim=HEAD_DIM)
+        value, greedy = plain_loglikelihood(edited, request.context, request.continuation)
+        assert isinstance(answer, LogLikelihood)
+        assert answer.value == pytest.approx(value, abs=1e-5 * max(1, abs(value)))
+        assert answer.greedy == greedy
+
+
+@pytest.mark.parametrize("budget", [1, 200, 100_000])
+def test_generations_equal_zeroed_weights(tiny, bare, gates, budget):
+    """Token for token what transformers generates with the columns zeroed."""
+    requests, index = crossed(generation_requests())
+    answers = Engine(tiny, token_budget=budget).run(requests, gates, index)
+    for request, mask, answer in zip(requests, index, answers, strict=True):
+        edited = zeroed_by_hand(bare, MASKS[mask], head_dim=HEAD_DIM)
+        expected = plain_generation(edited, request.context, new_tokens=request.max_new_tokens)
+        assert isinstance(answer, Generation)
+        assert answer.text == tiny.tokenizer.decode(expected, skip_special_tokens=True)
+        assert answer.tokens == len(expected)
+
+
+def test_both_kinds_of_requests_run_together(tiny, gates):
+    """A mixed list is answered in its own order."""
+    requests = [loglikelihood_requests()[0], generation_requests()[0], loglikelihood_requests()[1]]
+    index = np.array([0, 1, 2])
+    together = Engine(tiny).run(requests, gates, index)
+    alone = [
+        Engine(tiny).run([request], gates, index[[position]])[0]
+        for position, request in enumerate(requests)
+    ]
+    assert [type(answer) for answer in together] == [LogLikelihood, Generation, LogLikelihood]
+    for one, other in zip(together, alone, strict=True):
+        if isinstance(one, LogLikelihood):
+            assert one.value == pytest.approx(other.value, abs=1e-5)
+        else:
+            assert one == other
+
+
+def test_choices_with_one_context_are_read_once(tiny, gates):
+    """One-token choices after one context cost one pass and equal separate passes."""
+    context = prompts(1)[0]
+    requests = [Request("loglikelihood", context, (token,)) for token in (5, 6, 7, 8)]
+    engine = Engine(tiny)
+    answers = engine.run(requests, gates, np.zeros(4, dtype=int))
+    assert engine.tokens == len(context)
+    for request, answer in zip(requests, answers, strict=True):
+        alone = Engine(tiny).run([request], gates, np.zeros(1, dtype=int))[0]
+        assert answer.value == pytest.approx(alone.value, abs=1e-6)
+
+
+def test_stop_string_ends_a_generation(tiny, gates):
+    """The text is cut before the stop string, and decoding stops there."""
+    request = generation_requests(20)[0]
+    whole = Engine(tiny).run([request], gates, np.zeros(1, dtype=int))[0]
+    stop = whole.text[4:6]
+    assert len(stop) == 2
+    stopped = Request("generate_until", request.context, stop=(stop,), max_new_tokens=20)
+    answer = Engine(tiny).run([stopped], gates, np.zeros(1, dtype=int))[0]
+    assert answer.text == whole.text.split(stop)[0]
+    assert answer.tokens < whole.tokens
+
+
+def test_memory_shortage_halves_the_batch_and_loses_nothing(tiny, gates, monkeypatch):
+    """Batches above a limit fail; the same rows run again in smaller ones, each once."""
+    forward, rows_seen = GatedModel.forward, []
+
+    def short_of_memory(self, tokens, *args, **kwargs):
+        if tokens.numel() > 60:
+            raise torch.OutOfMemoryError("no memory")
+        rows_seen.append(len(tokens))
+        return forward(self, tokens, *args, **kwargs)
+
+    requests, index = crossed(loglikelihood_requests())
+    expected = Engine(tiny, token_budget=1).run(requests, gates, index)
+    monkeypatch.setattr(GatedModel, "forward", short_of_memory)
+    engine = Engine(tiny, token_budget=10_000)
+    answers = engine.run(requests, gates, index)
+    assert [a.value for a in answers] == pytest.approx([e.value for e in expected], abs=1e-5)
+    assert sum(rows_seen) == len(requests)
+    assert engine.token_budget <= 60
+
+
+def test_row_too_large_for_the_memory_raises(tiny, gates, monkeypatch):
+    """A single row that does not fit is an error, not an endless loop."""
+
+    def no_memory(*_args, **_kwargs):
+        raise torch.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(GatedModel, "forward", no_memory)
+    with pytest.raises(torch.OutOfMemoryError):
+        Engine(tiny).run(loglikelihood_requests()[:1], gates, np.zeros(1, dtype=int))
+
+
+def test_infinite_logits_stop_the_run():
+    """A broken model gives no scores."""
+    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
+    model.model.lm_head.weight.data[3] = float("inf")
+    with pytest.raises(BadLogits, match="NaN or infinite"):
+        Engine(model).run(
+            loglikelihood_requests()[:1], np.ones((1, 8), dtype=np.float32), np.zeros(1, dtype=int)
+        )
+
+
+def test_progress_counts_every_request(tiny, gates):
+    """The last report says that all is done."""
+    seen = []
+    requests, index = crossed(loglikelihood_requests() + generation_requests())
+    Engine(tiny, token_budget=100, on_progress=seen.append).run(requests, gates, index)
+    assert seen[-1].done == seen[-1].total == len(requests)
+    assert [p.done for p in seen] == sorted(p.done for p in seen)
+    assert seen[-1].tokens > 0

@@ -1,0 +1,56 @@
+"""When a generation ends, and what its text is."""
+
+import pytest
+
+from broca.engine.stopping import StopRule
+from broca.testing import tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def rule():
+    """The rule for a byte-level tokenizer whose end of sequence is token 1."""
+    return StopRule(tiny_tokenizer(), [1])
+
+
+def end_of(rule, text, stop, limit=99):
+    """Feeds a text token by token; returns what had been read when the rule ended it."""
+    tokens = tiny_tokenizer().encode(text)
+    for length in range(1, len(tokens) + 1):
+        if rule.ended(tokens[:length], stop, limit):
+            return tiny_tokenizer().decode(tokens[:length])
+    return None
+
+
+@pytest.mark.parametrize(
+    ("text", "stop", "read"),
+    [
+        ("one\ntwo", ("\n",), "one\n"),
+        ("so Question: x", ("Question:",), "so Question:"),
+        ("Questio Question:", ("Question:", "</s>"), "Questio Question:"),
+        ("a b", ("c",), None),
+        ("ab</s>c", ("</s>",), "ab</s>"),
+        ("prix: 5 € et", ("€",), "prix: 5 €"),
+    ],
+)
+def test_stop_string_is_found_however_tokens_cut_it(rule, text, stop, read):
+    """The rule ends at the token that completes a stop string, not before."""
+    assert end_of(rule, text, stop) == read
+
+
+def test_end_of_sequence_token_ends(rule):
+    """Whatever the stop strings are."""
+    assert rule.ended([40, 41, 1], (), 99)
+    assert not rule.ended([40, 41], (), 99)
+
+
+def test_limit_ends(rule):
+    """At the limit, not before."""
+    assert rule.ended([40, 41, 42], (), 3)
+    assert not rule.ended([40, 41], (), 3)
+
+
+def test_text_is_cut_at_the_first_stop_string(rule):
+    """As the harness cuts it: before the earliest of every stop string."""
+    tokens = tiny_tokenizer().encode("one two three")
+    assert rule.text(tokens, ("three", " two")) == "one"
+    assert rule.text([*tokens, 1], ()) == "one two three"

@@ -1,0 +1,26 @@
+"""Digests of weights."""
+
+import torch
+
+from broca.models.fingerprint import fingerprint
+from broca.testing import tiny_llama
+
+
+def test_equal_weights_have_equal_fingerprints():
+    """Two models made from one seed are one model."""
+    assert fingerprint(tiny_llama(seed=3)) == fingerprint(tiny_llama(seed=3))
+
+
+def test_one_changed_weight_changes_the_fingerprint():
+    """The smallest change of the smallest weight is seen."""
+    model = tiny_llama()
+    before = fingerprint(model)
+    weight = model.model.layers[1].self_attn.o_proj.weight
+    with torch.no_grad():
+        weight[3, 3] = torch.nextafter(weight[3, 3], torch.tensor(9.0))
+    assert fingerprint(model) != before
+
+
+def test_number_format_is_part_of_the_fingerprint():
+    """The same weights rounded to bfloat16 give other scores."""
+    assert fingerprint(tiny_llama()) != fingerprint(tiny_llama().bfloat16())

@@ -1,0 +1,89 @@
+"""Gates: exact where they must be, removed when the context ends."""
+
+import pytest
+import torch
+
+from broca.models import captured_inputs
+
+
+@pytest.fixture
+def batch(tiny):
+    """Three rows of six tokens, the last two left-padded."""
+    tokens = torch.randint(2, 258, (3, 6), generator=torch.Generator().manual_seed(0))
+    attention = torch.ones_like(tokens)
+    attention[1, :2] = 0
+    attention[2, :4] = 0
+    return tokens, attention
+
+
+def logits(model, tokens, attention):
+    """Logits of every position."""
+    with torch.no_grad():
+        return model.forward(tokens, attention, keep=tokens.shape[1])[0]
+
+
+def test_gates_of_one_change_no_bit(tiny, batch):
+    """Multiplying by one, at every point, leaves every logit as it was."""
+    bare = logits(tiny, *batch)
+    with tiny.gates(torch.ones(3, len(tiny.components)), force=True):
+        assert torch.equal(logits(tiny, *batch), bare)
+
+
+def test_every_row_has_its_own_gates(tiny, batch):
+    """Closing a gate in one row changes that row and no other."""
+    bare = logits(tiny, *batch)
+    gates = torch.ones(3, len(tiny.components))
+    gates[1, 2] = 0
+    with tiny.gates(gates):
+        gated = logits(tiny, *batch)
+    changed = [not torch.equal(gated[row], bare[row]) for row in range(3)]
+    assert changed == [False, True, False]
+
+
+def test_gate_scales_the_slice_of_the_projections_input(tiny, batch):
+    """A gate of g multiplies the head's slice by g and leaves the others."""
+    point = tiny.points[0]
+    seen = []
+    gates = torch.ones(3, len(tiny.components))
+    gates[:, 1] = 0.25
+    with captured_inputs(tiny.points) as inputs:
+        logits(tiny, *batch)
+        plain = inputs[point].clone()
+    with tiny.gates(gates):
+        hook = point.module.register_forward_pre_hook(lambda _, args: seen.append(args[0].clone()))
+        logits(tiny, *batch)
+        hook.remove()
+    expected = plain.clone()
+    expected[..., point.width : 2 * point.width] *= 0.25
+    assert torch.equal(seen[0], expected)
+
+
+def test_hooks_are_gone_after_the_context_even_after_an_error(tiny, batch):
+    """A failure inside leaves the model as it was."""
+    bare = logits(tiny, *batch)
+    with pytest.raises(ZeroDivisionError), tiny.gates(torch.zeros(3, len(tiny.components))):
+        raise ZeroDivisionError
+    assert torch.equal(logits(tiny, *batch), bare)
+    assert not any(point.module._forward_pre_hooks for point in tiny.points)
+
+
+def test_selected_rows_keep_their_gates(tiny, batch):
+    """When rows leave a batch the others keep their own gates."""
+    tokens, attention = batch
+    gates = torch.ones(3, len(tiny.components))
+    gates[0, 0] = gates[2, 5] = 0
+    with tiny.gates(gates):
+        whole = logits(tiny, tokens, attention)
+    with tiny.gates(gates) as active:
+        active.select(torch.tensor([2, 0]))
+        part = logits(tiny, tokens[[2, 0]], attention[[2, 0]])
+    torch.testing.assert_close(part, whole[[2, 0]], atol=1e-5, rtol=1e-5)
+
+
+def test_gates_for_another_number_of_rows_are_refused(tiny, batch):
+    """A batch never runs under the gates of another."""
+    with (
+        pytest.raises(RuntimeError, match="3 rows under gates for 2"),
+        tiny.gates(torch.zeros(2, len(tiny.components))),
+    ):
+        logits(tiny, *batch)

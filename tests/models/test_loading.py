@@ -1,0 +1,144 @@
+"""Loading: local folders work; everything that is no decoder is refused in one line."""
+
+import json
+
+import pytest
+import torch
+from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration
+
+from broca.errors import BadInput, SelfTestFailed, UnknownName, UnsupportedModel
+from broca.models import load
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder as save_pretrained writes it."""
+    tiny_llama().save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    return tmp_path
+
+
+def test_local_folder_loads_with_tokenizer_and_components(folder):
+    """Weights, tokenizer and heads are there; weights are frozen."""
+    model = load(str(folder), device="cpu")
+    assert len(model.components) == 8
+    assert model.dtype == "float32"
+    assert model.tokenizer.decode(model.tokenizer.encode("a b")) == "a b"
+    assert not any(p.requires_grad for p in model.model.parameters())
+    expected = tiny_llama().state_dict()
+    for name, value in model.model.state_dict().items():
+        assert torch.equal(value, expected[name])
+
+
+def test_dtype_overrides_the_default(folder):
+    """bfloat16 on request."""
+    assert load(str(folder), device="cpu", dtype="bfloat16").dtype == "bfloat16"
+
+
+def test_describes_what_was_found(folder):
+    """Heads, layers, and KV heads in one line."""
+    text = load(str(folder), device="cpu").describe()
+    assert "8 heads in 2 layers, 4 query heads on 2 KV heads, LlamaForCausalLM, float32" in text
+
+
+@pytest.mark.parametrize("name", ["./no-such-folder", "/no/such/folder", "a/b/c"])
+def test_unknown_folder_is_refused(name):
+    """What looks like a path is not looked up anywhere else."""
+    with pytest.raises(UnknownName, match="does not exist"):
+        load(name)
+
+
+def test_unknown_name_is_refused_with_the_nearest_shipped_model():
+    """A typo of a shipped model's name is answered with that name."""
+    with pytest.raises(UnknownName, match="did you mean 'reference'"):
+        load("refrence", offline=True)
+
+
+def test_folder_without_config_is_refused(tmp_path):
+    """An empty folder is not a model."""
+    with pytest.raises(BadInput, match=r"config\.json is missing"):
+        load(str(tmp_path))
+
+
+def test_folder_without_weights_is_refused(folder):
+    """A configuration alone is not a model."""
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(BadInput, match="holds no weights"):
+        load(str(folder))
+
+
+def test_pickled_weights_are_refused(folder):
+    """Loading a pickle can run code."""
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(BadInput, match="pickled"):
+        load(str(folder))
+
+
+def test_broken_weights_are_refused(folder):
+    """A truncated file is named, without a traceback's worth of text."""
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(BadInput, match="could not be loaded") as error:
+        load(str(folder))
+    assert "\n" not in str(error.value)
+
+
+def test_broken_config_is_refused(folder):
+    """Half a JSON file is no configuration."""
+    (folder / "config.json").write_text('{"model_type": "lla')
+    with pytest.raises(BadInput, match="configuration cannot be read"):
+        load(str(folder))
+
+
+def test_file_is_refused(folder):
+    """A model is a folder."""
+    with pytest.raises(BadInput, match="is a file"):
+        load(str(folder / "config.json"))
+
+
+def test_unknown_dtype_is_refused():
+    """The message lists what there is."""
+    with pytest.raises(BadInput, match="float32, bfloat16"):
+        load("reference", dtype="int3")
+
+
+def test_encoder_only_model_is_refused_by_name(tmp_path):
+    """BERT has attention heads, but generates nothing."""
+    config = BertConfig(
+        vocab_size=100,
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+    )
+    BertForMaskedLM(config).save_pretrained(tmp_path)
+    with pytest.raises(UnsupportedModel, match="BertForMaskedLM"):
+        load(str(tmp_path))
+
+
+def test_encoder_decoder_model_is_refused_by_name(tmp_path):
+    """T5 has two stacks."""
+    config = T5Config(vocab_size=100, d_model=32, d_kv=8, d_ff=32, num_layers=1, num_heads=2)
+    T5ForConditionalGeneration(config).save_pretrained(tmp_path)
+    with pytest.raises(UnsupportedModel, match=r"encoder-decoder model \(T5"):
+        load(str(tmp_path))
+
+
+def test_model_with_remote_code_is_not_run(folder):
+    """Code in a model folder is never executed."""
+    (folder / "evil.py").write_text("raise SystemExit('executed')")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "evil", "auto_map": {"AutoConfig": "evil.C"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(BadInput, match="configuration cannot be read"):
+        load(str(folder))
+
+
+def test_model_that_fails_the_self_test_is_refused(folder):
+    """A head without weights cannot be told from an ablated one."""
+    model = tiny_llama()
+    model.model.layers[0].self_attn.o_proj.weight.data[:, :8] = 0
+    model.save_pretrained(folder)
+    with pytest.raises(SelfTestFailed, match="L0H0 contributes nothing"):
+        load(str(folder), device="cpu")

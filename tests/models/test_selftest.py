@@ -1,0 +1,78 @@
+"""The self-test passes on sound models and catches each way to be wrong."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from broca.errors import SelfTestFailed
+from broca.models import GatedModel, require_self_test, self_test
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+@pytest.fixture
+def model():
+    """A fresh tiny model that a test may break."""
+    return GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
+
+
+def failed(model):
+    """Names of the checks that do not hold."""
+    return [check.name for check in self_test(model) if not check.passed]
+
+
+def test_sound_model_passes_every_check(model):
+    """Four checks, each with its figure and its time."""
+    checks = self_test(model)
+    assert len(checks) == 4
+    assert all(check.passed and check.detail and check.seconds >= 0 for check in checks)
+
+
+def test_self_test_leaves_the_weights_bit_for_bit(model):
+    """Columns that it zeroes come back."""
+    before = {name: value.clone() for name, value in model.model.state_dict().items()}
+    self_test(model)
+    for name, value in model.model.state_dict().items():
+        assert torch.equal(value, before[name]), name
+
+
+def test_head_that_contributes_nothing_is_caught(model):
+    """A dead head is named."""
+    model.points[1].module.weight.data[:, 8:16] = 0
+    with pytest.raises(SelfTestFailed, match=r"L1H1 contributes nothing at model\.layers\.1"):
+        require_self_test(model)
+
+
+def test_slices_of_the_wrong_width_are_caught(model):
+    """Gates that act on half of every head are not the gates of the components."""
+    half = dataclasses.replace(model.points[0], units=8, width=4, first_column=0)
+    assert half.columns.stop == 8  # columns of two layers at one point
+    broken = dataclasses.replace(model, points=(half,))
+    halves = torch.ones(1, 8)
+    halves[0, 0] = 0  # L0H0, but only its first half is gated
+    tokens = torch.arange(2, 8)[None]
+    with torch.no_grad():
+        with broken.gates(halves):
+            ours = broken.forward(tokens, torch.ones_like(tokens), keep=6)[0]
+        with model.gates(halves):
+            right = model.forward(tokens, torch.ones_like(tokens), keep=6)[0]
+    assert (ours - right).abs().max() > 1e-4
+
+
+def test_model_that_leaks_between_rows_is_caught(model):
+    """If a row depends on its neighbours, batches do not equal their rows."""
+    embedding = model.model.get_input_embeddings()
+    handle = embedding.register_forward_hook(
+        lambda _m, _a, out: out + 0.5 * out.mean(0, keepdim=True)
+    )
+    assert "a padded batch of mixed masks equals its rows" in failed(model)
+    handle.remove()
+    assert failed(model) == []
+
+
+def test_projection_that_is_not_linear_is_caught(model):
+    """If contributions do not add up, a head's share of the output is not its own."""
+    handle = model.points[0].module.register_forward_hook(lambda _m, _a, out: out.tanh() * 3)
+    assert "heads make up the projection's output" in failed(model)
+    handle.remove()
+    assert failed(model) == []

@@ -1,0 +1,91 @@
+"""Output projections are found by what they do."""
+
+import pytest
+import torch
+from torch import nn
+from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig
+
+from broca.errors import UnsupportedModel
+from broca.models import GatedModel, find_structure
+from broca.testing import tiny_llama
+
+SIZES = {
+    "vocab_size": 100,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+
+
+def test_finds_every_o_proj_of_a_llama():
+    """One a layer, with heads, width and KV heads."""
+    structure = find_structure(tiny_llama(layers=3))
+    assert [one.path for one in structure.projections] == [
+        f"model.layers.{layer}.self_attn.o_proj" for layer in range(3)
+    ]
+    assert {(one.heads, one.head_dim, one.kv_heads) for one in structure.projections} == {(4, 8, 2)}
+    assert not structure.not_covered
+
+
+def test_head_dim_need_not_be_hidden_over_heads():
+    """The width comes from the projection itself."""
+    model = AutoModelForCausalLM.from_config(LlamaConfig(**SIZES, head_dim=16))
+    assert {one.head_dim for one in find_structure(model).projections} == {16}
+
+
+def test_finds_conv1d_projections():
+    """GPT-2 keeps its weights transposed."""
+    config = GPT2Config(
+        vocab_size=100, n_embd=32, n_layer=2, n_head=4, bos_token_id=1, eos_token_id=1
+    )
+    structure = find_structure(AutoModelForCausalLM.from_config(config).eval())
+    assert [one.path for one in structure.projections] == [
+        "transformer.h.0.attn.c_proj",
+        "transformer.h.1.attn.c_proj",
+    ]
+
+
+def test_components_are_named_layer_by_layer():
+    """Column order is layer, then head."""
+    names = GatedModel.wrap(tiny_llama(), None, name="tiny").components.names
+    assert names == tuple(f"L{layer}H{head}" for layer in range(2) for head in range(4))
+
+
+def test_probe_leaves_no_hook_behind():
+    """Finding the structure changes nothing in the model."""
+    model = tiny_llama()
+    find_structure(model)
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+def test_model_without_attention_is_refused_by_name():
+    """A model whose tokens are mixed by something else has no heads."""
+    from transformers import MambaConfig
+
+    config = MambaConfig(vocab_size=100, hidden_size=32, num_hidden_layers=2, state_size=4)
+    with pytest.raises(UnsupportedModel, match="MambaForCausalLM' is not covered"):
+        find_structure(AutoModelForCausalLM.from_config(config).eval())
+
+
+def test_width_that_the_heads_do_not_divide_is_refused():
+    """A projection of the wrong width is not cut into heads by force."""
+    model = tiny_llama()
+    model.config.num_attention_heads = 5
+    with pytest.raises(UnsupportedModel, match="5 heads do not divide"):
+        find_structure(model)
+
+
+def test_layers_that_do_not_mix_tokens_are_listed():
+    """A layer whose attention was cut away is not covered, and the others still are."""
+
+    class Silent(nn.Module):
+        def forward(self, hidden_states, **_):
+            return torch.zeros_like(hidden_states), None
+
+    model = tiny_llama(layers=3)
+    model.model.layers[1].self_attn = Silent()
+    structure = find_structure(model)
+    assert [one.layer for one in structure.projections] == [0, 2]
+    assert [one.layer for one in structure.not_covered] == [1]

@@ -1,0 +1,68 @@
+"""Names and columns of components."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broca.components import Component, ComponentSet
+from broca.errors import BadInput, UnknownName
+
+KINDS_WITH_INDEX = ("head", "kv-group", "expert", "neuron")
+
+
+@given(st.sampled_from(KINDS_WITH_INDEX), st.integers(0, 200), st.integers(0, 9999))
+def test_name_of_an_indexed_component_reads_back(kind, layer, index):
+    """Parsing a component's name gives the component."""
+    component = Component(layer, kind, index)
+    assert Component.parse(component.name) == component
+
+
+@pytest.mark.parametrize("kind", ["mlp", "layer"])
+def test_name_of_a_component_without_index_reads_back(kind):
+    """MLP blocks and layers have no index."""
+    component = Component(7, kind)
+    assert Component.parse(component.name) == component
+
+
+@pytest.mark.parametrize("text", ["", "L", "H3", "L1H", "L1M2", "L-1H2", "l1h2", "L1H2x", "L1 H2"])
+def test_text_that_is_no_name_is_refused(text):
+    """What is no name is named in the message."""
+    with pytest.raises(BadInput, match="not a component name"):
+        Component.parse(text)
+
+
+@pytest.fixture
+def heads():
+    """Six heads in two layers."""
+    return ComponentSet(tuple(Component(layer, "head", h) for layer in range(2) for h in range(3)))
+
+
+def test_order_is_the_order_of_columns(heads):
+    """Position i of the set is column i."""
+    assert [heads.column(name) for name in heads.names] == list(range(6))
+
+
+def test_mask_marks_the_named_heads(heads):
+    """Names joined by + become a boolean vector."""
+    np.testing.assert_array_equal(heads.mask("L0H1+L1H2"), [0, 1, 0, 0, 0, 1])
+
+
+def test_mask_of_nothing_is_all_false(heads):
+    """An empty list ablates nothing."""
+    assert not heads.mask("").any()
+    assert not heads.mask([]).any()
+
+
+def test_head_that_the_model_lacks_is_refused_with_a_suggestion(heads):
+    """The message names the head, a near one and what exists."""
+    with pytest.raises(
+        UnknownName, match=r"no component 'L1H3'.*did you mean 'L1H\d'.*L0H0 to L1H2"
+    ):
+        heads.column("L1H3")
+
+
+def test_set_refuses_duplicates():
+    """A column belongs to one component."""
+    with pytest.raises(ValueError, match="twice"):
+        ComponentSet((Component(0, "head", 0), Component(0, "head", 0)))

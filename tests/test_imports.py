@@ -1,0 +1,90 @@
+"""The arrows between the rooms point one way."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "broca"
+
+ALLOWED = {
+    "errors": set(),
+    "components": {"errors"},
+    "plan": set(),
+    "designs": {"errors"},
+    "recovery": set(),
+    "models": {"components", "errors"},
+    "tasks": {"errors"},
+    "engine": {"models", "tasks", "errors"},
+    "executors": {"engine", "tasks", "plan"},
+    "searches": {"designs", "recovery", "plan", "errors"},
+    "verify": {"plan", "tasks"},
+    "result": {"errors"},
+    "report": {"result"},
+    "testing": {"plan"},
+}
+"""What each room may import of broca. `api` and `cli` wire the rooms together."""
+
+HEAVY = {
+    "components": {"torch", "transformers", "lm_eval", "sklearn"},
+    "plan": {"torch", "transformers", "lm_eval", "sklearn"},
+    "designs": {"torch", "transformers", "lm_eval", "sklearn"},
+    "recovery": {"torch", "transformers", "lm_eval", "sqlite3"},
+    "searches": {"torch", "transformers", "lm_eval", "sqlite3"},
+    "report": {"torch", "transformers", "lm_eval", "sklearn"},
+}
+
+
+def imports_of(file):
+    """Dotted names of everything that a file imports, wherever in the file."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{file}: relative import"
+            if node.module == "broca":
+                yield from (f"broca.{alias.name}" for alias in node.names)
+            else:
+                yield node.module
+
+
+def rooms():
+    """Every room with its files."""
+    for room in sorted(ALLOWED):
+        place = SOURCE / room
+        yield room, sorted(place.rglob("*.py")) if place.is_dir() else [SOURCE / f"{room}.py"]
+
+
+@pytest.mark.parametrize(("room", "files"), list(rooms()), ids=[room for room, _ in rooms()])
+def test_room_imports_only_what_lies_before_it(room, files):
+    """Neither broca's own rooms nor heavy libraries are imported against the flow."""
+    assert files
+    for file in files:
+        for name in imports_of(file):
+            parts = name.split(".")
+            if parts[0] == "broca" and len(parts) > 1:
+                assert parts[1] in ALLOWED[room] | {room}, f"{file} imports {name}"
+            assert parts[0] not in HEAVY.get(room, set()), f"{file} imports {name}"
+
+
+def test_every_room_is_listed():
+    """A new room must say what it may import."""
+    present = {
+        path.stem
+        for path in SOURCE.iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert present - {"__init__", "api", "cli"} == set(ALLOWED)
+
+
+def test_help_loads_nothing_heavy():
+    """`broca --help` answers at once: no torch, no transformers, no lm-eval."""
+    code = (
+        "import sys; import broca.cli.main; "
+        "print([m for m in ('torch','transformers','lm_eval','sklearn','plotly','datasets') "
+        "if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,53 @@
+"""`result.json`, schema 1."""
+
+import json
+
+import pytest
+from report.test_page import make_result
+
+from broca.errors import BadInput
+from broca.result import Result
+
+
+def test_result_reads_back_what_it_wrote():
+    """Nothing is lost on the way through JSON."""
+    assert Result.from_json(make_result().to_json()) == make_result()
+
+
+def test_schema_1_has_the_promised_fields():
+    """What outside scripts rely on."""
+    data = json.loads(make_result().to_json())
+    assert data["schema"] == 1
+    assert {
+        "broca", "schema", "model", "task", "others", "search", "cost", "baseline", "ranking",
+        "selected", "abstained", "reason", "verification",
+    } <= set(data)  # fmt: skip
+    assert set(data["model"]) == {
+        "name", "fingerprint", "architecture", "layers", "heads", "kv_heads", "dtype",
+    }  # fmt: skip
+    assert {"method", "options", "seed"} == set(data["search"])
+    assert {"rows", "tokens", "wall_s"} <= set(data["cost"])
+    assert set(data["ranking"][0]) == {"name", "layer", "head", "effect", "ci", "frequency"}
+    assert {"after", "drop", "off_target_drop", "specific_drop"} <= set(data["verification"])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "null", '{"schema": 1}', '{"schema": 1, "model": 3}']
+)
+def test_text_that_is_no_result_is_refused(text):
+    """In one line that says what to give."""
+    with pytest.raises(BadInput, match=r"not a result of broca.*result\.json"):
+        Result.from_json(text)
+
+
+def test_result_of_another_schema_is_refused():
+    """The message names both."""
+    text = make_result().to_json().replace('"schema": 1', '"schema": 9')
+    with pytest.raises(BadInput, match="schema 9, this broca reads schema 1"):
+        Result.from_json(text)
+
+
+def test_folder_without_result_is_refused(tmp_path):
+    """An unfinished run has no result."""
+    with pytest.raises(BadInput, match=r"result\.json' does not exist"):
+        Result.read(tmp_path)
