@@ -1,8 +1,9 @@
 """Components: what can be ablated, their names, and the order of the columns of every matrix.
 
 Pure data, without torch. Names follow the field: `L12H3` is query head 3 of layer 12, `L12G1` the
-query heads that share key/value head 1, `L12M` the MLP block, `L12` the whole layer, `L12E7`
-routed expert 7, `L12N40` feed-forward neuron 40. Layers and indices count from 0.
+query heads that share key/value head 1, `L12A` the attention layer, `L12M` the MLP block, `L12`
+the whole decoder layer, `L12E7` routed expert 7, `L12N40` feed-forward neuron 40. Layers and
+indices count from 0.
 """
 
 from __future__ import annotations
@@ -18,18 +19,19 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput, UnknownName, nearest
 
-Kind = Literal["head", "kv-group", "mlp", "layer", "expert", "neuron"]
+Kind = Literal["head", "kv-group", "attention", "mlp", "layer", "expert", "neuron"]
 
 _LETTER: dict[Kind, str] = {
     "head": "H",
     "kv-group": "G",
+    "attention": "A",
     "mlp": "M",
     "layer": "",
     "expert": "E",
     "neuron": "N",
 }
 _KIND_OF_LETTER: dict[str, Kind] = {letter: kind for kind, letter in _LETTER.items()}
-_NAME = re.compile(r"L(\d+)(?:([HGEN])(\d+)|(M))?")
+_NAME = re.compile(r"L(\d+)(?:([HGEN])(\d+)|([AM]))?")
 
 assert set(_LETTER) == set(get_args(Kind))
 
@@ -41,7 +43,7 @@ class Component:
     Attributes:
         layer: Decoder layer, from 0.
         kind: What it is.
-        index: Its number within the layer; None for an MLP block or a whole layer.
+        index: Its number within the layer; None for what a layer has one of.
     """
 
     layer: int
@@ -65,8 +67,8 @@ class Component:
             raise BadInput(
                 f"'{name.strip()}' is not a component name: head 3 of layer 12 is written L12H3"
             )
-        layer, letter, index, mlp = match.groups()
-        kind = _KIND_OF_LETTER[mlp or letter or ""]
+        layer, letter, index, block = match.groups()
+        kind = _KIND_OF_LETTER[block or letter or ""]
         return cls(int(layer), kind, None if index is None else int(index))
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from broca.models import captured_inputs
+from broca.models import captured
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_gate_scales_the_slice_of_the_projections_input(tiny, batch):
     seen = []
     gates = torch.ones(3, len(tiny.components))
     gates[:, 1] = 0.25
-    with captured_inputs(tiny.points) as inputs:
+    with captured(tiny.points) as inputs:
         logits(tiny, *batch)
         plain = inputs[point].clone()
     with tiny.gates(gates):

@@ -73,6 +73,6 @@ def test_model_that_leaks_between_rows_is_caught(model):
 def test_projection_that_is_not_linear_is_caught(model):
     """If contributions do not add up, a head's share of the output is not its own."""
     handle = model.points[0].module.register_forward_hook(lambda _m, _a, out: out.tanh() * 3)
-    assert "heads make up the projection's output" in failed(model)
+    assert "slices make up the projection's output" in failed(model)
     handle.remove()
     assert failed(model) == []

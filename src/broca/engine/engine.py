@@ -236,7 +236,7 @@ def _select(
 ) -> tuple[Tensor, Tensor]:
     """Cuts a batch in decoding down to some of its rows; the cache and the gates in place."""
     index = torch.tensor(rows, device=attention.device)
-    cache.batch_select_indices(index)  # type: ignore[attr-defined]
+    cache.reorder_cache(index)  # type: ignore[attr-defined]  # every kind of cache has it
     active.select(index)
     return newest[index], attention[index]
 

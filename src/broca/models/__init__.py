@@ -1,20 +1,25 @@
 """Hugging Face model in, components and gates out: the only room that touches torch modules."""
 
+from broca.models.choosing import KINDS
 from broca.models.gated import GatedModel
-from broca.models.gates import ActiveGates, GatePoint, captured_inputs, gated
+from broca.models.gates import ActiveGates, GatePoint, Replacement, captured, gated
 from broca.models.loading import SHIPPED_MODELS, load, shipped_model_folder
 from broca.models.selftest import Check, require_self_test, self_test
-from broca.models.structure import OutputProjection, Structure, find_structure, text_config
+from broca.models.structure import LayerParts, OutputProjection, Structure, find_structure
+from broca.models.structure import text_config as text_config
 
 __all__ = [
+    "KINDS",
     "SHIPPED_MODELS",
     "ActiveGates",
     "Check",
     "GatePoint",
     "GatedModel",
+    "LayerParts",
     "OutputProjection",
+    "Replacement",
     "Structure",
-    "captured_inputs",
+    "captured",
     "find_structure",
     "gated",
     "load",

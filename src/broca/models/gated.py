@@ -11,9 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from broca.components import Component, ComponentSet
+from broca.components import ComponentSet
+from broca.models.choosing import choose
 from broca.models.fingerprint import fingerprint
-from broca.models.gates import ActiveGates, GatePoint, gated
+from broca.models.gates import ActiveGates, GatePoint, Replacement, gated
 from broca.models.structure import Structure, find_structure, text_config
 
 
@@ -26,7 +27,8 @@ class GatedModel:
         model: The transformers model, in evaluation mode.
         tokenizer: Its tokenizer.
         structure: What was found in it.
-        components: The query heads, layer by layer: the columns of every matrix.
+        kinds: Which parts are its components, such as `heads` or `heads+mlp`.
+        components: They, kind by kind and layer by layer: the columns of every matrix.
         points: Where their gates act.
     """
 
@@ -34,42 +36,29 @@ class GatedModel:
     model: Any
     tokenizer: Any
     structure: Structure
+    kinds: str
     components: ComponentSet
     points: tuple[GatePoint, ...] = field(repr=False)
 
     @classmethod
-    def wrap(cls, model: Any, tokenizer: Any, *, name: str) -> GatedModel:
-        """Finds the attention heads of a transformers model and prepares their gates.
+    def wrap(
+        cls, model: Any, tokenizer: Any, *, name: str, components: str = "heads"
+    ) -> GatedModel:
+        """Finds the components of a transformers model and prepares their gates.
 
         Args:
             model: A causal language model of transformers; it is put in evaluation mode.
             tokenizer: Its tokenizer.
             name: What to call it in messages and results.
+            components: Which parts to gate, such as `heads` or `heads+mlp`.
 
         Raises:
             UnsupportedModel: The architecture is not covered.
         """
         model.eval()
         structure = find_structure(model)
-        components: list[Component] = []
-        points: list[GatePoint] = []
-        for projection in structure.projections:
-            points.append(
-                GatePoint(
-                    projection.module,
-                    projection.path,
-                    projection.layer,
-                    len(components),
-                    projection.heads,
-                    projection.head_dim,
-                )
-            )
-            components += [
-                Component(projection.layer, "head", head) for head in range(projection.heads)
-            ]
-        return cls(
-            name, model, tokenizer, structure, ComponentSet(tuple(components)), tuple(points)
-        )
+        chosen, points = choose(structure, components, architecture=type(model).__name__)
+        return cls(name, model, tokenizer, structure, components, chosen, points)
 
     @property
     def architecture(self) -> str:
@@ -111,18 +100,23 @@ class GatedModel:
 
     def describe(self) -> str:
         """One line that says what was found."""
-        attention = len(self.structure.projections)
+        attention = self.structure.projections
         text = (
-            f"{self.name}: {len(self.components)} heads in {attention} layers, {self.heads} query "
-            f"heads on {self.kv_heads} KV heads, {self.architecture}, {self.dtype}"
+            f"{self.name}: {sum(one.heads for one in attention)} heads in {len(attention)} layers, "
+            f"{self.heads} query heads on {self.kv_heads} KV heads, {self.architecture}, "
+            f"{self.dtype}"
         )
+        if self.kinds != "heads":
+            text += f"; components: {len(self.components)} {self.kinds}"
         if self.structure.not_covered:
             text += f"; {len(self.structure.not_covered)} layers without attention heads left alone"
         return text
 
-    def gates(self, values: Tensor, *, force: bool = False) -> AbstractContextManager[ActiveGates]:
+    def gates(
+        self, values: Tensor, *, replacement: Replacement | None = None, force: bool = False
+    ) -> AbstractContextManager[ActiveGates]:
         """Puts gates on the model: `values` is `(rows, components)`, see `gated`."""
-        return gated(self.points, values.to(self.device), force=force)
+        return gated(self.points, values.to(self.device), replacement=replacement, force=force)
 
     @cached_property
     def _forward_parameters(self) -> frozenset[str]:

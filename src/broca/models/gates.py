@@ -1,40 +1,49 @@
 """Gates: factors on components' outputs, one set for every row of a batch.
 
 A query head's output is its slice of the *input* of the attention output projection. A forward
-pre-hook there multiplies `[rows, tokens, heads, head_dim]` by gates `[rows, heads]`. A gate of 1
-leaves the activations bit for bit as they were; 0 ablates.
+pre-hook there multiplies `[rows, tokens, heads, head_dim]` by gates `[rows, heads]`. Key/value
+groups and whole attention layers are wider slices at the same place; MLP blocks, decoder layers
+and routed experts are met elsewhere. A gate of 1 leaves the activations bit for bit as they were;
+0 ablates; other values scale.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+Place = Literal["input", "output", "update", "routing"]
+"""Where a gate acts: on slices of a module's input, on its output, on what a layer adds to its
+input, or on the weights that a router gives its experts."""
 
 
 @dataclass(frozen=True)
 class GatePoint:
-    """A module whose input is cut into slices of equal width, one for each component.
+    """A module at which a run of neighbouring components is gated.
 
     Attributes:
-        module: The projection at whose input the gates act.
+        module: The module.
         path: Its dotted name, for messages.
         layer: Decoder layer, from 0.
+        place: Where the gates act.
         first_column: Column of its first component; the others follow.
         units: Number of components.
-        width: Width of one component's slice.
+        width: Width of one component's slice of the input; 0 at other places.
     """
 
     module: nn.Module
     path: str
     layer: int
+    place: Place
     first_column: int
     units: int
-    width: int
+    width: int = 0
 
     @property
     def columns(self) -> slice:
@@ -42,97 +51,198 @@ class GatePoint:
         return slice(self.first_column, self.first_column + self.units)
 
 
+Replacement = Mapping[GatePoint, Tensor]
+"""What takes the place of an ablated activation at each point, `(rows, width of the activation)`;
+a point that is missing gets zeros."""
+
+
 class ActiveGates:
     """The gates in force within `gated(...)`; `select` follows a batch that loses rows."""
 
-    def __init__(self, values: Tensor, points: Sequence[GatePoint], *, force: bool) -> None:
+    def __init__(
+        self,
+        values: Tensor,
+        points: Sequence[GatePoint],
+        *,
+        replacement: Replacement | None,
+        force: bool,
+    ) -> None:
         self._values = values
-        self._force = force
+        self._force = force or values.requires_grad
         self._points = points
-        self._per_point: dict[GatePoint, Tensor | None] = {}
+        self._replacement = dict(replacement or {})
+        self._closed: dict[GatePoint, bool] = {}
         self._refresh()
 
     def _refresh(self) -> None:
-        closed = (self._values != 1).any(dim=0).cpu()
+        closed = (self._values.detach() != 1).any(dim=0).cpu()
         for point in self._points:
-            needed = self._force or bool(closed[point.columns].any())
-            self._per_point[point] = self._values[:, point.columns] if needed else None
+            self._closed[point] = self._force or bool(closed[point.columns].any())
 
     def select(self, rows: Tensor) -> None:
         """Keeps the gates of `rows` (indices into the present rows), in that order."""
         self._values = self._values[rows.to(self._values.device)]
+        self._replacement = {
+            point: tensor[rows.to(tensor.device)] for point, tensor in self._replacement.items()
+        }
         self._refresh()
 
-    def apply(self, point: GatePoint, activation: Tensor) -> Tensor | None:
-        """Returns the gated input of a point, or None where every gate is 1.
+    def of(self, point: GatePoint, like: Tensor) -> Tensor | None:
+        """The gates of a point, `(rows, units)` like an activation; None where all are 1."""
+        if not self._closed[point]:
+            return None
+        return self._values[:, point.columns].to(device=like.device, dtype=like.dtype)
+
+    def mix(self, point: GatePoint, activation: Tensor, gates: Tensor) -> Tensor:
+        """Gates an activation whose last dimension is cut into the point's components.
 
         Args:
-            point: Where the activation was met.
-            activation: Input of the projection, `(rows, tokens, units * width)`.
+            point: Where it was met.
+            activation: `(rows, tokens, width)`.
+            gates: `(rows, units)`.
 
         Raises:
             RuntimeError: The batch has another number of rows than there are gates.
         """
-        gates = self._per_point[point]
-        if gates is None:
-            return None
-        rows = activation.shape[0]
-        if gates.shape[0] != rows:
+        if gates.shape[0] != activation.shape[0]:
             raise RuntimeError(
-                f"{point.path} was run on {rows} rows under gates for {gates.shape[0]}"
+                f"{point.path} was run on {activation.shape[0]} rows under gates for "
+                f"{gates.shape[0]}"
             )
-        gates = gates.to(device=activation.device, dtype=activation.dtype)
         # (rows, tokens, units, width) * (rows, 1, units, 1)
-        slices = activation.view(*activation.shape[:-1], point.units, point.width)
-        replaced: Tensor = (slices * gates[:, None, :, None]).view(activation.shape)
-        return replaced
+        slices = activation.reshape(*activation.shape[:-1], point.units, -1)
+        wide = gates[:, None, :, None]
+        replacement = self._replacement.get(point)
+        if replacement is None:
+            mixed = slices * wide
+        else:
+            instead = replacement.to(slices).reshape(len(gates), 1, point.units, -1)
+            mixed = torch.where(wide == 1, slices, slices * wide + instead * (1 - wide))
+        return mixed.reshape(activation.shape)
 
 
 @contextmanager
 def gated(
-    points: Sequence[GatePoint], values: Tensor, *, force: bool = False
+    points: Sequence[GatePoint],
+    values: Tensor,
+    *,
+    replacement: Replacement | None = None,
+    force: bool = False,
 ) -> Iterator[ActiveGates]:
     """Puts gates on a model for the time of the context.
 
     Args:
         points: Where the components' outputs are met.
-        values: One gate for every row and component, `(rows, components)`.
+        values: One gate for every row and component, `(rows, components)`; differentiable.
+        replacement: What an ablated activation becomes; zeros by default.
         force: Multiply even where every gate of a point is 1 (the self-test does).
 
     Yields:
         The gates in force.
     """
-    active = ActiveGates(values, points, force=force)
+    active = ActiveGates(values, points, replacement=replacement, force=force)
+    with ExitStack() as hooks:
+        for point in points:
+            hooks.callback(_INSTALL[point.place](point, active).remove)
+        yield active
 
-    def hook_for(point: GatePoint) -> Any:
-        def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-            replaced = active.apply(point, args[0])
-            return None if replaced is None else (replaced, *args[1:])
+
+def _on_input(point: GatePoint, active: ActiveGates) -> RemovableHandle:
+    def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        gates = active.of(point, args[0])
+        return None if gates is None else (active.mix(point, args[0], gates), *args[1:])
+
+    return point.module.register_forward_pre_hook(hook)
+
+
+def _on_output(point: GatePoint, active: ActiveGates) -> RemovableHandle:
+    def hook(_module: nn.Module, _args: tuple[Any, ...], output: Any) -> Any:
+        first = output[0] if isinstance(output, tuple) else output
+        gates = active.of(point, first)
+        if gates is None:
+            return None
+        # some blocks hand their projection flattened tokens, (rows * tokens, width)
+        shaped = first.reshape(len(gates), -1, first.shape[-1])
+        replaced = active.mix(point, shaped, gates).reshape(first.shape)
+        return (replaced, *output[1:]) if isinstance(output, tuple) else replaced
+
+    return point.module.register_forward_hook(hook)
+
+
+def _on_update(point: GatePoint, active: ActiveGates) -> RemovableHandle:
+    def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        before = args[0] if args else kwargs["hidden_states"]
+        after = output[0] if isinstance(output, tuple) else output
+        gates = active.of(point, after)
+        if gates is None:
+            return None
+        update = active.mix(point, after - before, gates)
+        replaced = torch.where(gates[:, :, None] == 1, after, before + update)
+        return (replaced, *output[1:]) if isinstance(output, tuple) else replaced
+
+    return point.module.register_forward_hook(hook, with_kwargs=True)
+
+
+def _on_routing(point: GatePoint, active: ActiveGates) -> RemovableHandle:
+    def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        hidden, index, weights, *rest = args
+        gates = active.of(point, weights)
+        if gates is None:
+            return None
+        tokens = index.reshape(-1, index.shape[-1])  # (rows * tokens, chosen)
+        row = torch.arange(len(tokens), device=index.device) // (len(tokens) // len(gates))
+        # some routers pass the weights of every expert, chosen or not
+        every = weights.shape[-1] != index.shape[-1]
+        chosen = gates[row] if every else gates[row[:, None], tokens]
+        return (hidden, index, weights * chosen.reshape(weights.shape), *rest)
+
+    return point.module.register_forward_pre_hook(hook)
+
+
+_INSTALL = {
+    "input": _on_input,
+    "output": _on_output,
+    "update": _on_update,
+    "routing": _on_routing,
+}
+
+
+@contextmanager
+def captured(points: Sequence[GatePoint]) -> Iterator[dict[GatePoint, Tensor]]:
+    """Records the last activation of every point, as its gates would meet it.
+
+    Points at the input of a projection give that input, others the module's output or update;
+    routing weights have no activation and are left out.
+
+    Yields:
+        A dictionary that a forward pass within the context fills, `(rows, tokens, width)`.
+    """
+    seen: dict[GatePoint, Tensor] = {}
+
+    def on_input(point: GatePoint) -> Any:
+        def hook(_module: nn.Module, args: tuple[Any, ...]) -> None:
+            seen[point] = args[0].detach()
+
+        return hook
+
+    def on_output(point: GatePoint) -> Any:
+        def hook(
+            _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+        ) -> None:
+            first = output[0] if isinstance(output, tuple) else output
+            if point.place == "update":
+                first = first - (args[0] if args else kwargs["hidden_states"])
+            seen[point] = first.detach()
 
         return hook
 
     with ExitStack() as hooks:
         for point in points:
-            hooks.callback(point.module.register_forward_pre_hook(hook_for(point)).remove)
-        yield active
-
-
-@contextmanager
-def captured_inputs(points: Sequence[GatePoint]) -> Iterator[dict[GatePoint, Tensor]]:
-    """Records the last input of every point, as it enters the projection.
-
-    Yields:
-        A dictionary that a forward pass within the context fills.
-    """
-    inputs: dict[GatePoint, Tensor] = {}
-
-    def hook_for(point: GatePoint) -> Any:
-        def hook(_module: nn.Module, args: tuple[Any, ...]) -> None:
-            inputs[point] = args[0].detach()
-
-        return hook
-
-    with ExitStack() as hooks, torch.no_grad():
-        for point in points:
-            hooks.callback(point.module.register_forward_pre_hook(hook_for(point)).remove)
-        yield inputs
+            if point.place == "input":
+                handle = point.module.register_forward_pre_hook(on_input(point))
+            elif point.place in ("output", "update"):
+                handle = point.module.register_forward_hook(on_output(point), with_kwargs=True)
+            else:
+                continue
+            hooks.callback(handle.remove)
+        yield seen

@@ -28,6 +28,7 @@ def load(
     name: str,
     *,
     dtype: str = "auto",
+    components: str = "heads",
     device: str | None = None,
     device_map: str | None = None,
     offline: bool = False,
@@ -37,6 +38,7 @@ def load(
     Args:
         name: `reference` or `planted`, a local folder, or a hub id.
         dtype: `float32`, `bfloat16`, `float16`, or `auto`: float32 on a CPU, else bfloat16.
+        components: Which parts can be ablated, such as `heads` or `heads+mlp`; see `KINDS`.
         device: Where to put it; the first GPU if there is one, else the CPU.
         device_map: Passed to transformers (`auto` spreads a model over devices).
         offline: Make no network call: a hub model must be in the local cache.
@@ -84,7 +86,7 @@ def load(
     if not device_map:
         model = model.to(device)
     model.requires_grad_(False)
-    gated = GatedModel.wrap(model, tokenizer, name=name)
+    gated = GatedModel.wrap(model, tokenizer, name=name, components=components)
     require_self_test(gated)
     return gated
 

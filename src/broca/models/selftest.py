@@ -2,14 +2,14 @@
 
 Four checks, on random tokens: gates of one change no bit; every head contributes to its
 projection's output, and the contributions plus the bias make up that output; gates of zero equal
-the model with those columns of the projections zeroed; a left-padded batch of different masks
-equals its rows one by one, in prefill and in decoding.
+the model with the weights behind them zeroed (columns of the output projection for heads); a
+left-padded batch of different masks equals its rows one by one, in prefill and in decoding.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from broca.errors import SelfTestFailed
 from broca.models.gated import GatedModel
-from broca.models.gates import GatePoint, captured_inputs
+from broca.models.gates import GatePoint, captured
 
 _ROWS, _TOKENS, _DECODED = 3, 8, 2
 _TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
@@ -46,8 +46,8 @@ def self_test(model: GatedModel) -> tuple[Check, ...]:
     """Runs every check and returns them, passed or not."""
     checks = (
         ("gates of one change no bit", _ones_are_exact),
-        ("heads make up the projection's output", _heads_make_up_output),
-        ("gates of zero equal zeroed columns", _zeros_equal_zeroed_columns),
+        ("slices make up the projection's output", _slices_make_up_output),
+        ("gates of zero equal zeroed weights", _zeros_equal_zeroed_weights),
         ("a padded batch of mixed masks equals its rows", _batch_equals_rows),
     )
     results = []
@@ -90,7 +90,9 @@ def _masks(model: GatedModel, rows: int) -> Tensor:
     """Gates `(rows, components)` with about a tenth of the heads off, others in every row."""
     generator = torch.Generator().manual_seed(2)
     gates = (torch.rand(rows, len(model.components), generator=generator) > 0.1).float()
-    gates[:, 0] = 0  # the first layer is always met
+    for point in model.points:
+        if point.place == "input" and point.units > 1:
+            gates[:, point.first_column] = 0  # every projection is met
     return gates
 
 
@@ -117,15 +119,18 @@ def _ones_are_exact(model: GatedModel) -> tuple[bool, str]:
     return changed == 0, f"{changed} of {bare.numel()} logits changed"
 
 
-def _heads_make_up_output(model: GatedModel) -> tuple[bool, str]:
+def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
+    points = [point for point in model.points if point.place == "input"]
+    if not points:
+        return True, "no component is a slice of a projection's input"
     tokens, attention = _tokens(model)
-    with captured_inputs(model.points) as inputs:
+    with captured(points) as inputs:
         model.forward(tokens, attention, keep=1)
-    unreached = [point.path for point in model.points if point not in inputs]
+    unreached = [point.path for point in points if point not in inputs]
     if unreached:
         return False, f"{unreached[0]} was never run"
     worst = 0.0
-    for point in model.points:
+    for point in points:
         x = inputs[point][:, -1]  # (rows, units * width): the last token is never padding
         zero = point.module(torch.zeros_like(x))
         output = point.module(x)
@@ -145,31 +150,54 @@ def _heads_make_up_output(model: GatedModel) -> tuple[bool, str]:
     return worst <= tolerance, f"largest relative difference {worst:.2g}, tolerance {tolerance:.2g}"
 
 
-def _zeros_equal_zeroed_columns(model: GatedModel) -> tuple[bool, str]:
+def _zeros_equal_zeroed_weights(model: GatedModel) -> tuple[bool, str]:
     tokens, attention = _tokens(model, rows=1)
     gates = _masks(model, rows=1)
+    zeroable = [point for point in model.points if _can_be_zeroed(point)]
+    for point in model.points:
+        if point not in zeroable:
+            gates[:, point.columns] = 1
+    if not zeroable:
+        return True, "no component has weights of its own to zero"
     with model.gates(gates):
         ours, _ = model.forward(tokens, attention, keep=_TOKENS)
-    with _zeroed_columns(model.points, gates[0]):
+    with _zeroed_weights(zeroable, gates[0]):
         reference, _ = model.forward(tokens, attention, keep=_TOKENS)
     return _agree(model, _log_probabilities(ours), _log_probabilities(reference))
 
 
+def _can_be_zeroed(point: GatePoint) -> bool:
+    """Whether ablating the point's components is the same as zeroing weights of its module."""
+    weight = getattr(point.module, "weight", None)
+    return point.place in ("input", "output") and isinstance(weight, Tensor) and weight.dim() == 2
+
+
 @contextmanager
-def _zeroed_columns(points: tuple[GatePoint, ...], gates: Tensor) -> Iterator[None]:
-    """Zeroes the columns of the projections' weights of every closed gate, for a while."""
+def _zeroed_weights(points: Sequence[GatePoint], gates: Tensor) -> Iterator[None]:
+    """Zeroes, for a while, what every closed gate switches off.
+
+    At the input of a projection that is the slice's columns, at the output the whole weight and
+    the bias.
+    """
     saved: list[tuple[Tensor, Tensor]] = []
     try:
         for point in points:
             weight: Tensor = point.module.weight  # type: ignore[assignment]
             saved.append((weight, weight.detach().clone()))
+            if point.place == "output":
+                weight.mul_(gates[point.first_column].to(weight))
+                bias = getattr(point.module, "bias", None)
+                if bias is not None:
+                    saved.append((bias, bias.detach().clone()))
+                    bias.mul_(gates[point.first_column].to(bias))
+                continue
             open_ = gates[point.columns].repeat_interleave(point.width).to(weight)
             transposed = type(point.module).__name__ == "Conv1D"
             weight.mul_(open_[:, None] if transposed else open_[None, :])
         yield
     finally:
-        for weight, original in saved:
-            weight.copy_(original)
+        for tensor, original in reversed(saved):
+            tensor.copy_(original)
 
 
 def _batch_equals_rows(model: GatedModel) -> tuple[bool, str]:

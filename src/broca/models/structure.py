@@ -9,6 +9,7 @@ projection whose input differs between the two rows *at the last token* is the o
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -48,6 +49,38 @@ class OutputProjection:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A module that stands for a part of a layer, and its dotted name."""
+
+    path: str
+    module: nn.Module
+
+
+@dataclass(frozen=True)
+class LayerParts:
+    """What was found in one decoder layer.
+
+    Attributes:
+        layer: Decoder layer, from 0.
+        whole: The decoder layer itself.
+        attention: Its attention output projection, or None.
+        gap: Why there is none; empty where there is one.
+        feed_forward: The module whose output is the output of the MLP block: its last projection,
+            or the whole block where experts share the work. None where no single one was found.
+        experts: The module that runs routed experts, `module(hidden, index, weights)`, or None.
+        expert_count: How many it has.
+    """
+
+    layer: int
+    whole: Part
+    attention: OutputProjection | None
+    gap: str
+    feed_forward: Part | None
+    experts: Part | None
+    expert_count: int
+
+
+@dataclass(frozen=True)
 class NotCovered:
     """A decoder layer without attention heads that could be gated, and why."""
 
@@ -58,11 +91,28 @@ class NotCovered:
 
 @dataclass(frozen=True)
 class Structure:
-    """What was found in a model."""
+    """What was found in a model, layer by layer."""
 
-    layers: int
-    projections: tuple[OutputProjection, ...]
-    not_covered: tuple[NotCovered, ...]
+    parts: tuple[LayerParts, ...]
+
+    @property
+    def layers(self) -> int:
+        """Number of decoder layers."""
+        return len(self.parts)
+
+    @property
+    def projections(self) -> tuple[OutputProjection, ...]:
+        """The attention output projections."""
+        return tuple(part.attention for part in self.parts if part.attention is not None)
+
+    @property
+    def not_covered(self) -> tuple[NotCovered, ...]:
+        """The layers without attention heads that could be gated."""
+        return tuple(
+            NotCovered(part.layer, part.whole.path, part.gap)
+            for part in self.parts
+            if part.attention is None
+        )
 
 
 def text_config(config: Any) -> Any:
@@ -89,28 +139,37 @@ def find_structure(model: nn.Module) -> Structure:
             "attention heads; broca needs a decoder-only transformer"
         )
     prefix, layers = _decoder_layers(model, config)
-    first_mixed = _probe(model, layers, vocabulary=int(config.vocab_size))
+    probed, cache = _probe(model, layers, vocabulary=int(config.vocab_size))
     names = {module: name for name, module in model.named_modules()}
-    projections: list[OutputProjection] = []
-    not_covered: list[NotCovered] = []
+    parts: list[LayerParts] = []
     for index, layer in enumerate(layers):
-        path = f"{prefix}.{index}"
-        module = first_mixed[index]
-        reason = _reason_not_covered(layer, module, names, heads, index)
-        if reason is not None or module is None:
-            not_covered.append(NotCovered(index, path, reason or "no projection mixes tokens"))
-            continue
-        head_dim = _input_width(module) // heads
-        kv_heads = _first_int(config, _KV_COUNT_FIELDS) or heads
-        projections.append(
-            OutputProjection(index, names[module], module, heads, head_dim, kv_heads)
+        mixed, executed = probed[index]
+        gap = _attention_gap(layer, mixed, names, heads)
+        attention = None
+        if mixed is not None and not gap:
+            width = _input_width(mixed) // heads
+            attention = OutputProjection(
+                index, names[mixed], mixed, heads, width, _kv_heads(cache, index, config, heads)
+            )
+        experts = _experts(layer)
+        parts.append(
+            LayerParts(
+                layer=index,
+                whole=Part(f"{prefix}.{index}", layer),
+                attention=attention,
+                gap=gap,
+                feed_forward=_feed_forward(layer, mixed, executed, experts, names),
+                experts=None if experts is None else Part(names[experts], experts),
+                expert_count=0 if experts is None else _expert_count(experts),
+            )
         )
-    if not projections:
+    structure = Structure(tuple(parts))
+    if not structure.projections:
         raise UnsupportedModel(
             f"architecture '{architecture}' is not covered: no attention output projection was "
-            f"found in its {len(layers)} decoder layers ({not_covered[0].reason})"
+            f"found in its {len(layers)} decoder layers ({parts[0].gap})"
         )
-    return Structure(len(layers), tuple(projections), tuple(not_covered))
+    return structure
 
 
 def _first_int(config: Any, fields: tuple[str, ...]) -> int | None:
@@ -154,9 +213,32 @@ def _input_width(module: nn.Module) -> int:
     return int(weight.shape[0] if type(module).__name__ == "Conv1D" else weight.shape[1])
 
 
-def _probe(model: nn.Module, layers: list[nn.Module], *, vocabulary: int) -> list[nn.Module | None]:
-    """Runs the probe batch and returns, per layer, the first projection with a mixed input."""
+def _kv_heads(cache: Any, layer: int, config: Any, heads: int) -> int:
+    """Key/value heads of a layer: what it cached or what is configured, whichever is fewer.
+
+    Some models cache keys already repeated for every query head, and some leave the configured
+    number at its default. Latent attention caches one latent for all heads, which says nothing.
+    """
+    configured = _first_int(config, _KV_COUNT_FIELDS) or heads
+    cached = getattr(cache, "layers", [])
+    keys = getattr(cached[layer], "keys", None) if layer < len(cached) else None
+    latent = hasattr(config, "kv_lora_rank")
+    if latent or not isinstance(keys, Tensor) or keys.dim() != 4 or heads % keys.shape[1]:
+        return configured
+    return min(int(keys.shape[1]), configured)
+
+
+def _probe(
+    model: nn.Module, layers: list[nn.Module], *, vocabulary: int
+) -> tuple[list[tuple[nn.Module | None, list[nn.Module]]], Any]:
+    """Runs the probe batch.
+
+    Returns:
+        For each layer the first projection with a mixed input, and its projections in the order
+        in which they ran; and the cache that the model filled.
+    """
     found: list[nn.Module | None] = [None] * len(layers)
+    executed: list[list[nn.Module]] = [[] for _ in layers]
     device = next(model.parameters()).device
     generator = torch.Generator().manual_seed(0)
     row = torch.randint(0, vocabulary, (1, PROBE_TOKENS), generator=generator)
@@ -177,6 +259,7 @@ def _probe(model: nn.Module, layers: list[nn.Module], *, vocabulary: int) -> lis
 
     def watch(index: int) -> Any:
         def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
+            executed[index].append(module)
             if found[index] is not None or not args or not isinstance(args[0], Tensor):
                 return
             if args[0].dim() != 3 or args[0].shape[0] != len(layers) + 1:
@@ -193,32 +276,63 @@ def _probe(model: nn.Module, layers: list[nn.Module], *, vocabulary: int) -> lis
             hooks.callback(handle.remove)
             for module in _projections(layer):
                 hooks.callback(module.register_forward_pre_hook(watch(index)).remove)
-        model(input_ids=tokens, use_cache=False)
-    return found
+        cache = model(input_ids=tokens, use_cache=True).past_key_values
+    return list(zip(found, executed, strict=True)), cache
 
 
 def _projections(layer: nn.Module) -> Iterator[nn.Module]:
     return (module for module in layer.modules() if _is_projection(module))
 
 
-def _reason_not_covered(
-    layer: nn.Module,
-    module: nn.Module | None,
-    names: dict[nn.Module, str],
-    heads: int,
-    index: int,
-) -> str | None:
-    """Says why the projection found in a layer is no attention output projection, or None."""
+def _attention_gap(
+    layer: nn.Module, module: nn.Module | None, names: dict[nn.Module, str], heads: int
+) -> str:
+    """Says why what was found in a layer is no attention output projection; empty if it is."""
     if module is None:
         return "no projection of this layer has an input that mixes tokens"
     owners = [
         type(owner).__name__
         for owner in layer.modules()
-        if owner is not layer and any(child is module for child in owner.modules())
+        if owner is not layer and owner is not module and module in set(owner.modules())
     ]
     if not any("attention" in owner.lower() or "attn" in owner.lower() for owner in owners):
         return f"tokens are mixed by {owners[0] if owners else 'the layer'}, not by attention heads"
     width = _input_width(module)
     if width % heads:
         return f"{names[module]} has an input of width {width}, which {heads} heads do not divide"
+    return ""
+
+
+def _experts(layer: nn.Module) -> nn.Module | None:
+    """The module of a layer that runs routed experts as `module(hidden, index, weights)`."""
+    for module in layer.modules():
+        if type(module).__name__.endswith("Experts") and _expert_count(module):
+            parameters = list(inspect.signature(module.forward).parameters)
+            if len(parameters) >= 3 and "index" in parameters[1] + parameters[2]:
+                return module
     return None
+
+
+def _expert_count(module: nn.Module) -> int:
+    """Experts of a fused module: the length of its three-dimensional weights."""
+    counts = {parameter.shape[0] for parameter in module.parameters() if parameter.dim() == 3}
+    return counts.pop() if len(counts) == 1 else 0
+
+
+def _feed_forward(
+    layer: nn.Module,
+    mixed: nn.Module | None,
+    executed: list[nn.Module],
+    experts: nn.Module | None,
+    names: dict[nn.Module, str],
+) -> Part | None:
+    """The module whose output is the output of a layer's MLP block."""
+    mixer = {
+        m for child in layer.children() if mixed in set(child.modules()) for m in child.modules()
+    }
+    if experts is not None:  # shared and routed experts add up: the block as a whole
+        blocks = [child for child in layer.children() if experts in set(child.modules())]
+        others = [m for m in executed if m not in mixer and m not in set(blocks[0].modules())]
+        return None if others or blocks[0] is experts else Part(names[blocks[0]], blocks[0])
+    outside = [module for module in executed if module not in mixer]
+    return Part(names[outside[-1]], outside[-1]) if outside else None

@@ -1,0 +1,270 @@
+"""Every covered architecture, against weights zeroed by hand in plain transformers.
+
+`BROCA_WRITE_DOCS=1 pytest tests/models/test_architectures.py` writes `docs/architectures.md`.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from broca.engine import Engine
+from broca.models import GatedModel, self_test
+from broca.tasks import Request
+from broca.testing import tiny_tokenizer
+from models.architectures import ARCHITECTURES, HEADS, LAYERS, VOCABULARY, make_model
+
+DOCS = Path(__file__).parents[2] / "docs" / "architectures.md"
+NAMES = [architecture.name for architecture in ARCHITECTURES]
+
+
+@pytest.fixture(scope="module", params=ARCHITECTURES, ids=NAMES)
+def case(request):
+    """An architecture and its tiny model."""
+    return request.param, make_model(request.param)
+
+
+def wrap(case, components="heads"):
+    """The model with gates."""
+    return GatedModel.wrap(case[1], tiny_tokenizer(), name=case[0].name, components=components)
+
+
+def batch(rows=3, length=9):
+    """Tokens, left-padded to different lengths, and their attention mask."""
+    tokens = torch.randint(3, VOCABULARY, (rows, length), generator=torch.Generator().manual_seed(4))
+    attention = torch.ones_like(tokens)
+    for row in range(rows):
+        attention[row, : 2 * row] = 0
+    return tokens, attention
+
+
+def gated_logits(model, closed, tokens):
+    """Logits of one row under a mask of component names, through broca."""
+    gates = torch.from_numpy((~model.components.mask(closed)).astype(np.float32))[None]
+    with torch.no_grad(), model.gates(gates):
+        return model.forward(tokens, torch.ones_like(tokens), keep=tokens.shape[1])[0]
+
+
+def plain_logits(model, tokens):
+    """Logits of one row in plain transformers."""
+    with torch.no_grad():
+        return model(input_ids=tokens, use_cache=False).logits
+
+
+def zero_columns(model, path, start, stop):
+    """Zeroes a projection's columns start..stop in place: rows of a Conv1D."""
+    module = model.get_submodule(path)
+    with torch.no_grad():
+        if type(module).__name__ == "Conv1D":
+            module.weight[start:stop] = 0
+        else:
+            module.weight[:, start:stop] = 0
+
+
+def head_dim(case):
+    """Width of a head, from the projection that the test names."""
+    architecture, model = case
+    weight = model.get_submodule(architecture.projection.format(architecture.attention_layers[0]))
+    conv1d = type(weight).__name__ == "Conv1D"
+    return weight.weight.shape[0 if conv1d else 1] // HEADS
+
+
+def assert_same(ours, reference, unlike):
+    """Equal to float32 noise, where ablation itself makes a visible difference."""
+    torch.testing.assert_close(ours, reference, atol=2e-4, rtol=1e-4)
+    assert (reference - unlike).abs().max() > 1e-2, "the ablation changed nothing"
+
+
+def test_structure_is_what_the_test_knows(case):
+    """The same projections, heads, MLP blocks and experts, found without names."""
+    architecture, model = case
+    structure = wrap(case).structure
+    assert [one.path for one in structure.projections] == [
+        architecture.projection.format(layer) for layer in architecture.attention_layers
+    ]
+    assert {one.kv_heads for one in structure.projections} == {architecture.kv_heads}
+    assert [one.layer for one in structure.not_covered] == [
+        layer for layer in range(LAYERS) if layer not in architecture.attention_layers
+    ]
+    for part in structure.parts:
+        if architecture.down is not None:
+            assert part.feed_forward.path == architecture.down.format(part.layer)
+        if architecture.experts is not None:
+            assert part.experts.path == architecture.experts.format(part.layer)
+            assert part.expert_count == 4
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+def test_self_test_passes(case):
+    """Ones exact, contributions complete, zeros right, batches equal rows; for all components."""
+    for components in ("heads", "kv-groups+mlp"):
+        for check in self_test(wrap(case, components)):
+            assert check.passed, f"{components}: {check.name}: {check.detail}"
+
+
+@pytest.mark.parametrize("head", [0, HEADS - 1])
+def test_gated_head_equals_zeroed_columns_in_prefill(case, head):
+    """Each head of each layer's edge, against a copy edited by hand."""
+    architecture, model = case
+    layer, width = architecture.attention_layers[-1], head_dim(case)
+    tokens, _ = batch(rows=1)
+    edited = copy.deepcopy(model)
+    zero_columns(edited, architecture.projection.format(layer), head * width, (head + 1) * width)
+    ours = gated_logits(wrap(case), [f"L{layer}H{head}"], tokens)
+    assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
+
+
+def test_gated_heads_equal_zeroed_columns_in_generation(case):
+    """Greedy tokens under a mask are those of the edited copy, in a batch of unequal prompts."""
+    architecture, model = case
+    width, edited = head_dim(case), copy.deepcopy(model)
+    closed = [f"L{layer}H1" for layer in architecture.attention_layers]
+    for layer in architecture.attention_layers:
+        zero_columns(edited, architecture.projection.format(layer), width, 2 * width)
+    tokens, attention = batch()
+    prompts = [tokens[row][attention[row] == 1].tolist() for row in range(len(tokens))]
+    gated = wrap(case)
+    gates = np.stack([np.ones(len(gated.components)), ~gated.components.mask(closed)])
+    answers = Engine(gated).run(
+        [Request("generate_until", tuple(p), max_new_tokens=5) for p in prompts * 2],
+        gates.astype(np.float32),
+        np.repeat([0, 1], len(prompts)),
+    )
+    for number, answer in enumerate(answers):
+        prompt = prompts[number % len(prompts)]
+        expected = (model if number < len(prompts) else edited).generate(
+            torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt)), max_new_tokens=5,
+            do_sample=False, pad_token_id=0,
+        )[0, len(prompt) :]  # fmt: skip
+        assert answer.text == tiny_tokenizer().decode(expected, skip_special_tokens=True)
+
+
+def test_gated_group_equals_all_its_heads(case):
+    """A KV group is the query heads that share a key/value head."""
+    architecture, model = case
+    layer, width = architecture.attention_layers[-1], head_dim(case)
+    heads = HEADS // architecture.kv_heads
+    edited = copy.deepcopy(model)
+    zero_columns(edited, architecture.projection.format(layer), 0, heads * width)
+    tokens, _ = batch(rows=1)
+    ours = gated_logits(wrap(case, "kv-groups"), [f"L{layer}G0"], tokens)
+    assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
+
+
+def test_gated_attention_layer_equals_all_columns_zeroed(case):
+    """What is left of it is the projection's bias."""
+    architecture, model = case
+    layer, width = architecture.attention_layers[-1], head_dim(case)
+    edited = copy.deepcopy(model)
+    zero_columns(edited, architecture.projection.format(layer), 0, HEADS * width)
+    tokens, _ = batch(rows=1)
+    ours = gated_logits(wrap(case, "attention"), [f"L{layer}A"], tokens)
+    assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
+
+
+def test_gated_mlp_equals_zeroed_weights(case):
+    """The block's last projection zeroed with its bias; with experts, the whole block's output."""
+    architecture, model = case
+    edited, layer = copy.deepcopy(model), LAYERS - 1
+    if architecture.down is not None:
+        for parameter in edited.get_submodule(architecture.down.format(layer)).parameters():
+            torch.nn.init.zeros_(parameter)
+    else:
+        block = edited.get_submodule(architecture.experts.format(layer).removesuffix(".experts"))
+        for name, parameter in block.named_parameters():
+            if "down_proj" in name:
+                torch.nn.init.zeros_(parameter)
+    tokens, _ = batch(rows=1)
+    ours = gated_logits(wrap(case, "mlp"), [f"L{layer}M"], tokens)
+    assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
+
+
+def test_gated_layer_equals_the_model_without_it(case):
+    """Ablating a decoder layer leaves its input as its output."""
+    _, model = case
+    gated = wrap(case, "layers")
+    edited, layer = copy.deepcopy(model), 1
+    whole = edited.get_submodule(gated.structure.parts[layer].whole.path)
+
+    def pass_through(_module, args, kwargs, output):
+        before = args[0] if args else kwargs["hidden_states"]
+        return (before, *output[1:]) if isinstance(output, tuple) else before
+
+    whole.register_forward_hook(pass_through, with_kwargs=True)
+    tokens, _ = batch(rows=1)
+    ours = gated_logits(gated, [f"L{layer}"], tokens)
+    assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
+
+
+def test_gated_expert_equals_its_zeroed_weights(case):
+    """A routed expert's share of the output is gone, the others' is unchanged."""
+    architecture, model = case
+    if architecture.experts is None:
+        assert not any(part.experts for part in wrap(case).structure.parts)
+        return
+    edited, layer = copy.deepcopy(model), LAYERS - 1
+    with torch.no_grad():
+        edited.get_submodule(architecture.experts.format(layer)).down_proj[2] = 0
+    tokens, _ = batch(rows=1, length=40)  # long enough for the router to choose it
+    ours = gated_logits(wrap(case, "experts"), [f"L{layer}E2"], tokens)
+    assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
+
+
+def test_rows_of_a_mixed_padded_batch_equal_rows_alone(case):
+    """Every component kind at once, another mask in every row."""
+    kinds = "heads+mlp" + ("+experts" if case[0].experts else "")
+    model = wrap(case, kinds)
+    tokens, attention = batch()
+    gates = (torch.rand(3, len(model.components), generator=torch.Generator().manual_seed(1)) > 0.3).float()
+    with torch.no_grad():
+        with model.gates(gates):
+            together = model.forward(tokens, attention, keep=1)[0]
+        for row in range(3):
+            own = tokens[row : row + 1, attention[row] == 1]
+            with model.gates(gates[row : row + 1]):
+                alone = model.forward(own, torch.ones_like(own), keep=1)[0]
+            torch.testing.assert_close(together[row], alone[0], atol=2e-4, rtol=1e-4)
+
+
+def documentation():
+    """The page of covered architectures, from the models that these tests build."""
+    lines = [
+        "# Architectures",
+        "",
+        "Generated by `BROCA_WRITE_DOCS=1 pytest tests/models/test_architectures.py`. For every",
+        "line the tests prove, on a tiny model with random weights: gates of one change no bit; a",
+        "gated head, KV group, attention layer, MLP block, decoder layer or expert equals weights",
+        "zeroed by hand, in prefill and (heads) in generation; the heads' contributions make up the",
+        "projection's output; a left-padded batch of mixed masks equals its rows.",
+        "",
+        "Others are found by the same rule (the first projection of a layer whose input mixes tokens)",
+        "and must pass the self-test at load: `broca scan MODEL` shows what was found. Encoder-only and",
+        "encoder-decoder models are refused by name.",
+        "",
+        "| architecture | class | output projection | experts | remark |",
+        "|---|---|---|---|---|",
+    ]
+    for architecture in ARCHITECTURES:
+        model = GatedModel.wrap(make_model(architecture), None, name=architecture.name)
+        path = model.points[0].path.split(".")
+        number = next(index for index, part in enumerate(path) if part.isdigit())
+        path[number] = "*"
+        experts = "yes" if model.structure.parts[-1].experts else ""
+        lines.append(
+            f"| {architecture.name} | `{model.architecture}` | `{'.'.join(path)}` | {experts} | "
+            f"{architecture.remark} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def test_documented_table_is_what_the_tests_prove():
+    """`docs/architectures.md` lists these architectures, no more and no fewer."""
+    text = documentation()
+    if os.environ.get("BROCA_WRITE_DOCS"):
+        DOCS.write_text(text)
+    assert DOCS.read_text() == text
