@@ -29,13 +29,17 @@ def plain_loglikelihood(model, context, continuation):
 
 
 @torch.no_grad()
-def plain_generation(model, context, *, new_tokens):
-    """New tokens of transformers' own greedy `generate`, one sequence alone."""
+def plain_generation(model, context, *, new_tokens, min_new=False):
+    """New tokens of transformers' own greedy `generate`, one sequence alone.
+
+    With `min_new` the end of sequence is ignored.
+    """
     output = model.generate(
         torch.tensor([context]),
         attention_mask=torch.ones(1, len(context), dtype=torch.long),
         max_new_tokens=new_tokens,
         do_sample=False,
+        eos_token_id=None if min_new else model.generation_config.eos_token_id,
         pad_token_id=model.config.pad_token_id,
     )
     return output[0, len(context) :].tolist()

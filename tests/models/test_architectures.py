@@ -36,7 +36,9 @@ def wrap(case, components="heads"):
 
 def batch(rows=3, length=9):
     """Tokens, left-padded to different lengths, and their attention mask."""
-    tokens = torch.randint(3, VOCABULARY, (rows, length), generator=torch.Generator().manual_seed(4))
+    tokens = torch.randint(
+        3, VOCABULARY, (rows, length), generator=torch.Generator().manual_seed(4)
+    )
     attention = torch.ones_like(tokens)
     for row in range(rows):
         attention[row, : 2 * row] = 0
@@ -220,7 +222,9 @@ def test_rows_of_a_mixed_padded_batch_equal_rows_alone(case):
     kinds = "heads+mlp" + ("+experts" if case[0].experts else "")
     model = wrap(case, kinds)
     tokens, attention = batch()
-    gates = (torch.rand(3, len(model.components), generator=torch.Generator().manual_seed(1)) > 0.3).float()
+    gates = (
+        torch.rand(3, len(model.components), generator=torch.Generator().manual_seed(1)) > 0.3
+    ).float()
     with torch.no_grad():
         with model.gates(gates):
             together = model.forward(tokens, attention, keep=1)[0]

@@ -1,5 +1,6 @@
-"""Rows in, answers out: batches of mixed masks and items, decoding, memory."""
+"""Rows in, answers out: batches of mixed masks and items, decoding, memory, shared work."""
 
 from broca.engine.engine import Engine, Progress
+from broca.engine.work import EngineOptions
 
-__all__ = ["Engine", "Progress"]
+__all__ = ["Engine", "EngineOptions", "Progress"]

@@ -2,7 +2,7 @@
 
 from broca.models.choosing import KINDS
 from broca.models.gated import GatedModel
-from broca.models.gates import ActiveGates, GatePoint, Replacement, captured, gated
+from broca.models.gates import ActiveGates, GatePoint, Replacement, captured
 from broca.models.loading import SHIPPED_MODELS, load, shipped_model_folder
 from broca.models.selftest import Check, require_self_test, self_test
 from broca.models.structure import LayerParts, OutputProjection, Structure, find_structure
@@ -21,7 +21,6 @@ __all__ = [
     "Structure",
     "captured",
     "find_structure",
-    "gated",
     "load",
     "require_self_test",
     "self_test",

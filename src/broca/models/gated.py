@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from broca.components import ComponentSet
 from broca.models.choosing import choose
 from broca.models.fingerprint import fingerprint
-from broca.models.gates import ActiveGates, GatePoint, Replacement, gated
+from broca.models.gates import ActiveGates, GatePoint, Replacement
+from broca.models.resuming import captured_layer_inputs, resumed_at
 from broca.models.structure import Structure, find_structure, text_config
 
 
@@ -114,9 +115,79 @@ class GatedModel:
 
     def gates(
         self, values: Tensor, *, replacement: Replacement | None = None, force: bool = False
-    ) -> AbstractContextManager[ActiveGates]:
-        """Puts gates on the model: `values` is `(rows, components)`, see `gated`."""
-        return gated(self.points, values.to(self.device), replacement=replacement, force=force)
+    ) -> ActiveGates:
+        """Gates of a batch, `(rows, components)`: in force within `with`, see `ActiveGates`."""
+        return ActiveGates(
+            self.points, values.to(self.device), replacement=replacement, force=force
+        )
+
+    @cached_property
+    def first_layers(self) -> tuple[int, ...]:
+        """The decoder layer of every component, in column order: `(components,)`."""
+        return tuple(component.layer for component in self.components)
+
+    @cached_property
+    def _layers(self) -> tuple[nn.Module, ...]:
+        return tuple(part.whole.module for part in self.structure.parts)
+
+    @cached_property
+    def _layer_tuple(self) -> int | None:
+        """Length of the tuple that decoder layers return, 0 for a tensor.
+
+        None if layers cannot be skipped: run from the middle, the model gives something else.
+        """
+        lengths: set[int] = set()
+        handles = [
+            layer.register_forward_hook(
+                lambda _m, _a, out: lengths.add(len(out) if isinstance(out, tuple) else 0)
+            )
+            for layer in self._layers
+        ]
+        tokens = torch.arange(6, device=self.device)[None] % self.vocabulary
+        attention = torch.ones_like(tokens)
+        try:
+            with torch.no_grad():
+                logits, inputs = self.forward_with_layer_inputs(tokens, attention, keep=6)
+        finally:
+            for handle in handles:
+                handle.remove()
+        if len(lengths) != 1 or any(one is None for one in inputs):
+            return None
+        (length,) = lengths
+        middle = len(self._layers) - 1
+        hidden = inputs[middle]
+        assert hidden is not None
+        with torch.no_grad(), resumed_at(self._layers, middle, hidden, tuple_length=length):
+            resumed, _ = self.forward(tokens, attention, keep=6)
+        return length if torch.equal(resumed, logits) else None
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the model can be run from the middle; tried once, on a few tokens."""
+        return self._layer_tuple is not None
+
+    def forward_with_layer_inputs(
+        self, tokens: Tensor, attention_mask: Tensor, *, keep: int
+    ) -> tuple[Tensor, list[Tensor | None]]:
+        """Runs the model and returns, beside the logits, what entered every decoder layer."""
+        with captured_layer_inputs(self._layers) as inputs:
+            logits, _ = self.forward(tokens, attention_mask, keep=keep)
+        return logits, inputs
+
+    def resumed_at(self, layer: int, hidden: Tensor) -> AbstractContextManager[None]:
+        """Within the context, forward passes begin at `layer` with `hidden`.
+
+        Args:
+            layer: First decoder layer to run.
+            hidden: What enters it, `(rows, tokens, hidden)`.
+        """
+        assert self._layer_tuple is not None, "the model cannot be run from the middle"
+        return resumed_at(self._layers, layer, hidden, tuple_length=self._layer_tuple)
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of tokens that the model knows."""
+        return int(self.model.get_input_embeddings().num_embeddings)
 
     @cached_property
     def _forward_parameters(self) -> frozenset[str]:

@@ -57,27 +57,46 @@ a point that is missing gets zeros."""
 
 
 class ActiveGates:
-    """The gates in force within `gated(...)`; `select` follows a batch that loses rows."""
+    """Gates of the rows of a batch; in force within `with`, for as many forward passes as wanted.
+
+    `select` and `extend` follow a batch that loses and gains rows between passes. Where every gate
+    of a point is 1 no hook is installed.
+
+    Args:
+        points: Where the components' outputs are met.
+        values: One gate for every row and component, `(rows, components)`; differentiable.
+        replacement: What an ablated activation becomes; zeros by default.
+        force: Multiply even where every gate of a point is 1 (the self-test does).
+    """
 
     def __init__(
         self,
-        values: Tensor,
         points: Sequence[GatePoint],
+        values: Tensor,
         *,
-        replacement: Replacement | None,
-        force: bool,
+        replacement: Replacement | None = None,
+        force: bool = False,
     ) -> None:
-        self._values = values
-        self._force = force or values.requires_grad
         self._points = points
+        self._values = values
         self._replacement = dict(replacement or {})
-        self._closed: dict[GatePoint, bool] = {}
+        self._force = force or values.requires_grad
+        self._hooks = ExitStack()
         self._refresh()
 
     def _refresh(self) -> None:
         closed = (self._values.detach() != 1).any(dim=0).cpu()
-        for point in self._points:
-            self._closed[point] = self._force or bool(closed[point.columns].any())
+        self._closed = [
+            point for point in self._points if self._force or bool(closed[point.columns].any())
+        ]
+
+    def __enter__(self) -> ActiveGates:
+        for point in self._closed:
+            self._hooks.callback(_INSTALL[point.place](point, self).remove)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._hooks.close()
 
     def select(self, rows: Tensor) -> None:
         """Keeps the gates of `rows` (indices into the present rows), in that order."""
@@ -87,10 +106,17 @@ class ActiveGates:
         }
         self._refresh()
 
-    def of(self, point: GatePoint, like: Tensor) -> Tensor | None:
-        """The gates of a point, `(rows, units)` like an activation; None where all are 1."""
-        if not self._closed[point]:
-            return None
+    def extend(self, values: Tensor, replacement: Replacement | None) -> None:
+        """Appends rows: their gates, and what takes the place of their ablated activations."""
+        self._values = torch.cat([self._values, values.to(self._values.device)])
+        self._replacement = {
+            point: torch.cat([tensor, (replacement or {})[point].to(tensor.device)])
+            for point, tensor in self._replacement.items()
+        }
+        self._refresh()
+
+    def of(self, point: GatePoint, like: Tensor) -> Tensor:
+        """The gates of a point, `(rows, units)`, of the type and on the device of an activation."""
         return self._values[:, point.columns].to(device=like.device, dtype=like.dtype)
 
     def mix(self, point: GatePoint, activation: Tensor, gates: Tensor) -> Tensor:
@@ -121,36 +147,9 @@ class ActiveGates:
         return mixed.reshape(activation.shape)
 
 
-@contextmanager
-def gated(
-    points: Sequence[GatePoint],
-    values: Tensor,
-    *,
-    replacement: Replacement | None = None,
-    force: bool = False,
-) -> Iterator[ActiveGates]:
-    """Puts gates on a model for the time of the context.
-
-    Args:
-        points: Where the components' outputs are met.
-        values: One gate for every row and component, `(rows, components)`; differentiable.
-        replacement: What an ablated activation becomes; zeros by default.
-        force: Multiply even where every gate of a point is 1 (the self-test does).
-
-    Yields:
-        The gates in force.
-    """
-    active = ActiveGates(values, points, replacement=replacement, force=force)
-    with ExitStack() as hooks:
-        for point in points:
-            hooks.callback(_INSTALL[point.place](point, active).remove)
-        yield active
-
-
 def _on_input(point: GatePoint, active: ActiveGates) -> RemovableHandle:
-    def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        gates = active.of(point, args[0])
-        return None if gates is None else (active.mix(point, args[0], gates), *args[1:])
+    def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (active.mix(point, args[0], active.of(point, args[0])), *args[1:])
 
     return point.module.register_forward_pre_hook(hook)
 
@@ -159,8 +158,6 @@ def _on_output(point: GatePoint, active: ActiveGates) -> RemovableHandle:
     def hook(_module: nn.Module, _args: tuple[Any, ...], output: Any) -> Any:
         first = output[0] if isinstance(output, tuple) else output
         gates = active.of(point, first)
-        if gates is None:
-            return None
         # some blocks hand their projection flattened tokens, (rows * tokens, width)
         shaped = first.reshape(len(gates), -1, first.shape[-1])
         replaced = active.mix(point, shaped, gates).reshape(first.shape)
@@ -174,8 +171,6 @@ def _on_update(point: GatePoint, active: ActiveGates) -> RemovableHandle:
         before = args[0] if args else kwargs["hidden_states"]
         after = output[0] if isinstance(output, tuple) else output
         gates = active.of(point, after)
-        if gates is None:
-            return None
         update = active.mix(point, after - before, gates)
         replaced = torch.where(gates[:, :, None] == 1, after, before + update)
         return (replaced, *output[1:]) if isinstance(output, tuple) else replaced
@@ -184,11 +179,9 @@ def _on_update(point: GatePoint, active: ActiveGates) -> RemovableHandle:
 
 
 def _on_routing(point: GatePoint, active: ActiveGates) -> RemovableHandle:
-    def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
         hidden, index, weights, *rest = args
         gates = active.of(point, weights)
-        if gates is None:
-            return None
         tokens = index.reshape(-1, index.shape[-1])  # (rows * tokens, chosen)
         row = torch.arange(len(tokens), device=index.device) // (len(tokens) // len(gates))
         # some routers pass the weights of every expert, chosen or not

@@ -78,8 +78,7 @@ def require_self_test(model: GatedModel) -> tuple[Check, ...]:
 def _tokens(model: GatedModel, rows: int = _ROWS) -> tuple[Tensor, Tensor]:
     """Random tokens and their attention mask, left-padded to different lengths."""
     generator = torch.Generator().manual_seed(1)
-    vocabulary = model.model.get_input_embeddings().num_embeddings
-    tokens = torch.randint(0, vocabulary, (rows, _TOKENS), generator=generator)
+    tokens = torch.randint(0, model.vocabulary, (rows, _TOKENS), generator=generator)
     attention = torch.ones_like(tokens)
     for row in range(rows):
         attention[row, : 2 * row] = 0

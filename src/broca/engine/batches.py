@@ -1,0 +1,87 @@
+"""Prepares batches on the model: padded rows, or suffixes on top of prefixes read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic
+
+import torch
+from torch import Tensor
+
+from broca.engine.prefixes import PrefixGroup
+from broca.engine.work import Masking, W, left_padded
+from broca.models import ActiveGates, GatedModel
+from broca.models.caches import copy_cache, select_rows
+
+
+@dataclass(frozen=True)
+class Batch(Generic[W]):
+    """Rows ready for a forward pass.
+
+    Attributes:
+        work: What each row is.
+        tokens: New tokens, `(rows, new)`.
+        attention: 1 for tokens and 0 for padding, `(rows, past + new)`.
+        cache: Keys and values of the `past` tokens; None without.
+        gates: The rows' gates.
+        read: Tokens of the batch, padding excluded.
+    """
+
+    work: tuple[W, ...]
+    tokens: Tensor
+    attention: Tensor
+    cache: Any | None
+    gates: ActiveGates
+    read: int
+
+
+def plain_batch(model: GatedModel, work: Sequence[W], masking: Masking) -> Batch[W]:
+    """Left-pads whole sequences."""
+    tokens, attention = left_padded([one.tokens for one in work], device=model.device)
+    gates, replacement = masking.of(work)
+    return Batch(
+        tuple(work),
+        tokens,
+        attention,
+        None,
+        model.gates(gates, replacement=replacement),
+        sum(len(one.tokens) for one in work),
+    )
+
+
+def shared_batches(
+    model: GatedModel, groups: Sequence[PrefixGroup[W]], masking: Masking, *, rows: int
+) -> Iterator[Batch[W]]:
+    """Reads each group's prefix once and yields batches of suffixes on top of it.
+
+    Args:
+        model: The model.
+        groups: Groups whose prefixes are read together.
+        masking: Gates of every mask.
+        rows: Most rows of a batch.
+    """
+    prefixes, prefix_attention = left_padded([g.prefix for g in groups], device=model.device)
+    gates, replacement = masking.of([group.members[0] for group in groups])
+    with model.gates(gates, replacement=replacement):
+        _, cache = model.forward(prefixes, prefix_attention, keep=1, use_cache=True)
+    read = sum(len(group.prefix) for group in groups)
+    members = [(index, one) for index, group in enumerate(groups) for one in group.members]
+    for start in range(0, len(members), rows):
+        chunk = members[start : start + rows]
+        of_group = torch.tensor([index for index, _ in chunk], device=model.device)
+        own = cache if start + rows >= len(members) else copy_cache(cache)
+        select_rows(own, of_group)
+        work = tuple(one for _, one in chunk)
+        suffixes = [one.tokens[len(groups[index].prefix) :] for index, one in chunk]
+        tokens, attention = left_padded(suffixes, device=model.device)
+        gates, replacement = masking.of(work)
+        yield Batch(
+            work,
+            tokens,
+            torch.cat([prefix_attention[of_group], attention], dim=1),
+            own,
+            model.gates(gates, replacement=replacement),
+            read + sum(len(suffix) for suffix in suffixes),
+        )
+        read = 0

@@ -1,0 +1,232 @@
+"""Decodes greedily: ended generations leave the batch, new rows enter it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from broca.engine.batches import Batch, plain_batch, shared_batches
+from broca.engine.budget import Budget
+from broca.engine.checks import require_finite
+from broca.engine.prefixes import PrefixGroup, prefix_groups
+from broca.engine.stopping import StopRule
+from broca.engine.work import Decoding, EngineOptions, Masking, Store, longest_first
+from broca.models import ActiveGates, GatedModel
+from broca.models.caches import is_plain, join, select_rows, trim_left
+from broca.tasks.items import Generation
+
+LEAVE_SHARE = 1 / 8
+"""Share of ended generations at which a batch is cut down to the others."""
+
+REFILL_SHARE = 1 / 2
+"""Share of the budget that must be free before new rows enter a running batch."""
+
+
+Keep = Callable[[Decoding, list[int]], None]
+"""Takes a generation that has ended, and its tokens."""
+
+
+class _Running:
+    """A batch in decoding.
+
+    Attributes:
+        work: What each row is.
+        attention: `(rows, tokens so far)`.
+        cache: Keys and values so far.
+        gates: The rows' gates.
+        newest: The token that was generated last in each row, `(rows,)`.
+        alive: Whether each row still generates.
+    """
+
+    def __init__(self, batch: Batch[Decoding], newest: Tensor, cache: Any) -> None:
+        self.work = list(batch.work)
+        self.attention = batch.attention
+        self.cache = cache
+        self.gates: ActiveGates = batch.gates
+        self.newest = newest
+        self.alive = [True] * len(batch.work)
+
+    def keep(self, rows: list[int]) -> None:
+        """Cuts the batch down to `rows`, and to the tokens that one of them still has."""
+        index = torch.tensor(rows, device=self.attention.device)
+        select_rows(self.cache, index)
+        self.gates.select(index)
+        self.attention, self.newest = self.attention[index], self.newest[index]
+        self.work = [self.work[row] for row in rows]
+        self.alive = [True] * len(rows)
+        padding = int(self.attention.argmax(1).min())
+        if padding and is_plain(self.cache):
+            trim_left(self.cache, padding)
+            self.attention = self.attention[:, padding:]
+
+    def take_in(self, other: _Running, masking: Masking) -> None:
+        """Appends the rows of another batch."""
+        join(self.cache, other.cache)
+        length = max(self.attention.shape[1], other.attention.shape[1])
+        self.attention = torch.cat(
+            [
+                nn.functional.pad(one.attention, (length - one.attention.shape[1], 0))
+                for one in (self, other)
+            ]
+        )
+        self.newest = torch.cat([self.newest, other.newest])
+        self.gates.extend(*masking.of(other.work))
+        self.work += other.work
+        self.alive += other.alive
+
+
+class Decoder:
+    """Runs generations.
+
+    Args:
+        model: The model.
+        budget: The token budget, shared with the rest of the engine.
+        options: What to share, and whether rows leave and enter batches.
+        stop: When a generation ends.
+    """
+
+    def __init__(
+        self, model: GatedModel, budget: Budget, options: EngineOptions, stop: StopRule
+    ) -> None:
+        self._model = model
+        self._budget = budget
+        self._options = options
+        self._stop = stop
+        self.tokens = 0
+        """Tokens read and written so far, padding excluded."""
+
+    @torch.inference_mode()
+    def run(self, work: Sequence[Decoding], masking: Masking, store: Store) -> None:
+        """Generates everything; answers are stored as generations end."""
+        groups, alone = prefix_groups(work, self._options.share_prefixes)
+        for group in sorted(groups, key=lambda one: len(one.prefix), reverse=True):
+            source = partial(self._on_prefix, group.prefix, masking)
+            self._finish(group.members, len(group.prefix), source, masking, store)
+        self._finish(alone, 0, partial(self._plain, masking), masking, store)
+
+    def _finish(
+        self,
+        work: Sequence[Decoding],
+        shared: int,
+        source: Callable[[deque[Decoding]], Iterator[_Running]],
+        masking: Masking,
+        store: Store,
+    ) -> None:
+        """Runs rows to their end; those that memory did not allow run again in smaller batches.
+
+        Args:
+            work: The rows.
+            shared: Tokens at their head that are read once for all.
+            source: Makes prefilled batches of rows, which it takes from a queue.
+            masking: Gates of every mask.
+            store: Takes the answers.
+        """
+        pending = longest_first(work)
+        while pending:
+            ended: set[int] = set()
+            rows = self._budget.rows(pending[0].length - shared, cached=shared)
+            queue = deque(pending)
+            keep = partial(self._keep, ended, store)
+            attempt = partial(self._generate, source(queue), queue, masking, keep)
+            self._budget.attempt(attempt, rows=min(rows, len(pending)))
+            pending = [one for one in pending if one.position not in ended]
+
+    def _keep(self, ended: set[int], store: Store, one: Decoding, tokens: list[int]) -> None:
+        """Stores a generation that has ended."""
+        self.tokens += len(tokens)
+        ended.add(one.position)
+        text = self._stop.text(tokens, one.request.stop)
+        store([(one.position, Generation(text, len(tokens)))])
+
+    def _plain(self, masking: Masking, queue: deque[Decoding]) -> Iterator[_Running]:
+        """Prefilled batches of rows that share nothing."""
+        while queue:
+            size = min(len(queue), self._budget.rows(queue[0].length))
+            batch = [queue.popleft() for _ in range(size)]
+            yield self._begin(plain_batch(self._model, batch, masking))
+
+    def _on_prefix(
+        self, prefix: tuple[int, ...], masking: Masking, queue: deque[Decoding]
+    ) -> Iterator[_Running]:
+        """Prefilled batches of rows on top of a prefix that is read once."""
+        rows = self._budget.rows(queue[0].length - len(prefix), cached=len(prefix))
+        group = PrefixGroup(prefix, tuple(queue))
+        queue.clear()
+        for batch in shared_batches(self._model, [group], masking, rows=rows):
+            yield self._begin(batch)
+
+    def _begin(self, batch: Batch[Decoding]) -> _Running:
+        """Reads the prompts of a batch."""
+        with batch.gates:
+            logits, cache = self._model.forward(
+                batch.tokens, batch.attention, keep=1, cache=batch.cache, use_cache=True
+            )
+        self.tokens += batch.read
+        require_finite(logits)
+        return _Running(batch, logits[:, -1].argmax(-1), cache)
+
+    def _generate(
+        self,
+        source: Iterator[_Running],
+        queue: deque[Decoding],
+        masking: Masking,
+        keep: Keep,
+    ) -> None:
+        """Decodes until the source is empty and every row has ended.
+
+        Args:
+            source: Prefilled batches; the next one is drawn when there is room for it.
+            queue: What the source has yet to prefill.
+            masking: Gates of every mask.
+            keep: Takes each generation when it ends.
+        """
+        generated: dict[int, list[int]] = {}
+        running = next(source, None)
+        while running is not None:
+            self._note_newest(running, generated, keep)
+            alive = [row for row, lives in enumerate(running.alive) if lives]
+            if not alive:
+                running = next(source, None)
+                continue
+            if self._options.compact:
+                gone = len(running.work) - len(alive)
+                if gone >= LEAVE_SHARE * len(running.work):
+                    running.keep(alive)
+                if queue and self._has_room(running):
+                    new = next(source)
+                    self._note_newest(new, generated, keep)
+                    if any(new.alive):
+                        new.keep([row for row, lives in enumerate(new.alive) if lives])
+                        running.take_in(new, masking)
+            running.attention = nn.functional.pad(running.attention, (0, 1), value=1)
+            with running.gates:
+                logits, running.cache = self._model.forward(
+                    running.newest[:, None],
+                    running.attention,
+                    keep=1,
+                    cache=running.cache,
+                    use_cache=True,
+                )
+            require_finite(logits)
+            running.newest = logits[:, -1].argmax(-1)
+
+    def _note_newest(self, running: _Running, generated: dict[int, list[int]], keep: Keep) -> None:
+        """Appends each living row's newest token, and ends the rows that it ends."""
+        newest = running.newest.tolist()
+        for row, (one, token) in enumerate(zip(running.work, newest, strict=True)):
+            if running.alive[row]:
+                tokens = generated.setdefault(one.position, [])
+                tokens.append(token)
+                if self._stop.ended(tokens, one.request.stop, one.request.max_new_tokens):
+                    running.alive[row] = False
+                    keep(one, tokens)
+
+    def _has_room(self, running: _Running) -> bool:
+        """Whether enough of the budget is free for new rows, and the cache can take them."""
+        used = sum(one.length for one in running.work)
+        return used <= (1 - REFILL_SHARE) * self._budget.tokens and is_plain(running.cache)

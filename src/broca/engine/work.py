@@ -1,0 +1,136 @@
+"""Units of work of the engine, and the options that steer it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from broca.models import GatePoint, Replacement
+from broca.tasks.items import Output, Request
+
+Switch = Literal["auto", "on", "off"]
+"""`auto` lets the planner decide by what is saved."""
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """How the engine runs.
+
+    Attributes:
+        token_budget: Most tokens of a batch, padding included; found from the free memory if None.
+        share_prefixes: Read a prompt prefix once for all rows that share it and their mask.
+        reuse_layers: Read the layers below the first ablated one once for all masks of an item.
+        compact: Cut ended generations out of the batch and let new rows in.
+    """
+
+    token_budget: int | None = None
+    share_prefixes: Switch = "auto"
+    reuse_layers: Switch = "auto"
+    compact: bool = True
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One sequence to read under one mask, and what is asked of its last positions.
+
+    Attributes:
+        mask: Row of the gates.
+        donor: Row of the replacement activations.
+        tokens: What the model reads: context and continuation without its last token.
+        targets: Position of each request, and the continuation that its last tokens predict.
+    """
+
+    mask: int
+    donor: int
+    tokens: tuple[int, ...]
+    targets: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
+
+    @property
+    def length(self) -> int:
+        """Tokens that it takes in a batch."""
+        return len(self.tokens)
+
+    @property
+    def sharable(self) -> int:
+        """Tokens at its head from which no logits are needed."""
+        return len(self.tokens) - max(len(target) for _, target in self.targets)
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """One generation under one mask.
+
+    Attributes:
+        mask: Row of the gates.
+        donor: Row of the replacement activations.
+        position: Of its request.
+        request: What is asked.
+    """
+
+    mask: int
+    donor: int
+    position: int
+    request: Request
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The prompt."""
+        return self.request.context
+
+    @property
+    def length(self) -> int:
+        """Tokens that it may come to take in a batch."""
+        return len(self.request.context) + self.request.max_new_tokens
+
+    @property
+    def sharable(self) -> int:
+        """Tokens at its head from which no logits are needed."""
+        return len(self.tokens) - 1
+
+
+Work = Reading | Decoding
+W = TypeVar("W", bound=Work)
+Store = Callable[[Sequence[tuple[int, Output]]], None]
+"""Takes answers as they come: position of the request, and its answer."""
+
+
+@dataclass(frozen=True)
+class Masking:
+    """Gates of every mask and the activations that stand in for ablated ones.
+
+    Attributes:
+        gates: `(masks, components)`.
+        donors: For each gate point `(donors, width)`; empty for zero ablation.
+    """
+
+    gates: Tensor
+    donors: dict[GatePoint, Tensor]
+
+    def of(self, work: Sequence[Work]) -> tuple[Tensor, Replacement]:
+        """Gates `(rows, components)` and replacements `(rows, width)` of some work."""
+        rows = [one.donor for one in work]
+        return (
+            self.gates[[one.mask for one in work]],
+            {point: values[rows] for point, values in self.donors.items()},
+        )
+
+
+def longest_first(work: Sequence[W]) -> list[W]:
+    """Returns the work with the longest first: batches pad little, and memory peaks at once."""
+    return sorted(work, key=lambda one: one.length, reverse=True)
+
+
+def left_padded(rows: Sequence[Sequence[int]], *, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Returns tokens `(rows, longest)` padded with 0 on the left, and their attention mask."""
+    longest = max(len(row) for row in rows)
+    tokens = np.zeros((len(rows), longest), dtype=np.int64)
+    mask = np.zeros((len(rows), longest), dtype=np.int64)
+    for index, row in enumerate(rows):
+        tokens[index, longest - len(row) :] = row
+        mask[index, longest - len(row) :] = 1
+    return torch.from_numpy(tokens).to(device), torch.from_numpy(mask).to(device)

@@ -1,0 +1,56 @@
+"""Key/value caches of batches in decoding: fewer rows, less padding, more rows.
+
+transformers' caches are lists of layers; the plain kind keeps keys and values as
+`(rows, KV heads, tokens, head_dim)`. Cutting rows works on every kind. Padding can be trimmed and
+batches can be joined only where every layer is of the plain kind (`is_plain`): a sliding window or
+a recurrent state has no token axis to cut.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+def is_plain(cache: Any) -> bool:
+    """Whether every layer keeps all keys and values with one entry a token."""
+    from transformers.cache_utils import DynamicLayer
+
+    return all(type(layer) is DynamicLayer for layer in getattr(cache, "layers", [None]))
+
+
+def select_rows(cache: Any, rows: Tensor) -> None:
+    """Keeps `rows` of a cache, in that order; a row may be named more than once."""
+    cache.reorder_cache(rows)
+
+
+def copy_cache(cache: Any) -> Any:
+    """A cache that can be extended while the original stays as it is."""
+    return copy.deepcopy(cache)
+
+
+def trim_left(cache: Any, tokens: int) -> None:
+    """Drops the first `tokens` positions of a plain cache."""
+    for layer in cache.layers:
+        layer.keys = layer.keys[:, :, tokens:]
+        layer.values = layer.values[:, :, tokens:]
+
+
+def join(cache: Any, other: Any) -> None:
+    """Appends the rows of a plain cache to another, padding the shorter one on the left."""
+    for layer, more in zip(cache.layers, other.layers, strict=True):
+        layer.keys = _stack(layer.keys, more.keys)
+        layer.values = _stack(layer.values, more.values)
+
+
+def _stack(first: Tensor, second: Tensor) -> Tensor:
+    length = max(first.shape[2], second.shape[2])
+    return torch.cat(
+        [
+            nn.functional.pad(tensor, (0, 0, length - tensor.shape[2], 0))
+            for tensor in (first, second)
+        ]
+    )
