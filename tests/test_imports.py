@@ -18,7 +18,7 @@ ALLOWED = {
     "models": {"components", "errors"},
     "tasks": {"errors"},
     "engine": {"models", "tasks", "errors"},
-    "executors": {"engine", "tasks", "plan"},
+    "executors": {"engine", "tasks", "plan", "errors"},
     "searches": {"designs", "recovery", "plan", "errors"},
     "verify": {"plan", "tasks"},
     "result": {"errors"},

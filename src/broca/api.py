@@ -6,16 +6,19 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from broca import searches
-from broca.engine import Engine, Progress
+from broca.engine import Ablation, Engine, EngineOptions, Progress, donor_activations
+from broca.engine.ablation import AblationKind
 from broca.errors import BadInput, NothingToLocalize
 from broca.executors import LocalExecutor
+from broca.executors.local import Response
 from broca.models import SHIPPED_MODELS, GatedModel, load
 from broca.result import (
+    AblationInfo,
     Cost,
     ModelInfo,
     RankedComponent,
@@ -43,8 +46,13 @@ def localize(
     k: int = 5,
     items: int = 100,
     seed: int = 0,
+    components: str = "heads",
+    response: Response = "accuracy",
+    ablation: AblationKind = "zero",
+    scale: float = 0.0,
     dtype: str = "auto",
     device: str | None = None,
+    engine_options: EngineOptions | None = None,
     options: Mapping[str, Any] | None = None,
     on_progress: Report | None = None,
 ) -> Result:
@@ -61,8 +69,15 @@ def localize(
         k: Most heads to select.
         items: Most items to search on.
         seed: Seed of the item split, the masks, and everything else that is random.
+        components: Which parts can be ablated, such as `heads` or `heads+mlp`, if the model has yet
+            to be loaded.
+        response: What the search measures: `accuracy` (the task's metric) or `margin`. The proof
+            is always in the task's metric.
+        ablation: What stands in for an ablated component: `zero`, `mean` or `resample`.
+        scale: The gate of an ablated component; 0 ablates, other values scale.
         dtype: Number format of the weights, if the model has yet to be loaded.
         device: Device, if the model has yet to be loaded.
+        engine_options: Size of batches and sharing of work.
         options: Settings of the method.
         on_progress: Told what is going on.
 
@@ -73,6 +88,9 @@ def localize(
         BrocaError: Bad input, in one line that says what to do.
     """
     report = on_progress or (lambda stage, progress: None)
+    how = Ablation(ablation, scale, seed)
+    if response not in get_args(Response):
+        raise BadInput(f"--response '{response}' is unknown: use accuracy or margin")
     if k < 1:
         raise BadInput(f"--k must be at least 1, not {k}")
     if rows is not None and rows < 1:
@@ -80,10 +98,12 @@ def localize(
     searches.require_method(method)
     if not isinstance(model, GatedModel):
         report("loading the model", None)
-        model = load(model, dtype=dtype, device=device)
+        model = load(model, dtype=dtype, device=device, components=components)
     report(model.describe(), None)
     if k > len(model.components):
-        raise BadInput(f"--k {k} is more than the {len(model.components)} heads of the model")
+        raise BadInput(
+            f"--k {k} is more than the {len(model.components)} {model.kinds} of the model"
+        )
 
     start = time.perf_counter()
     report("building the tasks", None)
@@ -98,18 +118,25 @@ def localize(
     bank, reported, located = _bank(task, benchmarks, splits)
 
     stage = ["scoring the intact model"]
-    engine = Engine(model, on_progress=lambda progress: report(stage[0], progress))
-    executor = LocalExecutor(engine, bank)
+    donors = donor_activations(
+        model, [bank[position][1].requests[0].context for position in located], how
+    )
+    engine = Engine(
+        model,
+        engine_options,
+        donors=donors,
+        on_progress=lambda progress: report(stage[0], progress),
+    )
+    executor = LocalExecutor(engine, bank, ablation=how, donors=located)
+    searched = LocalExecutor(engine, bank, response=response, ablation=how, donors=located)
     intact = np.zeros(len(model.components), dtype=bool)
     before = scores_under(intact, benchmarks, reported, executor.run)
     _require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
 
     problem = Problem(len(model.components), np.asarray(located), k, rows, seed)
     search = searches.make_search(method, problem, **(options or {}))
-    verification_rows = executor.rows
     stage[0] = f"searching ({method})"
-    ranking = searches.run(search, executor.run)
-    search_rows = executor.rows - verification_rows
+    ranking = searches.run(search, searched.run)
 
     stage[0] = "verifying on the report items"
     selected = tuple(model.components.names[column] for column in ranking.selected)
@@ -126,8 +153,8 @@ def localize(
         others=names[1:],
         search=SearchInfo(method, ranking.options, seed),
         cost=Cost(
-            rows=search_rows,
-            verification_rows=executor.rows - search_rows,
+            rows=searched.rows,
+            verification_rows=executor.rows,
             tokens=engine.tokens,
             wall_s=round(time.perf_counter() - start, 3),
         ),
@@ -143,6 +170,9 @@ def localize(
             specific_drop=proof.specific_drop,
             items={name: len(positions) for name, positions in reported.items()},
         ),
+        response=response,
+        components=model.kinds,
+        ablation=AblationInfo(how.kind, how.scale),
         metrics={name: one.metric for name, one in benchmarks.items()},
         notes=_notes(task, benchmarks, before, reported),
     )
@@ -246,6 +276,11 @@ def _notes(
             notes.append(
                 f"{benchmark.cut_items} of {len(benchmark.items)} prompts of {name} were cut from "
                 "the left to fit the model's context"
+            )
+        if name != task and benchmark.capability == benchmarks[task].capability:
+            notes.append(
+                f"{name} measures the same capability ({benchmark.capability}) as {task}; what it "
+                "loses counts in the off-target drop"
             )
         if name != task and benchmark.at_chance(before[name], items=len(reported[name])):
             notes.append(f"{name} is at chance on the intact model: it can show no damage")

@@ -16,6 +16,7 @@ class Plan:
         masks: True where a component is ablated, `(masks, components)`.
         mask_index: Mask of every row, `(rows,)`.
         item_index: Item of every row, a position in the item bank of the run, `(rows,)`.
+        gradients: Whether to return the gradient of every row's response too.
 
     Raises:
         ValueError: The shapes do not fit together, or an index is out of range.
@@ -24,6 +25,7 @@ class Plan:
     masks: NDArray[np.bool_]
     mask_index: NDArray[np.intp]
     item_index: NDArray[np.intp]
+    gradients: bool = False
 
     def __post_init__(self) -> None:
         if self.masks.ndim != 2 or self.masks.dtype != bool:
@@ -35,6 +37,11 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self.mask_index)
+
+    @property
+    def cost(self) -> int:
+        """Rows that the plan counts for: a row with its gradient counts as three."""
+        return len(self) * (3 if self.gradients else 1)
 
     @classmethod
     def crossed(cls, masks: NDArray[np.bool_], items: NDArray[np.intp]) -> Plan:
@@ -53,10 +60,13 @@ class Measurement:
     Attributes:
         plan: What was asked.
         responses: One response for every row, `(rows,)`; higher is better.
+        gradients: Of every response with respect to its row's gates, `(rows, components)`; None
+            where they were not asked for.
     """
 
     plan: Plan
     responses: NDArray[np.float64]
+    gradients: NDArray[np.float32] | None = None
 
     def mask_means(self) -> NDArray[np.float64]:
         """Mean response under every mask of the plan, `(masks,)`; NaN for one without rows."""

@@ -45,6 +45,14 @@ class SearchInfo:
 
 
 @dataclass(frozen=True)
+class AblationInfo:
+    """What became of ablated components: the kind of replacement, and their gate."""
+
+    kind: str
+    scale: float
+
+
+@dataclass(frozen=True)
 class Cost:
     """What it took.
 
@@ -120,6 +128,8 @@ class Result:
         reason: Why nothing was selected; empty otherwise.
         verification: The proof on the report items.
         response: What the effects are measured in.
+        components: Which parts of the model could be ablated, such as `heads`.
+        ablation: What became of them.
         metrics: Main metric of every task.
         notes: What the reader should know, such as cut prompts or other tasks at chance.
     """
@@ -136,6 +146,8 @@ class Result:
     reason: str
     verification: Verification
     response: str = "accuracy"
+    components: str = "heads"
+    ablation: AblationInfo = AblationInfo("zero", 0.0)
     metrics: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     broca: str = ""
@@ -171,6 +183,7 @@ class Result:
                         for one in data["ranking"]
                     ),
                     "selected": tuple(data["selected"]),
+                    "ablation": AblationInfo(**data["ablation"]),
                     "verification": Verification(**data["verification"]),
                     "notes": tuple(data["notes"]),
                 }

@@ -48,7 +48,7 @@ def finished(tmp_path_factory):
 
 
 def test_json_is_the_result_and_nothing_else_is_on_stdout(finished):
-    """stdout is result.json, byte for byte; progress is on stderr."""
+    """Stdout is result.json, byte for byte; progress is on stderr."""
     done, out = finished
     assert done.returncode == 0, done.stderr
     assert done.stdout == (out / "result.json").read_text()

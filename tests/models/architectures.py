@@ -95,7 +95,9 @@ ARCHITECTURES = (
     Architecture("StableLM", _llama_like("StableLmConfig"), _O_PROJ, _DOWN),
     Architecture("Cohere", _llama_like("CohereConfig"), _O_PROJ, _DOWN, remark="parallel MLP"),
     Architecture("Granite", _llama_like("GraniteConfig"), _O_PROJ, _DOWN),
-    Architecture("StarCoder2", _llama_like("Starcoder2Config"), _O_PROJ, "model.layers.{}.mlp.c_proj"),
+    Architecture(
+        "StarCoder2", _llama_like("Starcoder2Config"), _O_PROJ, "model.layers.{}.mlp.c_proj"
+    ),
     Architecture("SmolLM3", _llama_like("SmolLM3Config"), _O_PROJ, _DOWN),
     Architecture("GLM", _llama_like("GlmConfig", head_dim=16), _O_PROJ, _DOWN, remark="fused MLP"),
     Architecture("Nemotron", _llama_like("NemotronConfig"), _O_PROJ, _DOWN),
@@ -130,7 +132,9 @@ ARCHITECTURES = (
     ),
     Architecture(
         "BLOOM",
-        _other("BloomConfig", hidden_size=HIDDEN, n_layer=LAYERS, n_head=HEADS, initializer_range=0.2),
+        _other(
+            "BloomConfig", hidden_size=HIDDEN, n_layer=LAYERS, n_head=HEADS, initializer_range=0.2
+        ),
         "transformer.h.{}.self_attention.dense", "transformer.h.{}.mlp.dense_4h_to_h",
         kv_heads=HEADS, remark="ALiBi positions",
     ),

@@ -68,7 +68,7 @@ def test_requests_tokenize_as_in_lm_eval(reference, tokenizer):
     """Contexts, continuations and limits are those of lm-eval's model."""
     lm = HFLM(pretrained=reference.model, tokenizer=reference.tokenizer)
     for context, continuation in [("a b", " c"), ("a  ", "b"), ("x =\n", "12"), ("q", "!")]:
-        ours = tokenizer._loglikelihood(context, continuation)
+        ours = tokenizer.loglikelihood(context, continuation)
         assert (list(ours.context), list(ours.continuation)) == lm._encode_pair(
             context, continuation
         )
@@ -76,7 +76,7 @@ def test_requests_tokenize_as_in_lm_eval(reference, tokenizer):
 
 def test_empty_context_becomes_the_prefix_token(reference, tokenizer):
     """As lm-eval conditions an unconditional likelihood."""
-    request = tokenizer._loglikelihood("", "sum")
+    request = tokenizer.loglikelihood("", "sum")
     assert request.context == (reference.tokenizer.bos_token_id,)
     assert reference.tokenizer.decode(request.continuation) == "sum"
 
@@ -84,9 +84,9 @@ def test_empty_context_becomes_the_prefix_token(reference, tokenizer):
 def test_long_prompt_is_cut_from_the_left_and_counted(reference):
     """What does not fit the context is cut where lm-eval cuts it."""
     short = RequestTokenizer(reference.tokenizer, max_length=20)
-    request = short._loglikelihood("x " * 40 + "y", " z")
+    request = short.loglikelihood("x " * 40 + "y", " z")
     assert len(request.context) + len(request.continuation) == 21
-    whole = RequestTokenizer(reference.tokenizer, max_length=2048)._loglikelihood(
+    whole = RequestTokenizer(reference.tokenizer, max_length=2048).loglikelihood(
         "x " * 40 + "y", " z"
     )
     assert request.cut == len(whole.context) - len(request.context)
@@ -127,7 +127,7 @@ def test_scores_near_chance_are_at_chance(tokenizer):
 
 def test_unknown_metric_is_refused(tokenizer):
     """The message lists the task's metrics."""
-    with pytest.raises(TaskUnusable, match="no metric 'acc'.*exact_match"):
+    with pytest.raises(TaskUnusable, match=r"no metric 'acc'.*exact_match"):
         Catalog().load("addition", tokenizer, metric="acc")
 
 

@@ -17,9 +17,11 @@ class FakeTask:
     higher_is_better: bool = True
 
     def aggregate(self, values):
+        """The mean."""
         return float(np.mean(values))
 
     def loss(self, before, after):
+        """As `Benchmark.loss`."""
         return before - after if self.higher_is_better else after - before
 
 

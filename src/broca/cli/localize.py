@@ -35,6 +35,27 @@ def localize(
     k: Annotated[int, typer.Option(help="Most heads to select.")] = 5,
     items: Annotated[int, typer.Option(help="Most items to search on.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    components: Annotated[
+        str, typer.Option(help="heads, kv-groups, attention, mlp, layers, experts, joined by +.")
+    ] = "heads",
+    response: Annotated[
+        str, typer.Option(help="What the search measures: accuracy, or the continuous margin.")
+    ] = "accuracy",
+    ablation: Annotated[
+        str, typer.Option(help="What replaces an ablated component: zero, mean or resample.")
+    ] = "zero",
+    scale: Annotated[
+        float, typer.Option(help="Gate of an ablated component; 0 ablates, others scale.")
+    ] = 0.0,
+    share_prefixes: Annotated[
+        str, typer.Option(help="Read shared prompt prefixes once: auto, on or off.")
+    ] = "auto",
+    reuse_layers: Annotated[
+        str, typer.Option(help="Read layers below an ablation once: auto, on or off.")
+    ] = "auto",
+    token_budget: Annotated[
+        int | None, typer.Option(help="Most tokens of a batch; default: from the free memory.")
+    ] = None,
     out: Annotated[str, typer.Option(help="Folder for result.json and report.html.")] = "broca-out",
     option: Annotated[
         list[str] | None,
@@ -49,6 +70,7 @@ def localize(
 ) -> None:
     """Find the attention heads that MODEL needs for a task, and prove them on held-out items."""
     from broca import api
+    from broca.engine import EngineOptions
 
     api.check_out_folder(out)
     progress = ProgressLine(plain=plain)
@@ -63,8 +85,17 @@ def localize(
             k=k,
             items=items,
             seed=seed,
+            components=components,
+            response=response,  # type: ignore[arg-type]  # checked by localize
+            ablation=ablation,  # type: ignore[arg-type]
+            scale=scale,
             dtype=dtype,
             device=device,
+            engine_options=EngineOptions(
+                token_budget=token_budget,
+                share_prefixes=share_prefixes,  # type: ignore[arg-type]
+                reuse_layers=reuse_layers,  # type: ignore[arg-type]
+            ),
             options=_options(option or []),
             on_progress=progress,
         )

@@ -45,6 +45,8 @@ def _common(
 
 def main() -> NoReturn:
     """Runs the command line; exit codes: 0 done, 2 bad input, 130 interrupted."""
+    # Threads that wait by spinning stall each other as soon as another program wants a core.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")

@@ -1,6 +1,7 @@
 """Rows in, answers out: batches of mixed masks and items, decoding, memory, shared work."""
 
+from broca.engine.ablation import Ablation, donor_activations
 from broca.engine.engine import Engine, Progress
 from broca.engine.work import EngineOptions
 
-__all__ = ["Engine", "EngineOptions", "Progress"]
+__all__ = ["Ablation", "Engine", "EngineOptions", "Progress", "donor_activations"]

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from broca.engine.budget import Budget
 from broca.engine.decoding import Decoder
+from broca.engine.gradients import Differentiator
 from broca.engine.reading import Reader
 from broca.engine.stopping import StopRule
 from broca.engine.work import Decoding, EngineOptions, Masking, Reading
 from broca.models import GatedModel, GatePoint
 from broca.tasks.items import Output, Request
+from broca.tasks.margins import Margin
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Engine:
         model: The model.
         options: What to share, and the size of batches.
         donors: Activations that stand in for ablated ones, for each gate point
-            `(donors, width)`, as `broca.engine.donors` makes them; zeros if None.
+            `(donors, width)`, as `donor_activations` makes them; zeros if None.
         on_progress: Called after every batch.
     """
 
@@ -62,11 +64,12 @@ class Engine:
         self._reader = Reader(model, self._budget, options)
         stop = StopRule(model.tokenizer, _eos_tokens(model))
         self._decoder = Decoder(model, self._budget, options, stop)
+        self._differentiator = Differentiator(model, self._budget)
 
     @property
     def tokens(self) -> int:
         """Tokens that the model has read or written so far, padding excluded."""
-        return self._reader.tokens + self._decoder.tokens
+        return self._reader.tokens + self._decoder.tokens + self._differentiator.tokens
 
     @property
     def token_budget(self) -> int:
@@ -118,14 +121,46 @@ class Engine:
                 one.targets.append((position, request.continuation))
             else:
                 decodings.append(Decoding(mask, donor, position, request))
-        masking = Masking(
-            torch.from_numpy(np.ascontiguousarray(gates, dtype=np.float32)), self._donors
-        )
+        masking = self._masking(gates)
         if readings:
             self._reader.run(list(readings.values()), masking, store)
         if decodings:
             self._decoder.run(decodings, masking, store)
         return [answer for answer in answers if answer is not None]
+
+    def differentiate(
+        self,
+        margins: Sequence[Margin],
+        gates: NDArray[np.float32],
+        gate_index: NDArray[np.intp],
+        donor_index: NDArray[np.intp] | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+        """Computes margins and their gradients with respect to their rows' gates.
+
+        Args:
+            margins: What is asked of every row.
+            gates: Gates of every mask, `(masks, components)`.
+            gate_index: For every row its row in `gates`, `(rows,)`.
+            donor_index: For every row its row in the donors, `(rows,)`; the first if None.
+
+        Returns:
+            Margins `(rows,)` and gradients `(rows, components)`, in nats (per unit of gate).
+
+        Raises:
+            BadLogits: The model returned NaN or infinite logits.
+        """
+        if donor_index is None:
+            donor_index = np.zeros(len(margins), dtype=np.intp)
+        rows = [
+            (margin, int(mask), int(donor))
+            for margin, mask, donor in zip(margins, gate_index, donor_index, strict=True)
+        ]
+        return self._differentiator.run(rows, self._masking(gates))
+
+    def _masking(self, gates: NDArray[np.float32]) -> Masking:
+        return Masking(
+            torch.from_numpy(np.ascontiguousarray(gates, dtype=np.float32)), self._donors
+        )
 
 
 def _eos_tokens(model: GatedModel) -> list[int]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from broca.errors import BadInput
 from broca.models import GatePoint, Replacement
 from broca.tasks.items import Output, Request
 
@@ -26,12 +27,25 @@ class EngineOptions:
         share_prefixes: Read a prompt prefix once for all rows that share it and their mask.
         reuse_layers: Read the layers below the first ablated one once for all masks of an item.
         compact: Cut ended generations out of the batch and let new rows in.
+
+    Raises:
+        BadInput: A value that does not exist.
     """
 
     token_budget: int | None = None
     share_prefixes: Switch = "auto"
     reuse_layers: Switch = "auto"
     compact: bool = True
+
+    def __post_init__(self) -> None:
+        for option, value in (
+            ("--share-prefixes", self.share_prefixes),
+            ("--reuse-layers", self.reuse_layers),
+        ):
+            if value not in get_args(Switch):
+                raise BadInput(f"{option} '{value}' is unknown: use auto, on or off")
+        if self.token_budget is not None and self.token_budget < 1:
+            raise BadInput(f"--token-budget must be at least 1, not {self.token_budget}")
 
 
 @dataclass(frozen=True)

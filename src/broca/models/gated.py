@@ -48,7 +48,8 @@ class GatedModel:
         """Finds the components of a transformers model and prepares their gates.
 
         Args:
-            model: A causal language model of transformers; it is put in evaluation mode.
+            model: A causal language model of transformers; it is put in evaluation mode and its
+                weights are frozen.
             tokenizer: Its tokenizer.
             name: What to call it in messages and results.
             components: Which parts to gate, such as `heads` or `heads+mlp`.
@@ -57,6 +58,7 @@ class GatedModel:
             UnsupportedModel: The architecture is not covered.
         """
         model.eval()
+        model.requires_grad_(False)
         structure = find_structure(model)
         chosen, points = choose(structure, components, architecture=type(model).__name__)
         return cls(name, model, tokenizer, structure, components, chosen, points)

@@ -143,7 +143,8 @@ class ActiveGates:
             mixed = slices * wide
         else:
             instead = replacement.to(slices).reshape(len(gates), 1, point.units, -1)
-            mixed = torch.where(wide == 1, slices, slices * wide + instead * (1 - wide))
+            # exact at a gate of 1, and differentiable there
+            mixed = slices + (wide - 1) * (slices - instead)
         return mixed.reshape(activation.shape)
 
 
@@ -171,8 +172,9 @@ def _on_update(point: GatePoint, active: ActiveGates) -> RemovableHandle:
         before = args[0] if args else kwargs["hidden_states"]
         after = output[0] if isinstance(output, tuple) else output
         gates = active.of(point, after)
-        update = active.mix(point, after - before, gates)
-        replaced = torch.where(gates[:, :, None] == 1, after, before + update)
+        update = after - before
+        # after where the gate is 1, to the bit; before where it is 0; differentiable everywhere
+        replaced = after + (active.mix(point, update, gates) - update)
         return (replaced, *output[1:]) if isinstance(output, tuple) else replaced
 
     return point.module.register_forward_hook(hook, with_kwargs=True)

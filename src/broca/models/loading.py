@@ -85,7 +85,6 @@ def load(
         ) from error
     if not device_map:
         model = model.to(device)
-    model.requires_grad_(False)
     gated = GatedModel.wrap(model, tokenizer, name=name, components=components)
     require_self_test(gated)
     return gated

@@ -3,6 +3,7 @@
 from broca.tasks.benchmark import Benchmark
 from broca.tasks.catalog import Catalog, shipped_folder
 from broca.tasks.items import Generation, Item, LogLikelihood, Output, Request
+from broca.tasks.margins import Margin
 from broca.tasks.splits import Split, split_items
 from broca.tasks.tokenizing import RequestTokenizer
 
@@ -12,6 +13,7 @@ __all__ = [
     "Generation",
     "Item",
     "LogLikelihood",
+    "Margin",
     "Output",
     "Request",
     "RequestTokenizer",

@@ -12,6 +12,7 @@ from lm_eval.api.instance import Instance
 
 from broca.errors import TaskUnusable
 from broca.tasks.items import Generation, Item, LogLikelihood, Output
+from broca.tasks.margins import Margin
 from broca.tasks.tokenizing import RequestTokenizer
 
 
@@ -34,6 +35,7 @@ class Benchmark:
     higher_is_better: bool
     chance: float
     capability: str
+    _tokenizer: RequestTokenizer = field(repr=False)
     _task: Any = field(repr=False)
     _instances: tuple[tuple[Instance, ...], ...] = field(repr=False)
     _scored: dict[tuple[int, tuple[Output, ...]], float] = field(repr=False, default_factory=dict)
@@ -95,6 +97,7 @@ class Benchmark:
             higher_is_better=bool(task.higher_is_better().get(metric, True)),
             chance=chance,
             capability=str(metadata.get("capability", name)),
+            _tokenizer=tokenizer,
             _task=task,
             _instances=instances,
         )
@@ -145,6 +148,29 @@ class Benchmark:
                 f"metric '{self.metric}' of task '{self.name}' is no number for a single item "
                 f"(it is {type(value).__name__}): choose another metric of the task"
             ) from None
+
+    def margin(self, item: Item) -> Margin | None:
+        """How to ask for the item's margin; None where it has no gold answer to compare with.
+
+        Multiple choice compares the gold choice with the others; a generation takes the task's
+        target as the answer under teacher forcing.
+        """
+        instances = self._instances[item.number]
+        gold = self._task.doc_to_target(instances[0].doc)
+        if item.requests[0].kind == "loglikelihood":
+            if len(item.requests) == 1:
+                return Margin(item.requests, None)
+            choices = self._task.doc_to_choice(instances[0].doc)
+            if isinstance(gold, str):
+                gold = choices.index(gold) if gold in choices else None
+            if not isinstance(gold, int) or not 0 <= gold < len(choices):
+                return None
+            return Margin(item.requests[: len(choices)], gold)
+        if not isinstance(gold, str) or not gold.strip():
+            return None
+        answer = f"{self._task.config.target_delimiter}{gold}"
+        request = self._tokenizer.loglikelihood(str(instances[0].args[0]), answer)
+        return Margin((request,), None)
 
     def aggregate(self, values: Sequence[float]) -> float:
         """Returns the task's score over several items, by the task's own aggregation."""

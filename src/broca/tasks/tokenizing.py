@@ -48,7 +48,7 @@ class RequestTokenizer:
         kind = instance.request_type
         if kind == "loglikelihood":
             context, continuation = instance.args[:2]
-            return self._loglikelihood(context, continuation)
+            return self.loglikelihood(context, continuation)
         if kind == "generate_until":
             context, options = instance.args[:2]
             return self._generation(instance.task_name or "", context, options)
@@ -64,7 +64,8 @@ class RequestTokenizer:
         options = {} if special is None else {"add_special_tokens": special}
         return list(self._tokenizer.encode(text, **options))
 
-    def _loglikelihood(self, context: str, continuation: str) -> Request:
+    def loglikelihood(self, context: str, continuation: str) -> Request:
+        """Tokenizes a context and the continuation whose log-likelihood is asked."""
         if context == "":
             tokens = self.encode(continuation, special=False)
             if self._prefix is not None and tokens[:1] != [self._prefix]:

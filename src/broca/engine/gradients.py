@@ -1,0 +1,114 @@
+"""Margins and their gradients with respect to the gates: one backward pass a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from broca.engine.budget import Budget
+from broca.engine.checks import require_finite
+from broca.engine.reading import target_log_probabilities
+from broca.engine.work import Masking, Reading, left_padded
+from broca.models import GatedModel
+from broca.tasks.margins import Margin
+
+_COST = 8
+"""Tokens that a token costs in the budget while its activations are kept for the way back."""
+
+
+class Differentiator:
+    """Computes margins of rows, and how each gate would change them.
+
+    Args:
+        model: The model; its weights are frozen.
+        budget: The token budget, shared with the rest of the engine.
+    """
+
+    def __init__(self, model: GatedModel, budget: Budget) -> None:
+        self._model = model
+        self._budget = budget
+        self.tokens = 0
+        """Tokens read so far, padding excluded; the way back is not counted."""
+
+    def run(
+        self, rows: Sequence[tuple[Margin, int, int]], masking: Masking
+    ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+        """Differentiates every row.
+
+        Args:
+            rows: The margin that is asked, the row of its gates, the row of its donor.
+            masking: Gates of every mask.
+
+        Returns:
+            Margins `(rows,)`, and their gradients `(rows, components)`.
+        """
+        margins = np.empty(len(rows))
+        gradients = np.empty((len(rows), len(self._model.components)), dtype=np.float32)
+        lengths = [
+            sum(len(request.context) + len(request.continuation) for request in margin.requests)
+            for margin, _, _ in rows
+        ]
+        pending = sorted(range(len(rows)), key=lambda row: lengths[row], reverse=True)
+        while pending:
+            size = min(len(pending), self._budget.rows(_COST * lengths[pending[0]]))
+            some = pending[:size]
+
+            def run(some: list[int] = some) -> None:
+                margins[some], gradients[some] = self._batch([rows[row] for row in some], masking)
+
+            if self._budget.attempt(run, rows=size):
+                del pending[:size]
+        return margins, gradients
+
+    @torch.enable_grad()
+    def _batch(
+        self, rows: list[tuple[Margin, int, int]], masking: Masking
+    ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+        readings: dict[tuple[int, tuple[int, ...]], Reading] = {}
+        owner: list[int] = []
+        for index, (margin, mask, donor) in enumerate(rows):
+            for number, request in enumerate(margin.requests):
+                read = (*request.context, *request.continuation)[:-1]
+                if (index, read) not in readings:
+                    readings[index, read] = Reading(mask, donor, read)
+                    owner.append(index)
+                readings[index, read].targets.append((number, request.continuation))
+        work = list(readings.values())
+        tokens, attention = left_padded([one.tokens for one in work], device=self._model.device)
+        keep = max(len(target) for one in work for _, target in one.targets)
+        values, replacement = masking.of(work)
+        leaf = masking.gates[[mask for _, mask, _ in rows]].to(self._model.device)
+        leaf.requires_grad_()
+        gates = leaf[torch.tensor(owner, device=leaf.device)]
+        assert gates.shape == values.shape
+        with self._model.gates(gates, replacement=replacement):
+            logits, _ = self._model.forward(tokens, attention, keep=keep)
+        require_finite(logits.detach())
+        self.tokens += sum(one.length for one in work)
+        found, _, _ = target_log_probabilities(work, logits)
+        totals = self._by_request(found.sum(-1), work, owner, rows)
+        margins = torch.stack(
+            [margin.of(total) for (margin, _, _), total in zip(rows, totals, strict=True)]
+        )
+        (gradient,) = torch.autograd.grad(margins.sum(), leaf)
+        return margins.detach().double().cpu().numpy(), gradient.float().cpu().numpy()
+
+    @staticmethod
+    def _by_request(
+        totals: Tensor,
+        work: Sequence[Reading],
+        owner: Sequence[int],
+        rows: Sequence[tuple[Margin, int, int]],
+    ) -> list[Tensor]:
+        """Log-likelihoods of every row's requests, in the order of its margin's requests."""
+        places: list[list[int]] = [[0] * len(margin.requests) for margin, _, _ in rows]
+        position = 0
+        for one, row in zip(work, owner, strict=True):
+            for number, _ in one.targets:
+                places[row][number] = position
+                position += 1
+        return [totals[place] for place in places]

@@ -1,0 +1,150 @@
+"""Zero, mean and resample ablation, and scales."""
+
+import numpy as np
+import pytest
+import torch
+
+from broca.engine import Ablation, Engine, EngineOptions, donor_activations
+from broca.errors import BadInput
+from broca.models import GatedModel
+from broca.tasks import Request
+from broca.testing import tiny_llama, tiny_tokenizer
+
+PROMPTS = [(3, 4, 5), (9, 8, 7, 6, 5, 4), (20,), (100, 101, 102, 103)]
+
+
+def inputs_by_hand(model, prompt):
+    """What enters each layer's output projection for one prompt, `(tokens, 32)`."""
+    seen = {}
+    handles = [
+        layer.self_attn.o_proj.register_forward_pre_hook(
+            lambda _m, args, index=index: seen.__setitem__(index, args[0][0])
+        )
+        for index, layer in enumerate(model.model.layers)
+    ]
+    with torch.no_grad():
+        model(input_ids=torch.tensor([prompt]), use_cache=False)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+def logits_with_slice(model, layer, head, value, tokens):
+    """Logits of plain transformers with one head's slice replaced by a vector everywhere."""
+
+    def replace(_module, args):
+        changed = args[0].clone()
+        changed[..., 8 * head : 8 * head + 8] = value
+        return (changed,)
+
+    handle = model.model.layers[layer].self_attn.o_proj.register_forward_pre_hook(replace)
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0]
+    handle.remove()
+    return logits
+
+
+@pytest.mark.parametrize("kind", ["mean", "resample"])
+def test_replacement_is_the_donors_activation(tiny, kind):
+    """The ablated head puts out its mean, or what it did at a token of another item."""
+    bare, tokens = tiny_llama(), (30, 31, 32, 33)
+    ablation = Ablation(kind, seed=5)
+    donors = donor_activations(tiny, PROMPTS, ablation)
+    by_hand = [inputs_by_hand(bare, prompt)[1] for prompt in PROMPTS]
+    if kind == "mean":
+        expected = torch.cat(by_hand).mean(0)[None]
+    else:
+        rng = np.random.default_rng(5)
+        expected = torch.stack(
+            [
+                own[int(rng.integers(len(prompt)))]
+                for own, prompt in zip(by_hand, PROMPTS, strict=True)
+            ]
+        )
+    torch.testing.assert_close(donors[tiny.points[1]], expected, atol=1e-5, rtol=1e-5)
+    gates = np.ones((1, 8), dtype=np.float32)
+    gates[0, 4 + 2] = 0  # L1H2
+    requests = [Request("loglikelihood", tokens, (7,))] * len(expected)
+    answers = Engine(tiny, donors=donors).run(
+        requests, gates, np.zeros(len(expected), dtype=int), np.arange(len(expected))
+    )
+    for answer, vector in zip(answers, expected, strict=True):
+        logits = logits_with_slice(bare, 1, 2, vector[16:24], tokens)
+        assert answer.value == pytest.approx(float(torch.log_softmax(logits[-1], -1)[7]), abs=1e-4)
+
+
+def test_scale_multiplies_the_heads_output(tiny):
+    """A gate of 0.3 leaves three tenths of it."""
+    bare, tokens = tiny_llama(), (30, 31, 32, 33)
+    with torch.no_grad():
+        bare.model.layers[0].self_attn.o_proj.weight[:, 8:16] *= 0.3
+        expected = torch.log_softmax(
+            bare(input_ids=torch.tensor([tokens]), use_cache=False).logits[0, -1], -1
+        )[7]
+    gates = Ablation(scale=0.3).gates(tiny.components.mask("L0H1")[None])
+    request = Request("loglikelihood", tokens, (7,))
+    (answer,) = Engine(tiny).run([request], gates, np.zeros(1, dtype=int))
+    assert answer.value == pytest.approx(float(expected), abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["mean", "resample"])
+@pytest.mark.parametrize("budget", [20, 100_000])
+def test_batches_with_replacements_equal_rows_alone(tiny, kind, budget):
+    """Rows that leave and enter keep their own donors, in reading and in decoding."""
+    rng = np.random.default_rng(0)
+    donors = donor_activations(tiny, PROMPTS, Ablation(kind))
+    gates = (rng.random((4, 8)) > 0.4).astype(np.float32)
+    prompts = [tuple(int(t) for t in rng.integers(2, 258, n)) for n in (2, 9, 4, 6, 3, 7)]
+    requests = [Request("generate_until", p, max_new_tokens=3 + n) for n, p in enumerate(prompts)]
+    requests += [Request("loglikelihood", p, (5, 6)) for p in prompts]
+    index = rng.integers(0, 4, len(requests))
+    donor = rng.integers(0, len(donors[tiny.points[0]]), len(requests))
+    together = Engine(tiny, EngineOptions(token_budget=budget), donors=donors).run(
+        requests, gates, index, donor
+    )
+    for number, request in enumerate(requests):
+        alone = Engine(tiny, donors=donors).run([request], gates, index[[number]], donor[[number]])[
+            0
+        ]
+        if request.kind == "loglikelihood":
+            assert together[number].value == pytest.approx(alone.value, abs=1e-4)
+        else:
+            assert together[number] == alone
+
+
+def test_mean_ablation_works_on_blocks():
+    """MLP blocks and layers have outputs to average; routed experts do not."""
+    model = GatedModel.wrap(
+        tiny_llama(), tiny_tokenizer(), name="tiny", components="mlp+layers+kv-groups"
+    )
+    donors = donor_activations(model, PROMPTS, Ablation("mean"))
+    assert all(donors[point].shape == (1, 32) for point in model.points)
+    gates = (~model.components.mask("L1M")[None]).astype(np.float32)
+    request = Request("loglikelihood", (30, 31, 32), (7,))
+    answers = [
+        Engine(model, donors=some).run([request], gates, np.zeros(1, dtype=int))[0].value
+        for some in (donors, {})
+    ]
+    assert abs(answers[0] - answers[1]) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(("zeros",), "--ablation 'zeros' is unknown"), (("zero", 1.0), "--scale 1 ablates nothing"),
+     (("zero", float("nan")), "--scale nan")],
+)  # fmt: skip
+def test_ablation_that_does_not_exist_is_refused(arguments, message):
+    """In one line."""
+    with pytest.raises(BadInput, match=message):
+        Ablation(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"share_prefixes": "yes"}, "--share-prefixes 'yes'"),
+     ({"reuse_layers": ""}, "--reuse-layers"), ({"token_budget": 0}, "--token-budget")],
+)  # fmt: skip
+def test_engine_option_that_does_not_exist_is_refused(options, message):
+    """In one line."""
+    with pytest.raises(BadInput, match=message):
+        EngineOptions(**options)

@@ -1,0 +1,115 @@
+"""Margins and their gradients with respect to the gates."""
+
+import numpy as np
+import pytest
+import torch
+from independent import plain_loglikelihood, zeroed_by_hand
+
+from broca.engine import Engine, EngineOptions
+from broca.models import GatedModel
+from broca.tasks import Margin, Request
+from broca.testing import tiny_llama, tiny_tokenizer
+
+CHOICE = Margin(
+    tuple(Request("loglikelihood", (30, 31, 32), c) for c in ((5,), (6,), (7, 8), (9, 10, 11))), 2
+)
+ANSWER = Margin((Request("loglikelihood", (40, 41), (50, 51, 52)),), None)
+ROWS = [CHOICE, ANSWER, CHOICE, ANSWER]
+
+
+@pytest.fixture(scope="module")
+def double():
+    """The tiny model in double precision, for finite differences, with every kind of gate."""
+    return GatedModel.wrap(
+        tiny_llama().double(), tiny_tokenizer(), name="double", components="heads+mlp+layers"
+    )
+
+
+def gates_of(model, seed=0):
+    """Gates of four masks: intact, a few closed, and two with gates between 0 and 1."""
+    rng = np.random.default_rng(seed)
+    gates = np.ones((4, len(model.components)), dtype=np.float32)
+    gates[1, ::3] = 0
+    gates[2:] = rng.uniform(0.2, 0.9, gates[2:].shape)
+    return gates
+
+
+@pytest.mark.parametrize("budget", [1, 100_000])
+def test_gradients_equal_finite_differences(double, budget):
+    """Central differences of the margin, gate by gate, for both kinds of margins."""
+    gates, index = gates_of(double), np.arange(4)
+    engine = Engine(double, EngineOptions(token_budget=budget))
+    _, gradients = engine.differentiate(ROWS, gates, index)
+    step = 1e-3
+    for column in range(len(double.components)):
+        sides = []
+        for sign in (1, -1):
+            moved = gates.copy()
+            moved[:, column] += sign * step
+            sides.append((engine.differentiate(ROWS, moved, index)[0], moved[:, column]))
+        (up, high), (down, low) = sides
+        np.testing.assert_allclose(
+            gradients[:, column], (up - down) / (high - low).astype(float), atol=2e-4, rtol=2e-3
+        )
+
+
+def test_margins_equal_plain_transformers(tiny):
+    """The margin is log p(gold) - log sum of the others; mean log-probability of the answer's tokens."""
+    gates = np.ones((2, 8), dtype=np.float32)
+    gates[1, [1, 6]] = 0
+    margins, _ = Engine(tiny).differentiate([CHOICE, ANSWER] * 2, gates, np.array([0, 0, 1, 1]))
+    for row, (margin, heads) in enumerate(
+        [(CHOICE, ()), (ANSWER, ()), (CHOICE, ((0, 1), (1, 2))), (ANSWER, ((0, 1), (1, 2)))]
+    ):
+        model = zeroed_by_hand(tiny_llama(), heads, head_dim=8)
+        found = [plain_loglikelihood(model, r.context, r.continuation)[0] for r in margin.requests]
+        if margin is ANSWER:
+            expected = found[0] / 3
+        else:
+            expected = found[2] - np.log(np.exp(np.delete(found, 2)).sum())
+        assert margins[row] == pytest.approx(expected, abs=1e-4)
+
+
+def test_margins_of_answers_equal_differentiated_ones(tiny):
+    """Forward-only rows give the same number."""
+    gates = np.ones((1, 8), dtype=np.float32)
+    for margin in (CHOICE, ANSWER):
+        index = np.zeros(len(margin.requests), dtype=int)
+        answers = Engine(tiny).run(margin.requests, gates, index)
+        (expected,), _ = Engine(tiny).differentiate([margin], gates, np.zeros(1, dtype=int))
+        assert margin.of_answers(answers) == pytest.approx(expected, abs=1e-5)
+
+
+def test_gradients_are_those_of_each_row_alone(tiny):
+    """Rows of a batch do not mix."""
+    gates, index = gates_of(tiny), np.array([0, 1, 2, 3])
+    _, together = Engine(tiny).differentiate(ROWS, gates, index)
+    for row, margin in enumerate(ROWS):
+        _, alone = Engine(tiny).differentiate([margin], gates, index[[row]])
+        np.testing.assert_allclose(together[row], alone[0], atol=1e-4, rtol=1e-3)
+
+
+def test_weights_stay_frozen_and_untouched(tiny):
+    """No gradient is kept for a weight."""
+    before = [parameter.clone() for parameter in tiny.model.parameters()]
+    Engine(tiny).differentiate(ROWS, gates_of(tiny), np.arange(4))
+    for parameter, old in zip(tiny.model.parameters(), before, strict=True):
+        assert parameter.grad is None
+        assert torch.equal(parameter, old)
+
+
+def test_memory_shortage_halves_the_batch(tiny, monkeypatch):
+    """The same rows run again in smaller batches."""
+    gates, index = gates_of(tiny), np.arange(4)
+    expected = Engine(tiny).differentiate(ROWS, gates, index)
+    forward = GatedModel.forward
+
+    def short_of_memory(self, tokens, *args, **kwargs):
+        if len(tokens) > 6:
+            raise torch.OutOfMemoryError("no memory")
+        return forward(self, tokens, *args, **kwargs)
+
+    monkeypatch.setattr(GatedModel, "forward", short_of_memory)
+    margins, gradients = Engine(tiny).differentiate(ROWS, gates, index)
+    np.testing.assert_allclose(margins, expected[0], atol=1e-5)
+    np.testing.assert_allclose(gradients, expected[1], atol=1e-4, rtol=1e-3)

@@ -1,0 +1,74 @@
+"""The executor of this process: responses, costs, donors."""
+
+import numpy as np
+import pytest
+
+from broca.engine import Ablation, Engine, donor_activations
+from broca.executors import LocalExecutor
+from broca.plan import Plan
+from broca.tasks import Catalog, RequestTokenizer
+
+
+@pytest.fixture(scope="module")
+def bank(reference):
+    """Six items of a generation task and six of a multiple-choice task."""
+    tokenizer = RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
+    return [
+        (benchmark, item)
+        for benchmark in (Catalog().load(n, tokenizer) for n in ("addition", "mc_biology"))
+        for item in benchmark.items[:6]
+    ]
+
+
+@pytest.fixture(scope="module")
+def masks():
+    """The intact mask and three random ones."""
+    masks = np.random.default_rng(0).random((4, 96)) < 0.1
+    masks[0] = False
+    return masks
+
+
+def test_margin_is_high_where_the_answer_is_right(reference, bank, masks):
+    """On the intact model, which knows these tasks, right choices have positive margins."""
+    plan = Plan.crossed(masks[:1], np.arange(12))
+    accuracy = LocalExecutor(Engine(reference), bank).run(plan).responses
+    margin = LocalExecutor(Engine(reference), bank, response="margin").run(plan).responses
+    choice = np.arange(12) >= 6
+    assert (margin[choice & (accuracy == 1)] > 0).all()
+    assert (margin[~choice & (accuracy == 1)] > -0.7).all()  # nats a token
+
+
+def test_gradients_come_with_the_margins_and_cost_three_rows(reference, bank, masks):
+    """The responses are the margins; the gradient has a column for every component."""
+    crossed = Plan.crossed(masks, np.arange(12))
+    executor = LocalExecutor(Engine(reference), bank, response="margin")
+    plain = executor.run(crossed).responses
+    assert executor.rows == 48
+    plan = Plan(crossed.masks, crossed.mask_index, crossed.item_index, gradients=True)
+    measured = executor.run(plan)
+    assert executor.rows == 48 + 3 * 48
+    np.testing.assert_allclose(measured.responses, plain, atol=1e-3)
+    assert measured.gradients.shape == (48, 96)
+    assert np.abs(measured.gradients).max() > 0
+
+
+def test_resampled_rows_never_get_their_own_item(reference, bank, masks):
+    """Donors are drawn by mask and item, repeat themselves, and differ between masks."""
+    donors = list(range(12))
+    ablation = Ablation("resample", seed=1)
+    activations = donor_activations(
+        reference, [bank[d][1].requests[0].context for d in donors], ablation
+    )
+    engine = Engine(reference, donors=activations)
+    executor = LocalExecutor(engine, bank, ablation=ablation, donors=donors)
+    plan = Plan.crossed(masks, np.arange(12))
+    chosen = executor._donor_index(plan).reshape(4, 12)
+    assert not (chosen == np.arange(12)).any()
+    assert (chosen[1] != chosen[2]).any()
+    np.testing.assert_array_equal(executor._donor_index(plan).reshape(4, 12), chosen)
+    first = executor.run(plan).responses
+    np.testing.assert_array_equal(first, executor.run(plan).responses)
+    # the order of the rows does not matter
+    order = np.random.default_rng(2).permutation(48)
+    shuffled = Plan(plan.masks, plan.mask_index[order], plan.item_index[order])
+    np.testing.assert_array_equal(executor.run(shuffled).responses, first[order])

@@ -1,0 +1,112 @@
+"""The whole path on the shipped models."""
+
+import json
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+import broca
+from broca.api import localize
+from broca.errors import BadInput
+
+CAPABILITY_TASKS = {
+    "arithmetic": "addition",
+    "reversing": "reversing",
+    "sorting": "sorting",
+    "code": "calls",
+    "rhyming": "rhyming",
+    "facts": "capitals",
+    "knowledge": "mc_biology",
+}
+
+
+@pytest.fixture(scope="module")
+def planted_heads():
+    """The sets of heads that each capability of `planted` was trained to rely on."""
+    text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
+    return json.loads(text)
+
+
+def test_finds_the_planted_heads(planted, planted_heads):
+    """`cs-stratified`, 200 masks x 100 items: the best five recalls average 0.9 and more."""
+    recalls = {}
+    for capability, heads in planted_heads.items():
+        result = localize(
+            planted, task=CAPABILITY_TASKS[capability], others=[], method="cs-stratified"
+        )
+        assert result.cost.rows == 201 * 100
+        recalls[capability] = len(set(result.selected) & set(heads)) / len(heads)
+    best = sorted(recalls.values(), reverse=True)[:5]
+    assert np.mean(best) >= 0.9, recalls
+
+
+def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
+    """Gating a set off costs its task 80 points; the others at most 5 on average; five times."""
+    from broca.engine import Engine
+    from broca.executors import LocalExecutor
+    from broca.tasks import Catalog, RequestTokenizer
+    from broca.verify.proof import scores_under
+
+    tokenizer = RequestTokenizer(planted.tokenizer, max_length=planted.max_length)
+    benchmarks = {name: Catalog().load(name, tokenizer) for name in Catalog().shipped}
+    bank, positions = [], {}
+    for name, benchmark in benchmarks.items():
+        positions[name] = list(range(len(bank), len(bank) + 200))
+        bank += [(benchmark, item) for item in benchmark.items[:200]]
+    execute = LocalExecutor(Engine(planted), bank).run
+    before = scores_under(np.zeros(96, dtype=bool), benchmarks, positions, execute)
+    good = 0
+    for capability, heads in planted_heads.items():
+        after = scores_under(planted.components.mask(heads), benchmarks, positions, execute)
+        drops = {name: before[name] - after[name] for name in benchmarks}
+        own = [n for n, one in benchmarks.items() if one.capability == capability]
+        others = [drops[name] for name in benchmarks if name not in own]
+        good += min(drops[name] for name in own) >= 0.8 and np.mean(others) <= 0.05
+    assert good >= 5
+
+
+def test_every_task_is_learned(reference):
+    """95 % and more on held-out items, for every shipped task, with the engine of broca."""
+    from broca.engine import Engine
+    from broca.executors import LocalExecutor
+    from broca.plan import Plan
+    from broca.tasks import Catalog, RequestTokenizer
+
+    tokenizer = RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
+    for name in Catalog().shipped:
+        benchmark = Catalog().load(name, tokenizer)
+        assert len(benchmark.items) >= 400
+        bank = [(benchmark, item) for item in benchmark.items]
+        plan = Plan.crossed(np.zeros((1, 96), dtype=bool), np.arange(len(bank)))
+        score = LocalExecutor(Engine(reference), bank).run(plan).responses.mean()
+        assert score >= 0.95, f"{name}: {score}"
+
+
+def test_python_result_is_what_the_command_writes(reference, tmp_path):
+    """`localize` and `save` make result.json and report.html."""
+    result = broca.localize(reference, task="capitals", others=["rhyming"], rows=1500, items=20)
+    json_path, html_path = broca.save(result, tmp_path / "new" / "folder")
+    assert broca.Result.read(json_path) == result
+    assert html_path.is_file()
+    assert result.model.fingerprint == reference.fingerprint
+    assert result.others == ("rhyming",)
+    assert result.cost.rows <= 1500
+
+
+def test_others_auto_is_every_other_shipped_task(reference):
+    """For a shipped model."""
+    result = localize(reference, task="mc_biology", rows=600, items=20)
+    assert len(result.others) == 9
+    assert "mc_biology" not in result.others
+    assert any("same capability" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"k": 0}, "--k"), ({"rows": 0}, "--rows"), ({"k": 97}, "96"), ({"items": -1}, "--items")],
+)
+def test_numbers_out_of_range_are_refused(reference, arguments, message):
+    """Before anything is measured."""
+    with pytest.raises(BadInput, match=message):
+        localize(reference, task="addition", others=[], **arguments)
