@@ -40,7 +40,16 @@ class SelfTestFailed(BrocaError):
 
 
 class BadLogits(BrocaError):
-    """The model returned NaN or infinite logits."""
+    """The model returned NaN or infinite logits.
+
+    Args:
+        message: What happened.
+        request: Position of the request at fault among those that were run.
+    """
+
+    def __init__(self, message: str, *, request: int) -> None:
+        super().__init__(message)
+        self.request = request
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

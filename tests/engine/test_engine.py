@@ -163,10 +163,10 @@ def test_infinite_logits_stop_the_run():
     """A broken model gives no scores."""
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
     model.model.lm_head.weight.data[3] = float("inf")
-    with pytest.raises(BadLogits, match="NaN or infinite"):
-        Engine(model).run(
-            loglikelihood_requests()[:1], np.ones((1, 8), dtype=np.float32), np.zeros(1, dtype=int)
-        )
+    gates, index = np.ones((1, 8), dtype=np.float32), np.zeros(1, dtype=int)
+    for requests in (loglikelihood_requests()[:1], generation_requests()[:1]):
+        with pytest.raises(BadLogits, match="NaN or infinite logits for request 0"):
+            Engine(model).run(requests, gates, index)
 
 
 def test_progress_counts_every_request(tiny, gates):

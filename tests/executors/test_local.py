@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
 from broca.engine import Ablation, Engine, donor_activations
+from broca.errors import BadLogits
 from broca.executors import LocalExecutor
+from broca.models import GatedModel
 from broca.plan import Plan
 from broca.tasks import Catalog, RequestTokenizer
 
@@ -50,6 +53,22 @@ def test_gradients_come_with_the_margins_and_cost_three_rows(reference, bank, ma
     np.testing.assert_allclose(measured.responses, plain, atol=1e-3)
     assert measured.gradients.shape == (48, 96)
     assert np.abs(measured.gradients).max() > 0
+
+
+def test_infinite_logits_name_the_item(reference, bank, masks, monkeypatch):
+    """Whichever row of a batch is at fault, the message says which item it was."""
+    forward = GatedModel.forward
+
+    def poisoned(self, tokens, *args, **kwargs):
+        logits, cache = forward(self, tokens, *args, **kwargs)
+        letters = torch.tensor(bank[8][1].requests[0].context[-3:])
+        logits[(tokens[:, -3:] == letters).all(1) if tokens.shape[1] > 2 else []] = float("nan")
+        return logits, cache
+
+    monkeypatch.setattr(GatedModel, "forward", poisoned)
+    executor = LocalExecutor(Engine(reference), bank)
+    with pytest.raises(BadLogits, match=r"item \d+ of task 'mc_biology' with 0 components ablated"):
+        executor.run(Plan.crossed(masks[:1], np.arange(12)))
 
 
 def test_resampled_rows_never_get_their_own_item(reference, bank, masks):

@@ -12,6 +12,9 @@ import typer
 
 def scan(
     model: Annotated[str, typer.Argument(help="reference, planted, a model folder or a hub id.")],
+    components: Annotated[
+        str, typer.Option(help="heads, kv-groups, attention, mlp, layers, experts, joined by +.")
+    ] = "heads",
     dtype: Annotated[
         str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
     ] = "auto",
@@ -21,7 +24,7 @@ def scan(
     """Print the components of MODEL, what is not covered and why, and the self-test."""
     from broca.models import load, self_test
 
-    loaded = load(model, dtype=dtype, device=device)
+    loaded = load(model, dtype=dtype, device=device, components=components)
     checks = self_test(loaded)
     if json:
         data = {
@@ -30,18 +33,23 @@ def scan(
             "fingerprint": loaded.fingerprint,
             "dtype": loaded.dtype,
             "layers": loaded.structure.layers,
+            "kinds": loaded.kinds,
             "heads": loaded.heads,
             "kv_heads": loaded.kv_heads,
             "components": list(loaded.components.names),
-            "projections": [point.path for point in loaded.points],
+            "gate_points": [point.path for point in loaded.points],
             "not_covered": [asdict(one) for one in loaded.structure.not_covered],
             "self_test": [asdict(check) for check in checks],
         }
         sys.stdout.write(json_format.dumps(data, indent=2) + "\n")
         return
     typer.echo(loaded.describe())
-    first, last = loaded.points[0], loaded.points[-1]
-    typer.echo(f"output projections: {first.path} ... {last.path}, {first.width} columns a head")
+    names = loaded.components.names
+    typer.echo(f"{len(names)} components ({loaded.kinds}): {names[0]} ... {names[-1]}")
+    typer.echo(f"gated at: {loaded.points[0].path} ... {loaded.points[-1].path}")
+    for part in loaded.structure.parts:
+        if part.feed_forward is None:
+            typer.echo(f"no single MLP block: layer {part.layer} ({part.whole.path})")
     for one in loaded.structure.not_covered:
         typer.echo(f"not covered: layer {one.layer} ({one.path}): {one.reason}")
     for check in checks:

@@ -167,7 +167,7 @@ class Decoder:
                 batch.tokens, batch.attention, keep=1, cache=batch.cache, use_cache=True
             )
         self.tokens += batch.read
-        require_finite(logits)
+        require_finite(logits, [one.position for one in batch.work])
         return _Running(batch, logits[:, -1].argmax(-1), cache)
 
     def _generate(
@@ -212,7 +212,7 @@ class Decoder:
                     cache=running.cache,
                     use_cache=True,
                 )
-            require_finite(logits)
+            require_finite(logits, [one.position for one in running.work])
             running.newest = logits[:, -1].argmax(-1)
 
     def _note_newest(self, running: _Running, generated: dict[int, list[int]], keep: Keep) -> None:

@@ -87,7 +87,7 @@ class Differentiator:
         assert gates.shape == values.shape
         with self._model.gates(gates, replacement=replacement):
             logits, _ = self._model.forward(tokens, attention, keep=keep)
-        require_finite(logits.detach())
+        require_finite(logits.detach(), owner)
         self.tokens += sum(one.length for one in work)
         found, _, _ = target_log_probabilities(work, logits)
         totals = self._by_request(found.sum(-1), work, owner, rows)

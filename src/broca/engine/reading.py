@@ -233,7 +233,7 @@ def target_log_probabilities(
 
 def scored(work: Sequence[Reading], logits: Tensor) -> list[tuple[int, Output]]:
     """Turns logits of the last positions into answers."""
-    require_finite(logits)
+    require_finite(logits, [one.targets[0][0] for one in work])
     found, greedy, _ = target_log_probabilities(work, logits)
     positions = [position for one in work for position, _ in one.targets]
     return [

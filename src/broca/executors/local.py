@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.engine import Ablation, Engine
-from broca.errors import TaskUnusable
+from broca.errors import BadLogits, TaskUnusable
 from broca.plan import Measurement, Plan
 from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Request
 
@@ -57,9 +57,12 @@ class LocalExecutor:
         """
         if plan.gradients:
             margins = [self._margin(position) for position in plan.item_index]
-            responses, gradients = self._engine.differentiate(
-                margins, self._gates(plan), plan.mask_index, self._donor_index(plan)
-            )
+            try:
+                responses, gradients = self._engine.differentiate(
+                    margins, self._gates(plan), plan.mask_index, self._donor_index(plan)
+                )
+            except BadLogits as error:
+                raise self._named(error, plan, error.request) from error
             self.rows += plan.cost
             return Measurement(plan, responses, gradients)
         by_item = {
@@ -74,12 +77,16 @@ class LocalExecutor:
             spans.append((len(requests), len(requests) + len(by_item[position])))
             requests += by_item[position]
         counts = [end - start for start, end in spans]
-        outputs = self._engine.run(
-            requests,
-            self._gates(plan),
-            np.repeat(plan.mask_index, counts),
-            np.repeat(self._donor_index(plan), counts),
-        )
+        try:
+            outputs = self._engine.run(
+                requests,
+                self._gates(plan),
+                np.repeat(plan.mask_index, counts),
+                np.repeat(self._donor_index(plan), counts),
+            )
+        except BadLogits as error:
+            row = int(np.searchsorted(np.cumsum(counts), error.request, side="right"))
+            raise self._named(error, plan, row) from error
         responses = np.empty(len(plan))
         for row, (position, (start, end)) in enumerate(zip(plan.item_index, spans, strict=True)):
             benchmark, item = self._bank[position]
@@ -92,6 +99,15 @@ class LocalExecutor:
                 responses[row] = score if benchmark.higher_is_better else -score
         self.rows += plan.cost
         return Measurement(plan, responses)
+
+    def _named(self, error: BadLogits, plan: Plan, row: int) -> BadLogits:
+        """The error with the item and the number of ablated components of its row."""
+        _, item = self._bank[plan.item_index[row]]
+        ablated = int(plan.masks[plan.mask_index[row]].sum())
+        return BadLogits(
+            f"item {item.number} of task '{item.task}' with {ablated} components ablated: {error}",
+            request=error.request,
+        )
 
     def _margin(self, position: int) -> Margin:
         benchmark, item = self._bank[position]
