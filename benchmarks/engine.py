@@ -293,8 +293,9 @@ def sweep() -> list[Line]:
             for prompt in prompts(20, 30)
             for choice in (5, 6, 7, 8)
         ]
-        gates = (~np.vstack([designs.intact(len(model.components)),
-                             designs.singles(len(model.components))])).astype(np.float32)  # fmt: skip
+        count = len(model.components)
+        masks = np.vstack([designs.intact(count), designs.singles(count)])
+        gates = (~masks).astype(np.float32)
         off, on = _rows_per_second(
             model,
             requests,
@@ -415,8 +416,8 @@ def main() -> None:
     if arguments.write:
         text = RESULTS.format(
             date=arguments.date,
-            machine=f"{os.cpu_count()} CPU cores ({platform.machine()}), torch {torch.__version__}, "
-            f"{torch.get_num_threads()} threads",
+            machine=f"{os.cpu_count()} CPU cores ({platform.machine()}), "
+            f"torch {torch.__version__}, {torch.get_num_threads()} threads",
             repeats=REPEATS,
             lines="\n".join(map(str, lines)),
         )
@@ -427,8 +428,8 @@ RESULTS = """# Results
 
 ## Engine
 
-`python benchmarks/engine.py --write`, {date}, {machine}. Medians of at least {repeats} runs that take
-turns; the ratio is of the two columns before it.
+`python benchmarks/engine.py --write`, {date}, {machine}. Medians of at least {repeats} runs that
+take turns; the ratio is of the two columns before it.
 
 | benchmark | without | with | ratio | target | reached |
 |---|---|---|---|---|---|

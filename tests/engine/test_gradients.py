@@ -54,7 +54,7 @@ def test_gradients_equal_finite_differences(double, budget):
 
 
 def test_margins_equal_plain_transformers(tiny):
-    """The margin is log p(gold) - log sum of the others; mean log-probability of the answer's tokens."""
+    """Choices: log p(gold) - log sum of the others; answers: mean log-probability."""
     gates = np.ones((2, 8), dtype=np.float32)
     gates[1, [1, 6]] = 0
     margins, _ = Engine(tiny).differentiate([CHOICE, ANSWER] * 2, gates, np.array([0, 0, 1, 1]))

@@ -29,7 +29,7 @@ def render_html(result: Result) -> str:
         "heatmap": heatmap(result),
         "bars": before_after(result),
     }
-    options = {"responsive": True, "displaylogo": False}
+    options = {"responsive": True, "displayModeBar": False}
     return template.render(
         result=result,
         shown=result.ranking[:TABLE_LINES],
