@@ -28,6 +28,7 @@ class Architecture:
         experts: Path of layer {}'s routed experts; None without.
         attention_layers: Layers that have attention heads; all by default.
         remark: What a user should know.
+        norm: Path of layer {}'s norm over all heads before the projection; None without.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Architecture:
     attention_layers: tuple[int, ...] = tuple(range(LAYERS))
     remark: str = ""
     kv_heads: int = KV_HEADS
+    norm: str | None = None
 
 
 def _llama_like(config: str, **changes: Any) -> Callable[[], Any]:
@@ -102,6 +104,11 @@ ARCHITECTURES = (
     Architecture("GLM", _llama_like("GlmConfig", head_dim=16), _O_PROJ, _DOWN, remark="fused MLP"),
     Architecture("Nemotron", _llama_like("NemotronConfig"), _O_PROJ, _DOWN),
     Architecture("EXAONE 4", _llama_like("Exaone4Config", sliding_window=16), _O_PROJ, _DOWN),
+    Architecture(
+        "BitNet", _llama_like("BitNetConfig"), _O_PROJ, _DOWN,
+        norm="model.layers.{}.self_attn.attn_sub_norm",
+        remark="a norm mixes the heads before the projection: they are gated at its input",
+    ),
     Architecture(
         "GPT-2", _other("GPT2Config", **_GPT_SIZES, initializer_range=0.2),
         "transformer.h.{}.attn.c_proj", "transformer.h.{}.mlp.c_proj", kv_heads=HEADS,

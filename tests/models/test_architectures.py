@@ -68,6 +68,21 @@ def zero_columns(model, path, start, stop):
             module.weight[:, start:stop] = 0
 
 
+def zero_heads(case, model, layer, start, stop):
+    """Zeroes heads' outputs by hand: columns of the projection, or entries before a norm."""
+    architecture = case[0]
+    if architecture.norm is None:
+        zero_columns(model, architecture.projection.format(layer), start, stop)
+        return
+
+    def zero(_module, args):
+        changed = args[0].clone()
+        changed[..., start:stop] = 0
+        return (changed,)
+
+    model.get_submodule(architecture.norm.format(layer)).register_forward_pre_hook(zero)
+
+
 def head_dim(case):
     """Width of a head, from the projection that the test names."""
     architecture, model = case
@@ -90,6 +105,10 @@ def test_structure_is_what_the_test_knows(case):
         architecture.projection.format(layer) for layer in architecture.attention_layers
     ]
     assert {one.kv_heads for one in structure.projections} == {architecture.kv_heads}
+    assert [one.norm and one.norm.path for one in structure.projections] == [
+        architecture.norm and architecture.norm.format(layer)
+        for layer in architecture.attention_layers
+    ]
     assert [one.layer for one in structure.not_covered] == [
         layer for layer in range(LAYERS) if layer not in architecture.attention_layers
     ]
@@ -116,7 +135,7 @@ def test_gated_head_equals_zeroed_columns_in_prefill(case, head):
     layer, width = architecture.attention_layers[-1], head_dim(case)
     tokens, _ = batch(rows=1)
     edited = copy.deepcopy(model)
-    zero_columns(edited, architecture.projection.format(layer), head * width, (head + 1) * width)
+    zero_heads(case, edited, layer, head * width, (head + 1) * width)
     ours = gated_logits(wrap(case), [f"L{layer}H{head}"], tokens)
     assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
 
@@ -127,7 +146,7 @@ def test_gated_heads_equal_zeroed_columns_in_generation(case):
     width, edited = head_dim(case), copy.deepcopy(model)
     closed = [f"L{layer}H1" for layer in architecture.attention_layers]
     for layer in architecture.attention_layers:
-        zero_columns(edited, architecture.projection.format(layer), width, 2 * width)
+        zero_heads(case, edited, layer, width, 2 * width)
     tokens, attention = batch()
     prompts = [tokens[row][attention[row] == 1].tolist() for row in range(len(tokens))]
     gated = wrap(case)
@@ -152,7 +171,7 @@ def test_gated_group_equals_all_its_heads(case):
     layer, width = architecture.attention_layers[-1], head_dim(case)
     heads = HEADS // architecture.kv_heads
     edited = copy.deepcopy(model)
-    zero_columns(edited, architecture.projection.format(layer), 0, heads * width)
+    zero_heads(case, edited, layer, 0, heads * width)
     tokens, _ = batch(rows=1)
     ours = gated_logits(wrap(case, "kv-groups"), [f"L{layer}G0"], tokens)
     assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
@@ -163,7 +182,7 @@ def test_gated_attention_layer_equals_all_columns_zeroed(case):
     architecture, model = case
     layer, width = architecture.attention_layers[-1], head_dim(case)
     edited = copy.deepcopy(model)
-    zero_columns(edited, architecture.projection.format(layer), 0, HEADS * width)
+    zero_heads(case, edited, layer, 0, HEADS * width)
     tokens, _ = batch(rows=1)
     ours = gated_logits(wrap(case, "attention"), [f"L{layer}A"], tokens)
     assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
@@ -269,7 +288,7 @@ def documentation():
     ]
     for architecture in ARCHITECTURES:
         model = GatedModel.wrap(make_model(architecture), None, name=architecture.name)
-        path = model.points[0].path.split(".")
+        path = model.structure.projections[0].path.split(".")
         number = next(index for index, part in enumerate(path) if part.isdigit())
         path[number] = "*"
         experts = "yes" if model.structure.parts[-1].experts else ""

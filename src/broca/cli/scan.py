@@ -37,6 +37,9 @@ def scan(
             "heads": loaded.heads,
             "kv_heads": loaded.kv_heads,
             "components": list(loaded.components.names),
+            "norms_across_heads": [
+                one.norm.path for one in loaded.structure.projections if one.norm is not None
+            ],
             "gate_points": [point.path for point in loaded.points],
             "not_covered": [asdict(one) for one in loaded.structure.not_covered],
             "self_test": [asdict(check) for check in checks],
@@ -47,6 +50,12 @@ def scan(
     names = loaded.components.names
     typer.echo(f"{len(names)} components ({loaded.kinds}): {names[0]} ... {names[-1]}")
     typer.echo(f"gated at: {loaded.points[0].path} ... {loaded.points[-1].path}")
+    norms = [one.norm.path for one in loaded.structure.projections if one.norm is not None]
+    if norms:
+        typer.echo(
+            f"a norm over all heads lies before the projection ({norms[0]}, ...): heads are gated "
+            "at its input"
+        )
     for part in loaded.structure.parts:
         if part.feed_forward is None:
             typer.echo(f"no single MLP block: layer {part.layer} ({part.whole.path})")

@@ -16,20 +16,20 @@ Found = tuple[Part, int, Place, list[Component], int]
 def _heads(structure: Structure) -> Iterator[Found]:
     for one in structure.projections:
         components = [Component(one.layer, "head", index) for index in range(one.heads)]
-        yield Part(one.path, one.module), one.layer, "input", components, one.head_dim
+        yield one.entrance, one.layer, "input", components, one.head_dim
 
 
 def _kv_groups(structure: Structure) -> Iterator[Found]:
     for one in structure.projections:
         components = [Component(one.layer, "kv-group", index) for index in range(one.kv_heads)]
         width = one.heads // one.kv_heads * one.head_dim
-        yield Part(one.path, one.module), one.layer, "input", components, width
+        yield one.entrance, one.layer, "input", components, width
 
 
 def _attention(structure: Structure) -> Iterator[Found]:
     for one in structure.projections:
         components = [Component(one.layer, "attention")]
-        yield Part(one.path, one.module), one.layer, "input", components, one.heads * one.head_dim
+        yield one.entrance, one.layer, "input", components, one.heads * one.head_dim
 
 
 def _mlp(structure: Structure) -> Iterator[Found]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput, UnknownName, UnsupportedModel, nearest
+from broca.hub import skip_retries_if_unreachable
 from broca.models.gated import GatedModel
 from broca.models.selftest import require_self_test
 
@@ -124,6 +125,8 @@ def _config(name: str, source: Path | str, *, offline: bool) -> Any:
     from transformers import AutoConfig
 
     local = offline or isinstance(source, Path)
+    if not local:
+        skip_retries_if_unreachable()
     try:
         return AutoConfig.from_pretrained(
             str(source), trust_remote_code=False, local_files_only=local

@@ -31,6 +31,14 @@ def captured_layer_inputs(layers: Sequence[nn.Module]) -> Iterator[list[Tensor |
         yield seen
 
 
+def _put_back(layer: nn.Module, forward: Any | None) -> None:
+    """Restores a layer's `forward`: its class's own, or one that another library had put there."""
+    if forward is None:
+        del layer.forward
+    else:
+        layer.forward = forward
+
+
 @contextmanager
 def resumed_at(
     layers: Sequence[nn.Module], start: int, hidden: Tensor, *, tuple_length: int
@@ -55,7 +63,7 @@ def resumed_at(
 
     with ExitStack() as undo:
         for layer in layers[:start]:
+            undo.callback(_put_back, layer, layer.__dict__.get("forward"))
             layer.forward = skip
-            undo.callback(delattr, layer, "forward")
         undo.callback(layers[start].register_forward_pre_hook(replace, with_kwargs=True).remove)
         yield

@@ -28,6 +28,14 @@ _KV_COUNT_FIELDS = ("num_key_value_heads", "num_kv_heads", "n_head_kv")
 
 
 @dataclass(frozen=True)
+class Part:
+    """A module that stands for a part of a layer, and its dotted name."""
+
+    path: str
+    module: nn.Module
+
+
+@dataclass(frozen=True)
 class OutputProjection:
     """The output projection of one attention layer.
 
@@ -38,6 +46,8 @@ class OutputProjection:
         heads: Query heads whose outputs lie side by side in its input.
         head_dim: Width of one head's output; heads x head_dim is the width of the input.
         kv_heads: Key/value heads of the layer.
+        norm: A norm over all heads between them and the projection, or None. Where there is one,
+            it mixes the heads, and they are gated at its input.
     """
 
     layer: int
@@ -46,14 +56,12 @@ class OutputProjection:
     heads: int
     head_dim: int
     kv_heads: int
+    norm: Part | None = None
 
-
-@dataclass(frozen=True)
-class Part:
-    """A module that stands for a part of a layer, and its dotted name."""
-
-    path: str
-    module: nn.Module
+    @property
+    def entrance(self) -> Part:
+        """The module at whose input the heads' outputs lie side by side, each by itself."""
+        return self.norm or Part(self.path, self.module)
 
 
 @dataclass(frozen=True)
@@ -143,13 +151,19 @@ def find_structure(model: nn.Module) -> Structure:
     names = {module: name for name, module in model.named_modules()}
     parts: list[LayerParts] = []
     for index, layer in enumerate(layers):
-        mixed, executed = probed[index]
+        mixed, norm, executed = probed[index]
         gap = _attention_gap(layer, mixed, names, heads)
         attention = None
         if mixed is not None and not gap:
             width = _input_width(mixed) // heads
             attention = OutputProjection(
-                index, names[mixed], mixed, heads, width, _kv_heads(cache, index, config, heads)
+                index,
+                names[mixed],
+                mixed,
+                heads,
+                width,
+                _kv_heads(cache, index, config, heads),
+                None if norm is None else Part(names[norm], norm),
             )
         experts = _experts(layer)
         parts.append(
@@ -230,14 +244,17 @@ def _kv_heads(cache: Any, layer: int, config: Any, heads: int) -> int:
 
 def _probe(
     model: nn.Module, layers: list[nn.Module], *, vocabulary: int
-) -> tuple[list[tuple[nn.Module | None, list[nn.Module]]], Any]:
+) -> tuple[list[tuple[nn.Module | None, nn.Module | None, list[nn.Module]]], Any]:
     """Runs the probe batch.
 
     Returns:
-        For each layer the first projection with a mixed input, and its projections in the order
-        in which they ran; and the cache that the model filled.
+        For each layer the first projection with a mixed input, a norm of the same width that saw
+        mixed input before it, and its projections in the order in which they ran; and the cache
+        that the model filled.
     """
     found: list[nn.Module | None] = [None] * len(layers)
+    norms: list[nn.Module | None] = [None] * len(layers)
+    norm_width = [0] * len(layers)
     executed: list[list[nn.Module]] = [[] for _ in layers]
     device = next(model.parameters()).device
     generator = torch.Generator().manual_seed(0)
@@ -259,14 +276,20 @@ def _probe(
 
     def watch(index: int) -> Any:
         def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
-            executed[index].append(module)
+            if _is_projection(module):
+                executed[index].append(module)
             if found[index] is not None or not args or not isinstance(args[0], Tensor):
                 return
             if args[0].dim() != 3 or args[0].shape[0] != len(layers) + 1:
                 return
             quiet, disturbed = args[0][0, -1].float(), args[0][index + 1, -1].float()
             if (quiet - disturbed).norm() > 1e-3 * quiet.norm():
-                found[index] = module
+                if _is_projection(module):
+                    found[index] = module
+                    if norms[index] is not None and args[0].shape[-1] != norm_width[index]:
+                        norms[index] = None
+                elif norms[index] is None:
+                    norms[index], norm_width[index] = module, args[0].shape[-1]
 
         return hook
 
@@ -274,14 +297,18 @@ def _probe(
         for index, layer in enumerate(layers):
             handle = layer.register_forward_pre_hook(disturb(index), with_kwargs=True)
             hooks.callback(handle.remove)
-            for module in _projections(layer):
+            for module in _leaves(layer):
                 hooks.callback(module.register_forward_pre_hook(watch(index)).remove)
         cache = model(input_ids=tokens, use_cache=True).past_key_values
-    return list(zip(found, executed, strict=True)), cache
+    return list(zip(found, norms, executed, strict=True)), cache
 
 
-def _projections(layer: nn.Module) -> Iterator[nn.Module]:
-    return (module for module in layer.modules() if _is_projection(module))
+def _leaves(layer: nn.Module) -> Iterator[nn.Module]:
+    """Modules with weights of their own and no parts: projections and norms."""
+    for module in layer.modules():
+        own = list(module.parameters(recurse=False))
+        if own and not any(True for _ in module.children()):
+            yield module
 
 
 def _attention_gap(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput, TaskUnusable, UnknownName, nearest
+from broca.hub import skip_retries_if_unreachable
 from broca.tasks.benchmark import Benchmark
 from broca.tasks.tokenizing import RequestTokenizer
 
@@ -84,6 +85,8 @@ class Catalog:
         """
         manager = self._manager_of(name)
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
+        if manager is not self._shipped_manager:
+            skip_retries_if_unreachable()
         try:
             loaded = manager.load([name])["tasks"]
         except Exception as error:  # a task file may raise anything

@@ -1,0 +1,39 @@
+"""Whether the Hugging Face hub can be reached: asked once, so that nobody waits for retries."""
+
+from __future__ import annotations
+
+import os
+import socket
+from functools import cache
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+_SECONDS = 5.0
+
+
+@cache
+def reachable() -> bool:
+    """Whether a connection to the hub can be opened; True behind a proxy, where nobody can tell."""
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        return False
+    if getproxies():
+        return True
+    address = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    try:
+        with socket.create_connection(
+            (address.hostname or "", address.port or 443), timeout=_SECONDS
+        ):
+            return True
+    except OSError:
+        return False
+
+
+def skip_retries_if_unreachable() -> None:
+    """Tells the hub libraries that there is no network, if there is none: the cache still works."""
+    if reachable():
+        return
+    import datasets
+    import huggingface_hub
+
+    huggingface_hub.constants.HF_HUB_OFFLINE = True
+    datasets.config.HF_HUB_OFFLINE = True
