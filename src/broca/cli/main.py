@@ -45,8 +45,9 @@ def _common(
 
 def main() -> NoReturn:
     """Runs the command line; exit codes: 0 done, 2 bad input, 130 interrupted."""
-    # Threads that wait by spinning stall each other as soon as another program wants a core.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # Threads that wait by spinning for long stall each other as soon as another program wants a
+    # core; threads that never spin are slow to wake between the many small steps of a model.
+    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from broca.engine.batches import Batch, plain_batch, shared_batches
 from broca.engine.budget import Budget
 from broca.engine.checks import require_finite
-from broca.engine.prefixes import PrefixGroup, prefix_groups
+from broca.engine.prefixes import PrefixGroup, groups_that_fit, prefix_groups
 from broca.engine.stopping import StopRule
 from broca.engine.work import Decoding, EngineOptions, Masking, Store, longest_first
 from broca.models import ActiveGates, GatedModel
@@ -104,9 +104,17 @@ class Decoder:
     def run(self, work: Sequence[Decoding], masking: Masking, store: Store) -> None:
         """Generates everything; answers are stored as generations end."""
         groups, alone = prefix_groups(work, self._options.share_prefixes)
-        for group in sorted(groups, key=lambda one: len(one.prefix), reverse=True):
-            source = partial(self._on_prefix, group.prefix, masking)
-            self._finish(group.members, len(group.prefix), source, masking, store)
+        pending = sorted(groups, key=lambda group: len(group.prefix), reverse=True)
+        while pending:
+            shared = len(pending[0].prefix)
+            suffix = max(one.length - len(g.prefix) for g in pending for one in g.members)
+            size = groups_that_fit(pending, self._budget.rows(suffix, cached=shared))
+            pack = pending[:size]
+            del pending[:size]
+            prefixes = {one.position: g.prefix for g in pack for one in g.members}
+            members = [one for group in pack for one in group.members]
+            source = partial(self._on_prefixes, prefixes, masking)
+            self._finish(members, shared, source, masking, store)
         self._finish(alone, 0, partial(self._plain, masking), masking, store)
 
     def _finish(
@@ -150,14 +158,25 @@ class Decoder:
             batch = [queue.popleft() for _ in range(size)]
             yield self._begin(plain_batch(self._model, batch, masking))
 
-    def _on_prefix(
-        self, prefix: tuple[int, ...], masking: Masking, queue: deque[Decoding]
+    def _on_prefixes(
+        self, prefixes: Mapping[int, tuple[int, ...]], masking: Masking, queue: deque[Decoding]
     ) -> Iterator[_Running]:
-        """Prefilled batches of rows on top of a prefix that is read once."""
-        rows = self._budget.rows(queue[0].length - len(prefix), cached=len(prefix))
-        group = PrefixGroup(prefix, tuple(queue))
-        queue.clear()
-        for batch in shared_batches(self._model, [group], masking, rows=rows):
+        """Prefilled batches of rows on top of prefixes that are read once.
+
+        Args:
+            prefixes: The shared prefix of each row, by the position of its request.
+            masking: Gates of every mask.
+            queue: The rows.
+        """
+        together: dict[tuple[int, int, tuple[int, ...]], list[Decoding]] = {}
+        while queue:
+            one = queue.popleft()
+            together.setdefault((one.mask, one.donor, prefixes[one.position]), []).append(one)
+        groups = [PrefixGroup(prefix, tuple(ones)) for (_, _, prefix), ones in together.items()]
+        shared = max(len(group.prefix) for group in groups)
+        longest = max(one.length - len(g.prefix) for g in groups for one in g.members)
+        rows = self._budget.rows(longest, cached=shared)
+        for batch in shared_batches(self._model, groups, masking, rows=rows):
             yield self._begin(batch)
 
     def _begin(self, batch: Batch[Decoding]) -> _Running:

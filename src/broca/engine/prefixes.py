@@ -77,3 +77,13 @@ def _group(rows: Sequence[W]) -> PrefixGroup[W]:
     while shared < limit and first[shared] == last[shared]:
         shared += 1
     return PrefixGroup(first[:shared], tuple(rows))
+
+
+def groups_that_fit(groups: Sequence[PrefixGroup[W]], rows: int) -> int:
+    """How many groups from the head have no more members than fit one batch; at least one."""
+    total = 0
+    for count, group in enumerate(groups):
+        total += len(group.members)
+        if total > rows:
+            return max(1, count)
+    return len(groups)

@@ -10,7 +10,7 @@ from torch import Tensor
 from broca.engine.batches import Batch, plain_batch, shared_batches
 from broca.engine.budget import Budget
 from broca.engine.checks import require_finite
-from broca.engine.prefixes import PrefixGroup, prefix_groups
+from broca.engine.prefixes import PrefixGroup, groups_that_fit, prefix_groups
 from broca.engine.work import EngineOptions, Masking, Reading, Store, left_padded, longest_first
 from broca.models import GatedModel
 from broca.tasks.items import LogLikelihood, Output
@@ -67,7 +67,7 @@ class Reader:
             prefix = len(pending[0].prefix)
             suffix = max(one.length - len(g.prefix) for g in pending for one in g.members)
             rows = self._budget.rows(suffix, cached=prefix)
-            together = min(_groups_that_fit(pending, rows), self._budget.rows(prefix))
+            together = min(groups_that_fit(pending, rows), self._budget.rows(prefix))
 
             def shared(
                 pack: list[PrefixGroup[Reading]] = pending[:together], rows: int = rows
@@ -195,16 +195,6 @@ class Reader:
             if self._budget.attempt(run, rows=size):
                 self.tokens += sum(one.length for one in work)
                 del pending[:size]
-
-
-def _groups_that_fit(groups: Sequence[PrefixGroup[Reading]], rows: int) -> int:
-    """How many groups from the head have no more members than fit one batch; at least one."""
-    total = 0
-    for count, group in enumerate(groups):
-        total += len(group.members)
-        if total > rows:
-            return max(1, count)
-    return len(groups)
 
 
 def target_log_probabilities(

@@ -13,6 +13,7 @@ from lm_eval.api.instance import Instance
 from broca.errors import TaskUnusable
 from broca.tasks.items import Generation, Item, LogLikelihood, Output
 from broca.tasks.margins import Margin
+from broca.tasks.templates import compiled_once
 from broca.tasks.tokenizing import RequestTokenizer
 
 
@@ -57,7 +58,8 @@ class Benchmark:
         name = task.task_name
         task.set_fewshot_seed(1234)  # lm-eval's own default
         try:
-            task.build_all_requests(rank=0, world_size=1)
+            with compiled_once():
+                task.build_all_requests(rank=0, world_size=1)
         except ValueError as error:
             raise TaskUnusable(f"task '{name}' has no items: {error}") from error
         grouped: dict[int, list[Instance]] = {}
@@ -67,16 +69,17 @@ class Benchmark:
             tuple(sorted(grouped[number], key=lambda instance: instance.idx))
             for number in sorted(grouped)
         )
-        items = tuple(
-            Item(
-                task=name,
-                number=number,
-                prompt=str(group[0].args[0]),
-                target=_target_text(task, group[0].doc),
-                requests=tuple(tokenizer.request(instance) for instance in group),
+        with compiled_once():
+            items = tuple(
+                Item(
+                    task=name,
+                    number=number,
+                    prompt=str(group[0].args[0]),
+                    target=_target_text(task, group[0].doc),
+                    requests=tuple(tokenizer.request(instance) for instance in group),
+                )
+                for number, group in enumerate(instances)
             )
-            for number, group in enumerate(instances)
-        )
         known = list(task.aggregation())
         metric = metric or next(iter(known), None)
         if metric is None or metric not in known:
@@ -134,7 +137,8 @@ class Benchmark:
             instance.resps[0] if chosen is None else instance.filtered_resps[chosen]
             for instance in instances
         ]
-        metrics = self._task.process_results(instances[0].doc, responses)
+        with compiled_once():
+            metrics = self._task.process_results(instances[0].doc, responses)
         if self.metric not in metrics:
             raise TaskUnusable(
                 f"task '{self.name}' returned no '{self.metric}' for item {item.number}: it "
@@ -156,11 +160,16 @@ class Benchmark:
         target as the answer under teacher forcing.
         """
         instances = self._instances[item.number]
-        gold = self._task.doc_to_target(instances[0].doc)
+        with compiled_once():
+            gold = self._task.doc_to_target(instances[0].doc)
+            choices = (
+                []
+                if self._task.config.doc_to_choice is None
+                else self._task.doc_to_choice(instances[0].doc)
+            )
         if item.requests[0].kind == "loglikelihood":
             if len(item.requests) == 1:
                 return Margin(item.requests, None)
-            choices = self._task.doc_to_choice(instances[0].doc)
             if isinstance(gold, str):
                 gold = choices.index(gold) if gold in choices else None
             if not isinstance(gold, int) or not 0 <= gold < len(choices):
