@@ -52,6 +52,7 @@ def localize(
     scale: float = 0.0,
     dtype: str = "auto",
     device: str | None = None,
+    device_map: str | None = None,
     engine_options: EngineOptions | None = None,
     options: Mapping[str, Any] | None = None,
     on_progress: Report | None = None,
@@ -77,6 +78,7 @@ def localize(
         scale: The gate of an ablated component; 0 ablates, other values scale.
         dtype: Number format of the weights, if the model has yet to be loaded.
         device: Device, if the model has yet to be loaded.
+        device_map: `auto` spreads the model over devices, if it has yet to be loaded.
         engine_options: Size of batches and sharing of work.
         options: Settings of the method.
         on_progress: Told what is going on.
@@ -98,7 +100,9 @@ def localize(
     searches.require_method(method)
     if not isinstance(model, GatedModel):
         report("loading the model", None)
-        model = load(model, dtype=dtype, device=device, components=components)
+        model = load(
+            model, dtype=dtype, device=device, device_map=device_map, components=components
+        )
     report(model.describe(), None)
     if k > len(model.components):
         raise BadInput(

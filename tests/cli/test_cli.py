@@ -110,6 +110,13 @@ def test_same_command_gives_the_same_bytes_apart_from_times(finished, tmp_path):
         (["reference", "--task", "addition", "--include-path", "./nope"], "is not a folder"),
         (["reference", "--task", "addition", "--out", "/dev/null/x"], "cannot be written"),
         (["reference", "--task", "addition", "--dtype", "int3"], "dtype 'int3' is unknown"),
+        (["reference", "--task", "addition", "--ablation", "ones"], "--ablation 'ones' is unknown"),
+        (["reference", "--task", "addition", "--scale", "1"], "--scale 1 ablates nothing"),
+        (["reference", "--task", "addition", "--response", "x"], "--response 'x' is unknown"),
+        (["reference", "--task", "addition", "--components", "hats"], "did you mean 'heads'"),
+        (["reference", "--task", "addition", "--components", "experts"], "no experts were found"),
+        (["reference", "--task", "addition", "--share-prefixes", "x"], "--share-prefixes 'x'"),
+        (["reference", "--task", "addition", "--token-budget", "0"], "--token-budget"),
     ],
     ids=lambda value: " ".join(value[1:]) if isinstance(value, list) else "",
 )
@@ -175,6 +182,23 @@ def test_scan_lists_components_and_the_self_test():
     assert len(data["components"]) == 96
     assert data["not_covered"] == []
     assert all(check["passed"] for check in data["self_test"])
+
+
+def test_other_components_and_ablations_run(tmp_path):
+    """MLP blocks and KV groups under mean ablation, searched by margin."""
+    done = broca(
+        "localize", "reference", "--task", "capitals", "--others", "rhyming",
+        "--method", "one-shot", "--components", "mlp+kv-groups", "--ablation", "mean",
+        "--response", "margin", "--k", 2,
+        "--items", 10, "--out", tmp_path, "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert data["components"] == "mlp+kv-groups"
+    assert data["ablation"] == {"kind": "mean", "scale": 0.0}
+    assert data["response"] == "margin"
+    assert {re.sub(r"\d+", "", one["name"]) for one in data["ranking"]} == {"LM", "LG"}
+    assert len(data["ranking"]) == 6 + 24
 
 
 def test_tasks_lists_the_shipped_tasks():

@@ -125,7 +125,11 @@ def test_planner_reuses_layers_in_a_sweep(monkeypatch):
         "resumed_at",
         lambda self, layer, hidden: starts.append(layer) or resumed_at(self, layer, hidden),
     )
-    requests = few_shot(4, "read")
+    requests = [
+        Request("loglikelihood", (9 * n + 3, n + 5, 7, 80), choice)
+        for n in range(4)
+        for choice in ((5,), (6,))
+    ]
     sweep = (~np.vstack([designs.intact(16), designs.singles(16)])).astype(np.float32)
     answers, _ = run(model, requests, sweep)
     assert set(starts) == {0, 1, 2, 3}
@@ -134,6 +138,14 @@ def test_planner_reuses_layers_in_a_sweep(monkeypatch):
     random = (~designs.bernoulli(10, 16, sparsity=0.5, seed=0)).astype(np.float32)
     run(model, requests, random)
     assert not starts
+
+
+def test_planner_takes_what_saves_more(tiny, gates, monkeypatch):
+    """With a long preamble under few masks, prefixes are shared and no layer is skipped."""
+    started = []
+    monkeypatch.setattr(GatedModel, "resumed_at", lambda *_: started.append(1))
+    run(tiny, few_shot(6, "read"), gates)
+    assert not started
 
 
 def test_skipped_layers_are_restored_after_an_error(tiny):

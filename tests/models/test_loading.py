@@ -31,6 +31,25 @@ def test_local_folder_loads_with_tokenizer_and_components(folder):
         assert torch.equal(value, expected[name])
 
 
+def test_model_spread_by_device_map_runs_and_resumes(folder):
+    """With accelerate's hooks on its modules it gives what the plain model gives."""
+    spread = load(str(folder), device_map="auto")
+    plain = load(str(folder), device="cpu")
+    tokens = torch.arange(2, 9)[None].to(spread.device)
+    gates = torch.ones(1, 8)
+    gates[0, 5] = 0
+    with torch.no_grad():
+        assert spread.resumable
+        with spread.gates(gates):
+            ours, inputs = spread.forward_with_layer_inputs(tokens, torch.ones_like(tokens), keep=7)
+        with spread.gates(gates), spread.resumed_at(1, inputs[1]):
+            resumed, _ = spread.forward(tokens, torch.ones_like(tokens), keep=7)
+        with plain.gates(gates):
+            expected, _ = plain.forward(tokens.cpu(), torch.ones(1, 7, dtype=torch.long), keep=7)
+    torch.testing.assert_close(ours.cpu().float(), expected, atol=1e-2, rtol=1e-2)
+    torch.testing.assert_close(resumed, ours)
+
+
 def test_dtype_overrides_the_default(folder):
     """bfloat16 on request."""
     assert load(str(folder), device="cpu", dtype="bfloat16").dtype == "bfloat16"

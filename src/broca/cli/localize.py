@@ -65,6 +65,9 @@ def localize(
         str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
     ] = "auto",
     device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    device_map: Annotated[
+        str | None, typer.Option(help="auto spreads the model over all devices.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print result.json on stdout.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
@@ -91,6 +94,7 @@ def localize(
             scale=scale,
             dtype=dtype,
             device=device,
+            device_map=device_map,
             engine_options=EngineOptions(
                 token_budget=token_budget,
                 share_prefixes=share_prefixes,  # type: ignore[arg-type]

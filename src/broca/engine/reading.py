@@ -15,7 +15,7 @@ from broca.engine.work import EngineOptions, Masking, Reading, Store, left_padde
 from broca.models import GatedModel
 from broca.tasks.items import LogLikelihood, Output
 
-WORTH_REUSING = 0.2
+WORTH_REUSING = 0.1
 """Share of the layers' work that must be saved before lower layers are reused by `auto`."""
 
 
@@ -43,10 +43,10 @@ class Reader:
     def run(self, work: Sequence[Reading], masking: Masking, store: Store) -> None:
         """Reads everything; answers are stored batch by batch."""
         first = self._first_layers(masking)
-        if self._saves_layers(work, first):
+        groups, alone = prefix_groups(work, self._options.share_prefixes)
+        if self._saves_layers(work, first, otherwise=sum(group.saved for group in groups)):
             self._run_sweep(work, first, masking, store)
             return
-        groups, alone = prefix_groups(work, self._options.share_prefixes)
         self._run_groups(groups, masking, store)
         pending = longest_first(alone)
         while pending:
@@ -97,12 +97,15 @@ class Reader:
         first: list[int] = torch.where(masking.gates != 1, layer_of, untouched).amin(1).tolist()
         return first
 
-    def _saves_layers(self, work: Sequence[Reading], first: Sequence[int]) -> bool:
+    def _saves_layers(
+        self, work: Sequence[Reading], first: Sequence[int], *, otherwise: int
+    ) -> bool:
         """Whether to read the layers below the first ablated one once a sequence.
 
         Args:
             work: All rows.
             first: The first layer that each mask changes.
+            otherwise: Tokens that sharing prefixes would save.
         """
         switch = self._options.reuse_layers
         if switch == "off":
@@ -111,7 +114,8 @@ class Reader:
         skipped = sum(one.length * first[one.mask] / layers for one in work)
         extra = sum(len(tokens) for tokens in {one.tokens for one in work})
         whole = sum(one.length for one in work)
-        wanted = switch == "on" or skipped - extra >= WORTH_REUSING * whole
+        saved = skipped - extra
+        wanted = switch == "on" or saved >= max(WORTH_REUSING * whole, otherwise)
         return wanted and self._model.resumable
 
     def _run_sweep(

@@ -64,6 +64,10 @@ def load(
     _require_decoder(name, config)
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu":
+        # grouped-query attention without copying keys for every query head; on a GPU this setting
+        # would choose a slower kernel
+        os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
     torch_dtype = torch.float32 if device == "cpu" else torch.bfloat16
     if dtype != "auto":
         torch_dtype = getattr(torch, dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -126,12 +125,11 @@ class Benchmark:
         return self._scored[key]
 
     def _compute_score(self, item: Item, outputs: Sequence[Output]) -> float:
-        instances = [copy.copy(instance) for instance in self._instances[item.number]]
+        instances = self._instances[item.number]
         for instance, output in zip(instances, outputs, strict=True):
             instance.resps, instance.filtered_resps = [_harness_response(output)], {}
-        filters = getattr(self._task, "_filters", None) or []
-        for ensemble in filters:
-            ensemble.apply(instances)
+        for ensemble in getattr(self._task, "_filters", None) or []:
+            ensemble.apply(list(instances))
         chosen = next(iter(instances[0].filtered_resps), None)
         responses = [
             instance.resps[0] if chosen is None else instance.filtered_resps[chosen]
