@@ -18,9 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("GOMP_SPINCOUNT", "2000")  # as the command line does
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+
+from broca.process import tune_process
+
+tune_process()  # as the command line does, before torch
 
 import numpy as np
 import torch

@@ -14,6 +14,7 @@ ALLOWED = {
     "components": {"errors"},
     "hub": set(),
     "plan": set(),
+    "process": set(),
     "designs": {"errors"},
     "recovery": set(),
     "models": {"components", "errors", "hub"},

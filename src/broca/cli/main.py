@@ -12,6 +12,7 @@ from broca.cli.localize import localize
 from broca.cli.scan import scan
 from broca.cli.tasks import tasks
 from broca.errors import BrocaError
+from broca.process import tune_process
 
 app = typer.Typer(
     name="broca",
@@ -45,9 +46,7 @@ def _common(
 
 def main() -> NoReturn:
     """Runs the command line; exit codes: 0 done, 2 bad input, 130 interrupted."""
-    # Threads that wait by spinning for long stall each other as soon as another program wants a
-    # core; threads that never spin are slow to wake between the many small steps of a model.
-    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
+    tune_process()
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")

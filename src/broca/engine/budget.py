@@ -9,7 +9,7 @@ import torch
 
 from broca.models import GatedModel, text_config
 
-CPU_TOKENS = 8192
+CPU_TOKENS = 4096
 """Tokens of a batch on a CPU: small batches stay in its caches."""
 
 _CPU_CACHED_TOKEN = 1 / 16
