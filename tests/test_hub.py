@@ -1,8 +1,8 @@
 """Without a network the hub libraries say so at once."""
 
 import socket
-import time
 
+import huggingface_hub
 import pytest
 
 from broca import hub
@@ -15,7 +15,6 @@ from broca.tasks import Catalog
 def no_network(monkeypatch):
     """No name can be resolved, and the hub libraries believe that they are online."""
     import datasets
-    import huggingface_hub
 
     def fail(*_args, **_kwargs):
         raise socket.gaierror(-2, "Name or service not known")
@@ -33,18 +32,16 @@ def no_network(monkeypatch):
 
 def test_unknown_hub_model_is_refused_at_once(no_network):
     """Not after five retries, which take half a minute."""
-    start = time.monotonic()
     with pytest.raises(UnknownName, match="could not be had from the hub"):
         load("someone/some-model")
-    assert time.monotonic() - start < 10
+    assert huggingface_hub.constants.HF_HUB_OFFLINE, "the hub library would have retried"
 
 
 def test_task_with_hub_data_is_refused_at_once(no_network):
     """The message says that the data could not be had."""
-    start = time.monotonic()
     with pytest.raises(TaskUnusable, match=r"'gsm8k' could not be loaded.*network"):
         Catalog().load("gsm8k", None)
-    assert time.monotonic() - start < 25  # most of it is lm-eval's scan of its tasks
+    assert huggingface_hub.constants.HF_HUB_OFFLINE, "the hub library would have retried"
 
 
 def test_proxy_is_taken_for_a_network(no_network, monkeypatch):
