@@ -95,7 +95,7 @@ _PLANTED = """
 A head belongs to a set if it was trained for the capability and if gating it off alone costs at
 least {least:g} points of it ({count} items of each task); five heads at most. The file
 `planted_heads.json` has the same lists. A capability that the model has not learned (see the
-accuracies above) has no known heads.
+accuracies above) has heads that matter a little, which are no ground truth.
 
 | capability | heads (drop when off alone) | trained for it, but not needed alone |
 |---|---|---|
