@@ -20,6 +20,7 @@ ALLOWED = {
     "models": {"components", "errors", "hub"},
     "tasks": {"errors", "hub"},
     "engine": {"models", "tasks", "errors"},
+    "lm": {"engine", "models", "tasks", "errors"},
     "executors": {"engine", "tasks", "plan", "errors"},
     "searches": {"designs", "recovery", "plan", "errors"},
     "verify": {"plan", "tasks"},

@@ -9,6 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from broca.cli.progress import ProgressLine
+from broca.cli.task_options import (
+    ChatTemplate,
+    FewshotAsMultiturn,
+    Limit,
+    LocateSplit,
+    Metric,
+    NumFewshot,
+    ReferenceOption,
+    SystemPrompt,
+)
 from broca.errors import BadInput
 
 if TYPE_CHECKING:
@@ -47,6 +57,14 @@ def localize(
     scale: Annotated[
         float, typer.Option(help="Gate of an ablated component; 0 ablates, others scale.")
     ] = 0.0,
+    metric: Metric = None,
+    num_fewshot: NumFewshot = None,
+    limit: Limit = None,
+    chat_template: ChatTemplate = False,
+    system_prompt: SystemPrompt = None,
+    fewshot_as_multiturn: FewshotAsMultiturn = True,
+    locate_split: LocateSplit = None,
+    reference: ReferenceOption = "own",
     share_prefixes: Annotated[
         str, typer.Option(help="Read shared prompt prefixes once: auto, on or off.")
     ] = "auto",
@@ -74,6 +92,7 @@ def localize(
     """Find the attention heads that MODEL needs for a task, and prove them on held-out items."""
     from broca import api
     from broca.engine import EngineOptions
+    from broca.tasks import TaskOptions
 
     api.check_out_folder(out)
     progress = ProgressLine(plain=plain)
@@ -95,6 +114,16 @@ def localize(
             dtype=dtype,
             device=device,
             device_map=device_map,
+            task_options=TaskOptions(
+                metric=metric,
+                num_fewshot=num_fewshot,
+                limit=limit,
+                chat_template=chat_template,
+                system_prompt=system_prompt,
+                fewshot_as_multiturn=fewshot_as_multiturn,
+                locate_split=locate_split,
+                reference=reference,
+            ),
             engine_options=EngineOptions(
                 token_budget=token_budget,
                 share_prefixes=share_prefixes,  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from lm_eval.api.instance import Instance
 from broca.errors import TaskUnusable
 from broca.tasks.fewshot import document_key, keep_apart, set_fewshot
 from broca.tasks.items import Generation, LogLikelihood, Output, Request
-from broca.tasks.metrics import Metric, choose_metric, raw_value
+from broca.tasks.metrics import Metric, choose_metric, full_metric_names, raw_value
 from broca.tasks.options import TaskOptions
 from broca.tasks.templates import compiled_once
 from broca.tasks.tokenizing import RequestTokenizer
@@ -51,6 +51,11 @@ class PreparedTask:
     def kind(self) -> str:
         """The task's output type, in lm-eval's words."""
         return str(self._task.OUTPUT_TYPE)
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Its metrics after each of its filters."""
+        return full_metric_names(self._task)
 
     @property
     def metadata(self) -> dict[str, Any]:
