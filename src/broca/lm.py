@@ -73,7 +73,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
             str(pretrained),
             dtype=dtype,
             components=components,
-            device=device,
+            device=_present(device),
             device_map=device_map,
         )
         mask = self._gated.components.mask(str(ablate))
