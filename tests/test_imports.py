@@ -22,9 +22,10 @@ ALLOWED = {
     "engine": {"models", "tasks", "errors"},
     "executors": {"engine", "tasks", "plan", "errors"},
     "searches": {"designs", "recovery", "plan", "errors"},
-    "verify": {"plan", "tasks"},
-    "result": {"errors"},
-    "report": {"result"},
+    "evidence": {"errors"},
+    "verify": {"components", "errors", "evidence", "plan", "tasks"},
+    "result": {"errors", "evidence"},
+    "report": {"evidence", "result"},
     "testing": {"plan"},
 }
 """What each room may import of broca. `api` and `cli` wire the rooms together."""
@@ -35,6 +36,7 @@ HEAVY = {
     "designs": {"torch", "transformers", "lm_eval", "sklearn"},
     "recovery": {"torch", "transformers", "lm_eval", "sqlite3"},
     "searches": {"torch", "transformers", "lm_eval", "sqlite3"},
+    "evidence": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
     "report": {"torch", "transformers", "lm_eval", "sklearn"},
 }
 
