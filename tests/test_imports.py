@@ -27,6 +27,17 @@ ALLOWED = {
     "result": {"errors", "evidence"},
     "report": {"evidence", "result"},
     "testing": {"plan"},
+    "workbench": {"engine", "executors", "models", "tasks", "verify"},
+    "verifying": {
+        "api",
+        "engine",
+        "errors",
+        "evidence",
+        "models",
+        "tasks",
+        "verify",
+        "workbench",
+    },
 }
 """What each room may import of broca. `api` and `cli` wire the rooms together."""
 

@@ -60,7 +60,7 @@ def heatmap(result: Result) -> go.Figure:
 
 def before_after(result: Result) -> go.Figure:
     """Scores of the task and the others, intact and with the selection ablated."""
-    names = [result.task, *result.others]
+    names = list(result.tasks)
     before = [result.baseline[name] for name in names]
     after = [result.verification.after[name] for name in names]
     figure = go.Figure(

@@ -157,14 +157,14 @@ def power(items: int, drop: float, *, gained: float = 0.0, level: float = 0.05) 
     Args:
         items: Paired items.
         drop: True drop of the accuracy, 0 to 1.
-        gained: Share of items that the ablation turns from wrong to right; `drop + gained` are lost.
+        gained: Share of items that turn from wrong to right; `drop + gained` are lost.
         level: Level of the two-sided test.
 
     Raises:
         ValueError: The shares do not fit into one.
     """
     lost = drop + gained
-    if not (0 <= gained and 0 <= drop and lost + gained <= 1):
+    if min(gained, drop) < 0 or lost + gained > 1:
         raise ValueError(f"drop {drop} and gained {gained} are no shares of the items")
     changed = lost + gained
     if changed == 0:
@@ -212,7 +212,7 @@ def _critical(changed: int, level: float) -> int:
     # P(X <= c) + P(X >= n - c) = 2 P(X <= c) at one half
     if changed == 0:
         return -1
-    critical = int(stats.binom.ppf(level / 2, changed, 0.5))
-    while critical >= 0 and 2 * stats.binom.cdf(critical, changed, 0.5) > level:
+    critical: int = int(stats.binom.ppf(level / 2, changed, 0.5))
+    while critical >= 0 and float(2 * stats.binom.cdf(critical, changed, 0.5)) > level:
         critical -= 1
     return critical

@@ -42,9 +42,8 @@ class Trial:
         """All tasks, the claimed one first."""
         return (self.task, *self.same_skill, *self.others)
 
-    def smaller(self, items: int, *, names: Sequence[str] | None = None) -> dict[str, NDArray]:
-        """Fewer items: `items` of the task and of each of the same skill, and as many of all others
-        together.
+    def smaller(self, items: int, *, names: Sequence[str] | None = None) -> Places:
+        """Fewer items: `items` of the task and of each of its skill, as many of all the rest.
 
         They lie evenly over the report items, so that the same call gives the same items.
         """
@@ -85,4 +84,50 @@ def _spread(positions: NDArray[np.intp], count: int) -> NDArray[np.intp]:
     positions = np.asarray(positions, dtype=np.intp)
     if count >= len(positions):
         return positions
-    return positions[np.linspace(0, len(positions) - 1, count).round().astype(int)]
+    chosen: NDArray[np.intp] = positions[
+        np.linspace(0, len(positions) - 1, count).round().astype(int)
+    ]
+    return chosen
+
+
+class Remembered:
+    """An executor that measures no row twice: what a proof needs again costs nothing.
+
+    Args:
+        execute: Measures a plan without gradients; its answers depend on mask and item alone.
+    """
+
+    def __init__(self, execute: Execute) -> None:
+        self._execute = execute
+        self._known: dict[tuple[bytes, int], float] = {}
+
+    def __call__(self, plan: Plan) -> Measurement:
+        """The responses to a plan, of which only unknown rows are measured."""
+        keys = [np.packbits(mask).tobytes() for mask in plan.masks]
+        rows = [
+            (keys[mask], int(item))
+            for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
+        ]
+        unknown = {key: number for number, key in enumerate(rows) if key not in self._known}
+        if unknown:
+            chosen = np.array(sorted(unknown.values()), dtype=np.intp)
+            part = Plan(plan.masks, plan.mask_index[chosen], plan.item_index[chosen])
+            for number, response in zip(chosen, self._execute(part).responses, strict=True):
+                self._known[rows[number]] = float(response)
+        return Measurement(plan, np.array([self._known[key] for key in rows]))
+
+
+def roles(
+    task: str, benchmarks: Mapping[str, Benchmark], named: Sequence[str] = ()
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Sorts the other tasks into those of the task's capability and the rest.
+
+    Args:
+        task: The claimed task.
+        benchmarks: All tasks; their metadata state their capability.
+        named: Tasks that the user says are of the same capability.
+    """
+    rest = [name for name in benchmarks if name != task]
+    own = benchmarks[task].capability
+    same = tuple(name for name in rest if name in named or benchmarks[name].capability == own)
+    return same, tuple(name for name in rest if name not in same)
