@@ -280,10 +280,15 @@ def save(result: Result, out: str | Path) -> tuple[Path, Path]:
     folder = check_out_folder(out)
     paths = (folder / "result.json", folder / "report.html")
     for path, text in zip(paths, (result.to_json(), render_html(result)), strict=True):
-        beside = path.with_suffix(path.suffix + ".part")
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
+        write_text(path, text)
     return paths
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file beside its place and renames it: there is never half a file."""
+    beside = path.with_suffix(path.suffix + ".part")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)
 
 
 def other_tasks(

@@ -98,7 +98,7 @@ class Verification:
     Attributes:
         after: Score of every task with the selection ablated.
         drop: What the task lost.
-        off_target_drop: What the other tasks lost on average, same-skill ones left out; None without
+        off_target_drop: What the others lost on average, same-skill tasks left out; None without
             others.
         specific_drop: The difference.
         items: Report items of every task.

@@ -11,6 +11,7 @@ import typer
 from broca.cli.localize import localize
 from broca.cli.scan import scan
 from broca.cli.tasks import tasks
+from broca.cli.verify import verify
 from broca.errors import BrocaError
 from broca.process import tune_process
 
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(localize)
 app.command()(scan)
 app.command()(tasks)
+app.command()(verify)
 
 
 def _version(value: bool) -> None:

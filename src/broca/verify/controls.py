@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca.components import ComponentSet
-from broca.errors import BadInput
 from broca.evidence import Standing
 
 CONTROLS = 20
@@ -26,8 +27,8 @@ def layer_matched(
 ) -> NDArray[np.intp]:
     """Random sets with as many members from each layer as the real one.
 
-    Members of the real set are left out, except where a layer has too few others. The sets differ
-    from each other; where so many do not exist, fewer are returned.
+    Members of the real set are left out. Where its layers hold too few others for so many sets, the
+    nearest layers lend theirs.
 
     Args:
         components: All components.
@@ -36,34 +37,36 @@ def layer_matched(
         seed: Seed of the draws.
 
     Returns:
-        Columns of every set, `(sets, size)`.
-
-    Raises:
-        BadInput: Nothing but the real set can be drawn.
+        Columns of every set, `(sets, size)`; fewer sets, or none, where no more exist.
     """
     chosen = set(columns)
-    per_layer: dict[tuple[int, str], int] = {}
-    for column in columns:
-        where = (components[column].layer, components[column].kind)
-        per_layer[where] = per_layer.get(where, 0) + 1
-    pools = []
-    for (layer, kind), wanted in sorted(per_layer.items()):
-        every = [
-            column
-            for column, one in enumerate(components)
-            if (one.layer, one.kind) == (layer, kind)
+    wanted = Counter((components[column].layer, components[column].kind) for column in columns)
+    depth = max(one.layer for one in components) + 1
+    for reach in range(depth):
+        pools = [
+            (
+                number,
+                [
+                    column
+                    for column, one in enumerate(components)
+                    if one.kind == kind and abs(one.layer - layer) <= reach and column not in chosen
+                ],
+            )
+            for (layer, kind), number in sorted(wanted.items())
         ]
-        free = [column for column in every if column not in chosen]
-        pools.append((wanted, free if len(free) >= wanted else every))
+        if math.prod(math.comb(len(pool), number) for number, pool in pools) >= 2 * count:
+            break
 
-    def draw(rng: np.random.Generator) -> list[int]:
-        return [
-            int(column)
-            for wanted, pool in pools
-            for column in rng.choice(pool, wanted, replace=False)
-        ]
+    def draw(rng: np.random.Generator) -> list[int] | None:
+        taken: list[int] = []
+        for number, pool in pools:
+            left = [column for column in pool if column not in taken]
+            if len(left) < number:
+                return None
+            taken += [int(column) for column in rng.choice(left, number, replace=False)]
+        return taken
 
-    return _distinct(draw, chosen, count, [seed, 1])
+    return _distinct(draw, count, len(columns), [seed, 1])
 
 
 def norm_matched(
@@ -76,7 +79,8 @@ def norm_matched(
     """Random sets in which every member stands for one of nearly the same output norm.
 
     The stand-in of a member is drawn among the ten heads outside the real set, of any layer, whose
-    norms are nearest to its own and which are not yet in the set.
+    norms are nearest to its own and which are not yet in the set; among more where ten do not make
+    enough sets.
 
     Args:
         norms: Mean output norm of every component, `(components,)`.
@@ -85,48 +89,43 @@ def norm_matched(
         seed: Seed of the draws.
 
     Returns:
-        Columns of every set, `(sets, size)`.
-
-    Raises:
-        BadInput: Too few components lie outside the real set.
+        Columns of every set, `(sets, size)`; fewer sets, or none, where no more exist.
     """
-    chosen = set(columns)
-    free = np.array([column for column in range(len(norms)) if column not in chosen])
-    if len(free) < len(columns):
-        raise BadInput(
-            f"a set of {len(columns)} of {len(norms)} components leaves too few others for random "
-            "sets of that size: verify a smaller set"
-        )
+    free = np.array([column for column in range(len(norms)) if column not in set(columns)])
+    near = _NEIGHBOURS
+    while near < len(free) and math.comb(near, len(columns)) < 2 * count:
+        near += 1
 
-    def draw(rng: np.random.Generator) -> list[int]:
+    def draw(rng: np.random.Generator) -> list[int] | None:
         taken: list[int] = []
         for column in columns:
             left = free[~np.isin(free, taken)]
-            near = left[np.argsort(np.abs(norms[left] - norms[column]), kind="stable")]
-            taken.append(int(rng.choice(near[:_NEIGHBOURS])))
+            if len(left) == 0:
+                return None
+            nearest = left[np.argsort(np.abs(norms[left] - norms[column]), kind="stable")]
+            taken.append(int(rng.choice(nearest[:near])))
         return taken
 
-    return _distinct(draw, chosen, count, [seed, 2])
+    return _distinct(draw, count, len(columns), [seed, 2])
 
 
 def _distinct(
-    draw: Callable[[np.random.Generator], list[int]],
-    chosen: set[int],
+    draw: Callable[[np.random.Generator], list[int] | None],
     count: int,
+    size: int,
     seed: Sequence[int],
 ) -> NDArray[np.intp]:
     rng = np.random.default_rng(seed)
     found: dict[tuple[int, ...], None] = {}
     failures = 0
     while len(found) < count and failures < _PATIENCE:
-        one = tuple(sorted(draw(rng)))
-        if one in found or set(one) == chosen:
+        one = draw(rng)
+        key = None if one is None else tuple(sorted(one))
+        if key is None or key in found:
             failures += 1
         else:
-            found[one], failures = None, 0
-    if not found:
-        raise BadInput("the set leaves no others of its size to compare with: verify a smaller set")
-    return np.array(list(found), dtype=np.intp)
+            found[key], failures = None, 0
+    return np.array(list(found), dtype=np.intp).reshape(len(found), size)
 
 
 def standing(value: float, others: NDArray[np.float64]) -> Standing:

@@ -249,6 +249,8 @@ class Examiner:
             drawn["norm"] = norm_matched(self.norms, columns, count=scope.controls, seed=scope.seed)
         found = []
         for kind, sets in drawn.items():
+            if len(sets) == 0:  # a set that leaves nothing to draw from, such as a whole layer
+                continue
             masks = np.stack([self._mask(one.tolist()) for one in sets])
             measured = trial.responses(self.execute, masks, measured_on)
             losses = {
@@ -361,6 +363,8 @@ class Examiner:
     def _mean_drop(self, measured: Mapping[str, Values], names: Sequence[str]) -> Interval | None:
         if not names:
             return None
+        if len(names) == 1:
+            return self._interval(names[0], *measured[names[0]])
         draws, values = [], []
         for number, name in enumerate(names):
             before, after = measured[name]

@@ -21,7 +21,7 @@ class Proof:
         before: Score of every task on the intact model.
         after: Score of every task with the selection ablated.
         drop: What the task lost.
-        off_target_drop: What the other tasks lost on average, same-skill ones left out; None without
+        off_target_drop: What the others lost on average, same-skill tasks left out; None without
             others.
         specific_drop: `drop` minus `off_target_drop` (equal to `drop` without others).
     """

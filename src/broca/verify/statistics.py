@@ -169,18 +169,17 @@ def power(items: int, drop: float, *, gained: float = 0.0, level: float = 0.05) 
     changed = lost + gained
     if changed == 0:
         return 0.0
-    counts = np.arange(items + 1)
+    counts = np.arange(1, items + 1)
     chance = stats.binom.pmf(counts, items, changed)
-    total = 0.0
-    for count in np.flatnonzero(chance > 1e-12):
-        critical = _critical(int(count), level)
-        if critical < 0:
-            continue
-        total += chance[count] * (
-            stats.binom.cdf(critical, count, lost / changed)
-            + stats.binom.sf(count - critical - 1, count, lost / changed)
-        )
-    return float(total)
+    counts, chance = counts[chance > 1e-12], chance[chance > 1e-12]
+    # the largest count of the rarer direction that the exact test rejects:
+    # at one half, P(X <= c) + P(X >= n - c) = 2 P(X <= c)
+    critical = stats.binom.ppf(level / 2, counts, 0.5)
+    critical -= 2 * stats.binom.cdf(critical, counts, 0.5) > level
+    rejected = stats.binom.cdf(critical, counts, lost / changed) + stats.binom.sf(
+        counts - critical - 1, counts, lost / changed
+    )
+    return float(np.sum(chance * np.where(critical < 0, 0.0, rejected)))
 
 
 def items_needed(
@@ -198,21 +197,10 @@ def items_needed(
         raise ValueError(f"a drop of {drop} cannot be detected with any number of items")
     variance = drop + 2 * gained
     normal = stats.norm.ppf(1 - level / 2) + stats.norm.ppf(target)
-    start = max(4, math.ceil(0.5 * normal**2 * variance / drop**2))
+    start = max(4, math.ceil(0.5 * float(normal) ** 2 * variance / drop**2))
     last_short, number = start - 1, start
     while number <= last_short + max(4, last_short // 5):
         if power(number, drop, gained=gained, level=level) < target:
             last_short = number
         number += 1
     return last_short + 1
-
-
-def _critical(changed: int, level: float) -> int:
-    """Largest count of the rarer direction that the exact test rejects; -1 if none."""
-    # P(X <= c) + P(X >= n - c) = 2 P(X <= c) at one half
-    if changed == 0:
-        return -1
-    critical: int = int(stats.binom.ppf(level / 2, changed, 0.5))
-    while critical >= 0 and float(2 * stats.binom.cdf(critical, changed, 0.5)) > level:
-        critical -= 1
-    return critical

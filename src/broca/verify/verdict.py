@@ -86,6 +86,13 @@ def judge(
     in_specific = all(one.specific is not None and one.specific.p <= level for one in controls)
     standing = _standing(controls)
     if controls and not in_drop and not in_specific:
+        fewest = min(len(one.sets) for one in controls)
+        if all(one.drop.rank == 1 for one in controls) and 1 / (fewest + 1) > level:
+            return Verdict(
+                "inconclusive",
+                f"{lost}, more than any random set, but only {fewest} of them exist: too few to "
+                "exclude chance; verify a smaller set.",
+            )
         return Verdict(
             "not localized at head level",
             f"{lost}, but random sets of the same size lose as much ({standing}).",
