@@ -23,10 +23,22 @@ ALLOWED = {
     "lm": {"engine", "models", "tasks", "errors"},
     "executors": {"engine", "tasks", "plan", "errors"},
     "searches": {"designs", "recovery", "plan", "errors"},
-    "verify": {"plan", "tasks"},
-    "result": {"errors"},
-    "report": {"result"},
+    "evidence": {"errors"},
+    "verify": {"components", "errors", "evidence", "plan", "tasks"},
+    "result": {"errors", "evidence"},
+    "report": {"evidence", "result"},
     "testing": {"plan"},
+    "workbench": {"engine", "executors", "models", "tasks", "verify"},
+    "verifying": {
+        "api",
+        "engine",
+        "errors",
+        "evidence",
+        "models",
+        "tasks",
+        "verify",
+        "workbench",
+    },
 }
 """What each room may import of broca. `api` and `cli` wire the rooms together."""
 
@@ -36,6 +48,7 @@ HEAVY = {
     "designs": {"torch", "transformers", "lm_eval", "sklearn"},
     "recovery": {"torch", "transformers", "lm_eval", "sqlite3"},
     "searches": {"torch", "transformers", "lm_eval", "sqlite3"},
+    "evidence": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
     "report": {"torch", "transformers", "lm_eval", "sklearn"},
 }
 

@@ -5,15 +5,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
 from broca import searches
-from broca.engine import Ablation, Engine, EngineOptions, Progress, donor_activations
+from broca.engine import (
+    Ablation,
+    Engine,
+    EngineOptions,
+    Progress,
+    donor_activations,
+    output_norms,
+)
 from broca.engine.ablation import AblationKind
 from broca.errors import BadInput, NothingToLocalize
+from broca.evidence import Crossing, Evidence
 from broca.executors import LocalExecutor, with_references
 from broca.executors.local import Response
 from broca.models import SHIPPED_MODELS, GatedModel, load
@@ -28,7 +37,7 @@ from broca.result import (
 )
 from broca.searches import DEFAULT_METHOD, Problem, Ranking
 from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, TaskOptions
-from broca.verify import prove
+from broca.verify import QUICK, Examination, Examiner, Remembered, Scope, Trial, prove, roles
 from broca.verify.proof import scores_under
 
 Report = Callable[[str, Progress | None], None]
@@ -40,6 +49,7 @@ def localize(
     *,
     task: str,
     others: str | Sequence[str] = "auto",
+    same_skill: Sequence[str] = (),
     include_path: str | Path | None = None,
     method: str = DEFAULT_METHOD,
     rows: int | None = None,
@@ -56,6 +66,7 @@ def localize(
     task_options: TaskOptions | None = None,
     engine_options: EngineOptions | None = None,
     options: Mapping[str, Any] | None = None,
+    verify: bool = True,
     on_progress: Report | None = None,
 ) -> Result:
     """Finds the heads that a task needs and proves them on held-out items.
@@ -64,7 +75,9 @@ def localize(
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: The task to localize: shipped, in `include_path`, or any of lm-eval.
         others: Tasks that the heads should leave alone. `auto`: all other shipped tasks for a
-            shipped model, else all tasks of `include_path`, else none.
+            shipped model, else all tasks of `include_path`, else none. Those whose metadata state
+            the capability of `task` are reported apart, as `same_skill`.
+        same_skill: More tasks of the same capability.
         include_path: A folder of lm-eval YAML tasks to add.
         method: Search method, a key of `broca.searches.METHODS`.
         rows: Most (mask, item) rows to spend on the search; by default what the method needs.
@@ -84,6 +97,8 @@ def localize(
             task, reference of its margin.
         engine_options: Size of batches and sharing of work.
         options: Settings of the method.
+        verify: Whether to end with statistics, random sets and a verdict (`broca verify` measures
+            more of them).
         on_progress: Told what is going on.
 
     Returns:
@@ -115,7 +130,9 @@ def localize(
     start = time.perf_counter()
     report("building the tasks", None)
     catalog = Catalog(include_path)
-    names = (task, *_other_tasks(task, others, model.name, catalog))
+    names = tuple(
+        dict.fromkeys((task, *same_skill, *other_tasks(task, others, model.name, catalog)))
+    )
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
     asked = task_options or TaskOptions()
     benchmarks = {
@@ -142,9 +159,10 @@ def localize(
         on_progress=lambda progress: report(stage[0], progress),
     )
     executor = LocalExecutor(engine, bank, ablation=how, donors=located)
+    execute = Remembered(executor.run)
     intact = np.zeros(len(model.components), dtype=bool)
-    before = scores_under(intact, benchmarks, reported, executor.run, bank)
-    _require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
+    before = scores_under(intact, benchmarks, reported, execute, bank)
+    require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
 
     donor_items = located
     left_out: tuple[str, ...] = ()
@@ -162,16 +180,33 @@ def localize(
     stage[0] = "verifying on the report items"
     selected = tuple(model.components.names[column] for column in ranking.selected)
     after = (
-        scores_under(model.components.mask(selected), benchmarks, reported, executor.run, bank)
+        scores_under(model.components.mask(selected), benchmarks, reported, execute, bank)
         if selected
         else dict(before)
     )
-    proof = prove(task, benchmarks, before, after)
+    same, rest = roles(task, benchmarks, same_skill)
+    proof = prove(task, benchmarks, before, after, same_skill=same)
+    evidence = None
+    if verify and selected:
+        examiner = Examiner(
+            Trial(task, same, rest, benchmarks, {n: np.asarray(p) for n, p in reported.items()}),
+            model.components,
+            execute,
+            executor.answers,
+            [item for _, item in bank],
+            output_norms(model, [bank[position][1].requests[0].context for position in located]),
+            {},
+            replace(QUICK, seed=seed),
+        )
+        examined = examiner.examine(selected, report=lambda text: stage.__setitem__(0, text))
+        evidence = evidence_of(model, task, selected, how, QUICK, examined, executor.rows)
     return Result(
         broca=_version(),
         model=_model_info(model),
         task=task,
-        others=names[1:],
+        others=rest,
+        same_skill=same,
+        evidence=evidence,
         search=SearchInfo(method, ranking.options, seed),
         cost=Cost(
             rows=searched.rows,
@@ -197,6 +232,36 @@ def localize(
         metrics={name: one.metric for name, one in benchmarks.items()},
         task_options=asked.to_dict(),
         notes=(*_notes(task, benchmarks, before, reported), *left_out),
+    )
+
+
+def evidence_of(
+    model: GatedModel,
+    task: str,
+    heads: Sequence[str],
+    how: Ablation,
+    scope: Scope,
+    examined: Examination,
+    rows: int,
+    *,
+    crossings: Sequence[Crossing] = (),
+    notes: Sequence[str] = (),
+) -> Evidence:
+    """Puts what was measured and what it was measured on into one record."""
+    return Evidence(
+        model=model.name,
+        fingerprint=model.fingerprint,
+        task=task,
+        heads=tuple(heads),
+        ablation=how.kind,
+        scale=how.scale,
+        seed=how.seed,
+        level=scope.level,
+        **{one.name: getattr(examined, one.name) for one in fields(examined)},
+        crossings=tuple(crossings),
+        rows=rows,
+        notes=tuple(notes),
+        broca=_version(),
     )
 
 
@@ -233,13 +298,18 @@ def save(result: Result, out: str | Path) -> tuple[Path, Path]:
     folder = check_out_folder(out)
     paths = (folder / "result.json", folder / "report.html")
     for path, text in zip(paths, (result.to_json(), render_html(result)), strict=True):
-        beside = path.with_suffix(path.suffix + ".part")
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
+        write_text(path, text)
     return paths
 
 
-def _other_tasks(
+def write_text(path: Path, text: str) -> None:
+    """Writes a file beside its place and renames it: there is never half a file."""
+    beside = path.with_suffix(path.suffix + ".part")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)
+
+
+def other_tasks(
     task: str, others: str | Sequence[str], model: str, catalog: Catalog
 ) -> tuple[str, ...]:
     """Resolves `others` to task names, the task itself excluded."""
@@ -276,7 +346,12 @@ def _bank(
     return bank, reported, place(task, splits[task].locate)
 
 
-def _require_something_to_localize(benchmark: Benchmark, score: float, items: int) -> None:
+def require_something_to_localize(benchmark: Benchmark, score: float, items: int) -> None:
+    """Refuses a task that the intact model does not do.
+
+    Raises:
+        NothingToLocalize: It scores no better than guessing.
+    """
     if benchmark.at_chance(score, items=items):
         guess = f"guessing gives {benchmark.chance:.2f}" if benchmark.chance else "that is nothing"
         raise NothingToLocalize(
@@ -302,8 +377,8 @@ def _notes(
             )
         if name != task and benchmark.capability == benchmarks[task].capability:
             notes.append(
-                f"{name} measures the same capability ({benchmark.capability}) as {task}; what it "
-                "loses counts in the off-target drop"
+                f"{name} measures the same capability ({benchmark.capability}) as {task}: it is "
+                "reported apart, and what it loses is no off-target drop"
             )
         if name != task and benchmark.at_chance(before[name], items=len(reported[name])):
             notes.append(f"{name} is at chance on the intact model: it can show no damage")

@@ -32,6 +32,9 @@ def localize(
         str,
         typer.Option(help="Tasks the heads should leave alone: T1,T2 or auto or nothing."),
     ] = "auto",
+    same_skill: Annotated[
+        str, typer.Option(help="More tasks of the same capability, T1,T2: reported apart.")
+    ] = "",
     include_path: Annotated[
         str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
     ] = None,
@@ -86,6 +89,10 @@ def localize(
     device_map: Annotated[
         str | None, typer.Option(help="auto spreads the model over all devices.")
     ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify/--no-verify", help="End with statistics, random sets, a verdict."),
+    ] = True,
     json: Annotated[bool, typer.Option("--json", help="Print result.json on stdout.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
@@ -101,6 +108,7 @@ def localize(
             model,
             task=task,
             others=others,
+            same_skill=[name.strip() for name in same_skill.split(",") if name.strip()],
             include_path=include_path,
             method=method,
             rows=rows,
@@ -130,6 +138,7 @@ def localize(
                 reuse_layers=reuse_layers,  # type: ignore[arg-type]
             ),
             options=_options(option or []),
+            verify=verify,
             on_progress=progress,
         )
     finally:
@@ -173,7 +182,7 @@ def _print(result: Result, paths: tuple[Path, Path]) -> None:
     table = Table(title="report items, intact and with the selected heads ablated")
     for column in ("task", "intact", "ablated", "change"):
         table.add_column(column, justify="left" if column == "task" else "right")
-    for name in (result.task, *result.others):
+    for name in result.tasks:
         before, after = result.baseline[name], result.verification.after[name]
         style = "bold" if name == result.task else None
         table.add_row(name, f"{before:.3f}", f"{after:.3f}", f"{after - before:+.3f}", style=style)
@@ -184,6 +193,9 @@ def _print(result: Result, paths: tuple[Path, Path]) -> None:
             f"drop {proof.drop:.3f}, off-target drop {proof.off_target_drop:.3f}, "
             f"specific drop {proof.specific_drop:.3f}"
         )
+    if result.evidence is not None:
+        verdict = result.evidence.verdict
+        console.print(f"{verdict.label}: {verdict.text}", markup=False)
     for note in result.notes:
         console.print(f"note: {note}", markup=False)
     console.print(

@@ -12,6 +12,7 @@ from broca.cli.lm_eval import SETTINGS, lm_eval
 from broca.cli.localize import localize
 from broca.cli.scan import scan
 from broca.cli.tasks import tasks
+from broca.cli.verify import verify
 from broca.errors import BrocaError
 from broca.process import tune_process
 
@@ -27,6 +28,7 @@ app.command()(localize)
 app.command()(scan)
 app.command()(tasks)
 app.command("lm-eval", context_settings=SETTINGS)(lm_eval)
+app.command()(verify)
 
 
 def _version(value: bool) -> None:

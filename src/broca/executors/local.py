@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from broca.engine import Ablation, Engine
 from broca.errors import BadLogits, TaskUnusable
 from broca.plan import Measurement, Plan
-from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Request
+from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Output, Request
 
 Response = Literal["accuracy", "margin"]
 
@@ -71,6 +71,31 @@ class LocalExecutor:
             else self._bank[position][1].requests
             for position in set(plan.item_index.tolist())
         }
+        asked = self._ask(plan, by_item)
+        responses = np.empty(len(plan))
+        for row, (position, answers) in enumerate(zip(plan.item_index, asked, strict=True)):
+            benchmark, item = self._bank[position]
+            if self._response == "margin":
+                read = cast("tuple[LogLikelihood, ...]", answers)
+                responses[row] = self._margin(position).of_answers(read)
+            else:
+                score = benchmark.score(item, answers)
+                responses[row] = score if benchmark.higher_is_better else -score
+        self.rows += plan.cost
+        return Measurement(plan, responses)
+
+    def answers(self, plan: Plan) -> list[tuple[Output, ...]]:
+        """What the model answers in every row of a plan, to its item's own requests."""
+        by_item = {
+            position: self._bank[position][1].requests for position in set(plan.item_index.tolist())
+        }
+        answers = self._ask(plan, by_item)
+        self.rows += plan.cost
+        return answers
+
+    def _ask(
+        self, plan: Plan, by_item: Mapping[int, tuple[Request, ...]]
+    ) -> list[tuple[Output, ...]]:
         requests: list[Request] = []
         spans: list[tuple[int, int]] = []
         for position in plan.item_index:
@@ -87,18 +112,7 @@ class LocalExecutor:
         except BadLogits as error:
             row = int(np.searchsorted(np.cumsum(counts), error.request, side="right"))
             raise self._named(error, plan, row) from error
-        responses = np.empty(len(plan))
-        for row, (position, (start, end)) in enumerate(zip(plan.item_index, spans, strict=True)):
-            benchmark, item = self._bank[position]
-            answers = outputs[start:end]
-            if self._response == "margin":
-                read = cast("list[LogLikelihood]", answers)
-                responses[row] = self._margin(position).of_answers(read)
-            else:
-                score = benchmark.score(item, answers)
-                responses[row] = score if benchmark.higher_is_better else -score
-        self.rows += plan.cost
-        return Measurement(plan, responses)
+        return [tuple(outputs[start:end]) for start, end in spans]
 
     def _named(self, error: BadLogits, plan: Plan, row: int) -> BadLogits:
         """The error with the item and the number of ablated components of its row."""

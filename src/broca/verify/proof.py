@@ -21,7 +21,8 @@ class Proof:
         before: Score of every task on the intact model.
         after: Score of every task with the selection ablated.
         drop: What the task lost.
-        off_target_drop: What the other tasks lost on average; None without others.
+        off_target_drop: What the others lost on average, same-skill tasks left out; None without
+            others.
         specific_drop: `drop` minus `off_target_drop` (equal to `drop` without others).
     """
 
@@ -66,12 +67,17 @@ def prove(
     benchmarks: Mapping[str, Benchmark],
     before: dict[str, float],
     after: dict[str, float],
+    *,
+    same_skill: Sequence[str] = (),
 ) -> Proof:
-    """Compares the scores of the task and of the others before and after an ablation."""
+    """Compares the scores of the task and of the others before and after an ablation.
+
+    Tasks of the same skill are no controls: what they lose stays out of the off-target drop.
+    """
     losses = {
         name: benchmark.loss(before[name], after[name]) for name, benchmark in benchmarks.items()
     }
-    others = [loss for name, loss in losses.items() if name != task]
+    others = [loss for name, loss in losses.items() if name not in (task, *same_skill)]
     off_target = float(np.mean(others)) if others else None
     return Proof(
         task=task,
