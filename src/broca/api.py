@@ -24,8 +24,8 @@ from broca.engine.ablation import AblationKind
 from broca.errors import BadInput, NothingToLocalize
 from broca.evidence import Crossing, Evidence
 from broca.executors import LocalExecutor, with_references
-from broca.executors.local import Response
 from broca.models import SHIPPED_MODELS, GatedModel, load
+from broca.plan import Response
 from broca.result import (
     AblationInfo,
     Cost,
@@ -110,7 +110,7 @@ def localize(
     report = on_progress or (lambda stage, progress: None)
     how = Ablation(ablation, scale, seed)
     if response not in get_args(Response):
-        raise BadInput(f"--response '{response}' is unknown: use accuracy or margin")
+        raise BadInput(f"--response '{response}' is unknown: use accuracy, margin or probability")
     if k < 1:
         raise BadInput(f"--k must be at least 1, not {k}")
     if rows is not None and rows < 1:
@@ -166,7 +166,7 @@ def localize(
 
     donor_items = located
     left_out: tuple[str, ...] = ()
-    if response == "margin":
+    if response != "accuracy":
         stage[0] = "looking for right answers"
         referenced = with_references(engine, bank, located, components=len(model.components))
         bank, located, left_out = referenced.bank, referenced.positions, referenced.notes

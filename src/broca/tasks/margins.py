@@ -1,9 +1,15 @@
-"""The margin: a continuous response that says more than right or wrong.
+"""The margin and the probability: continuous responses that say more than right or wrong.
 
 For multiple choice it is log p(gold) - log sum of p over the other choices; for a single answer
 under teacher forcing the mean log-probability of its tokens. Higher is better. The accuracy can
 change while the margin does not (a generation that goes wrong after a good start) and the reverse
 (a choice that stays first with less confidence); the metric itself has the last word.
+
+A margin has no bounds: one row in which an answer becomes hopeless outweighs a hundred others. The
+probability is the same measurement bounded: of the right choices among all choices, or of the whole
+answer. It lies between 0 and 1 as accuracy does, so that tasks can be compared and averaged. An
+answer of more than `STRETCH` tokens counts as that many of its average tokens, else its probability
+would be near 0 on the intact model already.
 """
 
 from __future__ import annotations
@@ -13,11 +19,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import expit
 
 from broca.tasks.items import LogLikelihood, Request
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+STRETCH = 8
+"""Tokens whose joint probability stands for a longer answer's."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,19 @@ class Margin:
             return float(totals.sum() / self._tokens)
         right, wrong = self._sides
         return float(np.logaddexp.reduce(totals[right]) - np.logaddexp.reduce(totals[wrong]))
+
+    def probability(self, margin: float) -> float:
+        """The probability that belongs to a margin, between 0 and 1."""
+        if self.gold is None:
+            return float(np.exp(min(self._tokens, STRETCH) * margin))
+        return float(expit(margin))
+
+    def slope(self, margin: float) -> float:
+        """Derivative of the probability with respect to the margin."""
+        probability = self.probability(margin)
+        if self.gold is None:
+            return min(self._tokens, STRETCH) * probability
+        return probability * (1 - probability)
 
     @property
     def _tokens(self) -> int:
