@@ -119,7 +119,7 @@ class Search(Protocol):
 
 
 Story = Generator[Plan, Measurement, Ranking]
-"""A search told from start to end: it yields plans, is sent their measurements, returns a ranking."""
+"""A search told from start to end: it yields plans, is sent measurements, and returns a ranking."""
 
 
 class Told:
