@@ -53,6 +53,7 @@ def localize(
     dtype: str = "auto",
     device: str | None = None,
     device_map: str | None = None,
+    allow_code: bool = False,
     engine_options: EngineOptions | None = None,
     options: Mapping[str, Any] | None = None,
     on_progress: Report | None = None,
@@ -79,6 +80,7 @@ def localize(
         dtype: Number format of the weights, if the model has yet to be loaded.
         device: Device, if the model has yet to be loaded.
         device_map: `auto` spreads the model over devices, if it has yet to be loaded.
+        allow_code: Whether tasks such as mbpp may execute what the model writes, in a sandbox.
         engine_options: Size of batches and sharing of work.
         options: Settings of the method.
         on_progress: Told what is going on.
@@ -111,7 +113,7 @@ def localize(
 
     start = time.perf_counter()
     report("building the tasks", None)
-    catalog = Catalog(include_path)
+    catalog = Catalog(include_path, allow_code=allow_code)
     names = (task, *_other_tasks(task, others, model.name, catalog))
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
     benchmarks = {name: catalog.load(name, tokenizer) for name in names}

@@ -68,6 +68,10 @@ def localize(
     device_map: Annotated[
         str | None, typer.Option(help="auto spreads the model over all devices.")
     ] = None,
+    allow_code: Annotated[
+        bool,
+        typer.Option("--allow-code", help="Let tasks execute what the model writes, in a sandbox."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print result.json on stdout.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
@@ -95,6 +99,7 @@ def localize(
             dtype=dtype,
             device=device,
             device_map=device_map,
+            allow_code=allow_code,
             engine_options=EngineOptions(
                 token_budget=token_budget,
                 share_prefixes=share_prefixes,  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from broca.engine import Ablation, Engine
 from broca.errors import BadLogits, TaskUnusable
 from broca.plan import Measurement, Plan
 from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Request
+from broca.tasks.code import run_code_ahead
 
 Response = Literal["accuracy", "margin"]
 
@@ -88,6 +90,11 @@ class LocalExecutor:
             row = int(np.searchsorted(np.cumsum(counts), error.request, side="right"))
             raise self._named(error, plan, row) from error
         responses = np.empty(len(plan))
+        if self._response == "accuracy":
+            run_code_ahead(
+                partial(self._bank[position][0].score, self._bank[position][1], outputs[start:end])
+                for position, (start, end) in zip(plan.item_index, spans, strict=True)
+            )
         for row, (position, (start, end)) in enumerate(zip(plan.item_index, spans, strict=True)):
             benchmark, item = self._bank[position]
             answers = outputs[start:end]

@@ -9,9 +9,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from broca.errors import BadInput, TaskUnusable, UnknownName, nearest
+from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, nearest
 from broca.hub import skip_retries_if_unreachable
 from broca.tasks.benchmark import Benchmark
+from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.tokenizing import RequestTokenizer
 
 
@@ -28,12 +29,14 @@ class Catalog:
 
     Args:
         include_path: A folder of lm-eval YAML tasks to add.
+        allow_code: Whether tasks may execute what the model writes, in a sandbox.
 
     Raises:
         BadInput: The folder does not exist or holds no task.
     """
 
-    def __init__(self, include_path: str | Path | None = None) -> None:
+    def __init__(self, include_path: str | Path | None = None, *, allow_code: bool = False) -> None:
+        self._allow_code = allow_code
         self._include_path = Path(include_path).expanduser() if include_path else None
         if self._include_path is not None:
             if not self._include_path.is_dir():
@@ -88,7 +91,10 @@ class Catalog:
         if manager is not self._shipped_manager:
             skip_retries_if_unreachable()
         try:
-            loaded = manager.load([name])["tasks"]
+            with code_tasks(allowed=self._allow_code):
+                loaded = manager.load([name])["tasks"]
+        except BrocaError:
+            raise
         except Exception as error:  # a task file may raise anything
             raise TaskUnusable(
                 f"task '{name}' could not be loaded: {_cause(error)}; check its file, its data "
@@ -99,6 +105,8 @@ class Catalog:
                 f"'{name}' is a group of {len(loaded)} tasks: name one of them "
                 f"({', '.join(sorted(loaded)[:5])}{', ...' if len(loaded) > 5 else ''})"
             )
+        for task in loaded.values():
+            require_enclosed(task, allowed=self._allow_code)
         return Benchmark.build(loaded[name], tokenizer, metric=metric)
 
     def _manager_of(self, name: str) -> Any:
