@@ -119,12 +119,13 @@ class Sandbox:
             answer = _receive(process.stdout.fileno(), _TOKEN_BYTES, deadline)
             passed = secrets.compare_digest(answer, token)
         finally:
-            _end(process, wait_s=0.0 if passed else _GRACE_S)
+            late = time.monotonic() >= deadline
+            ended = _end(process, wait_s=0.0 if passed else _GRACE_S)
             process.stdin.close()
             process.stdout.close()
         if passed:
             return "passed"
-        return "timed out" if process.returncode in _OUT_OF_TIME else "failed"
+        return "timed out" if late or (ended in _OUT_OF_TIME) else "failed"
 
     def _holds(self, isolation: Isolation) -> bool:
         """Tries it: a harmless program must pass, and those that reach outside must not."""
@@ -177,10 +178,16 @@ def _receive(descriptor: int, length: int, deadline: float) -> bytes:
     return answer
 
 
-def _end(process: subprocess.Popen[bytes], *, wait_s: float) -> None:
-    """Kills the process and all that it started, after a moment to say why it ended."""
+def _end(process: subprocess.Popen[bytes], *, wait_s: float) -> int | None:
+    """Kills the process and all that it started, after a moment to end by itself.
+
+    Returns:
+        Its exit status; None if it had to be killed.
+    """
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(wait_s)
+    status = process.poll()
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    return status
