@@ -26,7 +26,7 @@ STRINGS = datasets.List(STRING)
 def _gsm8k(split: str, row: int) -> dict:
     count = row + 2 + (split == "train")
     return {
-        "question": f"{WORDS[row].title()} has {count} pens and buys 3 more. How many pens are there?",
+        "question": f"{WORDS[row].title()} has {count} pens and buys 3 more. How many are there?",
         "answer": f"There are {count} + 3 = <<{count}+3={count + 3}>>{count + 3} pens.\n"
         f"#### {count + 3}",
     }
@@ -102,10 +102,10 @@ def _arc(split: str, row: int) -> dict:
         "id": f"{split}_{row}",
         "question": f"Which of these is a {WORDS[row]}?",
         "choices": {
-            "text": [WORDS[(row + n * n) % len(WORDS)] + " tree" * n for n in range(4)],
+            "text": [WORDS[(row + n) % 10] + " tree" * ((n + row // 2) % 4) for n in range(4)],
             "label": list(names),
         },
-        "answerKey": names[row % 4],
+        "answerKey": names[(3 * row + 1) % 4],
     }
 
 
@@ -182,8 +182,8 @@ _HUB = {
     ),
 }  # fmt: skip
 
-_FEWER = {"cais/mmlu": 2}
-"""Documents of a split where a group has many data sets; at least one for each of its 57 tasks."""
+_FEWER = {"cais/mmlu": 1, "openai/openai_humaneval": 8}
+"""Documents of a split where there are many data sets, or long generations."""
 
 
 def write_data(folder: Path) -> None:

@@ -15,6 +15,7 @@ from broca.tasks.benchmark import Benchmark
 from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.groups import group_of
 from broca.tasks.options import TaskOptions
+from broca.tasks.paper import paper_metric
 from broca.tasks.taskfiles import BrokenFile, broken_files
 from broca.tasks.tokenizing import RequestTokenizer
 
@@ -22,6 +23,11 @@ from broca.tasks.tokenizing import RequestTokenizer
 def shipped_folder() -> Path:
     """The folder of the tasks that are part of the package."""
     return Path(str(files("broca") / "tasks" / "shipped"))
+
+
+def instruct_folder() -> Path:
+    """The folder of the tasks for chat models that are part of the package."""
+    return Path(str(files("broca") / "tasks" / "instruct"))
 
 
 class Catalog:
@@ -57,6 +63,10 @@ class Catalog:
         return self._manager(shipped_folder(), defaults=False)
 
     @cached_property
+    def _instruct_manager(self) -> Any:
+        return self._manager(instruct_folder(), defaults=False)
+
+    @cached_property
     def _included_manager(self) -> Any:
         return self._manager(self._include_path, defaults=False)
 
@@ -76,6 +86,11 @@ class Catalog:
     def shipped(self) -> tuple[str, ...]:
         """Names of the shipped tasks."""
         return tuple(self._shipped_manager.all_subtasks)
+
+    @cached_property
+    def instruct(self) -> tuple[str, ...]:
+        """Names of the package's tasks for chat models, which no shipped model can do."""
+        return tuple(self._instruct_manager.all_subtasks)
 
     @cached_property
     def included(self) -> tuple[str, ...]:
@@ -100,7 +115,8 @@ class Catalog:
         Args:
             name: Its name.
             tokenizer: For the model that will be asked.
-            metric: The metric to use; see `TaskOptions.metric` for the default.
+            metric: The metric to use; by default the one that the paper reports for its tasks,
+                else see `TaskOptions.metric`.
             options: How it is asked; as its file says by default.
             require_split: Whether a task without the locate split of the options is refused.
 
@@ -109,6 +125,8 @@ class Catalog:
             BadInput: The tokenizer has no chat template, and one is wanted.
             TaskUnusable: Its data are missing, it has no items, or it cannot be scored.
         """
+        if metric is None and (options is None or options.metric is None):
+            metric = paper_metric(name) if name not in self.included else None
         tasks, group = self.harness_tasks(name)
         alone = group is None and len(tasks) == 1
         return Benchmark.build(
@@ -129,7 +147,7 @@ class Catalog:
         """
         manager = self._manager_of(name)
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
-        if manager is not self._shipped_manager:
+        if manager not in (self._shipped_manager, self._instruct_manager):
             skip_retries_if_unreachable()
         try:
             with code_tasks(allowed=self._allow_code):
@@ -150,12 +168,19 @@ class Catalog:
             return self._included_manager if own else self._full_manager
         if name in self._shipped_manager.all_tasks:
             return self._shipped_manager
+        if name in self._instruct_manager.all_tasks:
+            return self._instruct_manager
         for one in self._broken:
             if name in one.names:
                 raise TaskUnusable(one.message)
         if name in self._full_manager.all_tasks:
             return self._full_manager
-        known: Sequence[str] = [*self.shipped, *self.included, *self._full_manager.all_tasks]
+        known: Sequence[str] = [
+            *self.shipped,
+            *self.instruct,
+            *self.included,
+            *self._full_manager.all_tasks,
+        ]
         unread = f"; {self._broken[0].message}" if self._broken else ""
         raise UnknownName(
             f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "

@@ -180,7 +180,7 @@ def prepare(
     """
     chosen = choose_metric(task, metric)
     notes = [set_fewshot(task, options.num_fewshot)]
-    scored, locate = _splits(task, options.locate_split)
+    scored, locate = _splits(task, options.locate_split or _own_locate_split(task))
     if options.locate_split is not None and locate is None:
         if require_split:
             raise TaskUnusable(_no_split(task, options.locate_split, scored))
@@ -257,6 +257,12 @@ def _built(
         tuple(sorted(grouped[number], key=lambda instance: instance.idx))
         for number in sorted(grouped)
     ]
+
+
+def _own_locate_split(task: Any) -> str | None:
+    """The locate split that the task's own file states, so that no word of it is ever reported."""
+    stated = (task.config.metadata or {}).get("locate_split")
+    return None if stated is None else str(stated)
 
 
 def _splits(task: Any, wanted: str | None) -> tuple[str | None, str | None]:
