@@ -21,6 +21,7 @@ ALLOWED = {
     "sandbox": {"errors"},
     "tasks": {"errors", "hub", "sandbox"},
     "engine": {"models", "tasks", "errors"},
+    "lm": {"engine", "models", "tasks", "errors"},
     "executors": {"engine", "tasks", "plan", "errors"},
     "searches": {"designs", "recovery", "plan", "errors"},
     "verify": {"plan", "tasks"},

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from broca.errors import BrocaError
     from broca.models import GatedModel, load
     from broca.result import Result
+    from broca.tasks import TaskOptions
 
 _HOME = {
     "BrocaError": "broca.errors",
@@ -21,6 +22,7 @@ _HOME = {
     "ComponentSet": "broca.components",
     "GatedModel": "broca.models",
     "Result": "broca.result",
+    "TaskOptions": "broca.tasks",
     "load": "broca.models",
     "localize": "broca.api",
     "save": "broca.api",
@@ -32,6 +34,7 @@ __all__ = [
     "ComponentSet",
     "GatedModel",
     "Result",
+    "TaskOptions",
     "load",
     "localize",
     "save",

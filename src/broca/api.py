@@ -14,7 +14,7 @@ from broca import searches
 from broca.engine import Ablation, Engine, EngineOptions, Progress, donor_activations
 from broca.engine.ablation import AblationKind
 from broca.errors import BadInput, NothingToLocalize
-from broca.executors import LocalExecutor
+from broca.executors import LocalExecutor, with_references
 from broca.executors.local import Response
 from broca.models import SHIPPED_MODELS, GatedModel, load
 from broca.result import (
@@ -27,7 +27,8 @@ from broca.result import (
     Verification,
 )
 from broca.searches import DEFAULT_METHOD, Problem, Ranking
-from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, split_items
+from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, TaskOptions
+from broca.tasks.paper import PAPER_GROUPS
 from broca.verify import prove
 from broca.verify.proof import scores_under
 
@@ -54,6 +55,7 @@ def localize(
     device: str | None = None,
     device_map: str | None = None,
     allow_code: bool = False,
+    task_options: TaskOptions | None = None,
     engine_options: EngineOptions | None = None,
     options: Mapping[str, Any] | None = None,
     on_progress: Report | None = None,
@@ -64,7 +66,8 @@ def localize(
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: The task to localize: shipped, in `include_path`, or any of lm-eval.
         others: Tasks that the heads should leave alone. `auto`: all other shipped tasks for a
-            shipped model, else all tasks of `include_path`, else none.
+            shipped model, else all tasks of `include_path`, else none. `general` stands for the
+            four tasks of the paper's group.
         include_path: A folder of lm-eval YAML tasks to add.
         method: Search method, a key of `broca.searches.METHODS`.
         rows: Most (mask, item) rows to spend on the search; by default what the method needs.
@@ -81,6 +84,8 @@ def localize(
         device: Device, if the model has yet to be loaded.
         device_map: `auto` spreads the model over devices, if it has yet to be loaded.
         allow_code: Whether tasks such as mbpp may execute what the model writes, in a sandbox.
+        task_options: How the tasks are asked: examples, templates, limits, splits, metric of the
+            task, reference of its margin.
         engine_options: Size of batches and sharing of work.
         options: Settings of the method.
         on_progress: Told what is going on.
@@ -116,11 +121,18 @@ def localize(
     catalog = Catalog(include_path, allow_code=allow_code)
     names = (task, *_other_tasks(task, others, model.name, catalog))
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
-    benchmarks = {name: catalog.load(name, tokenizer) for name in names}
-    splits = {
-        name: split_items(name, len(one.items), items=items, seed=seed)
-        for name, one in benchmarks.items()
+    asked = task_options or TaskOptions()
+    benchmarks = {
+        name: catalog.load(
+            name,
+            tokenizer,
+            metric=asked.metric if name == task else None,
+            options=asked,
+            require_split=name == task,
+        )
+        for name in names
     }
+    splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
     bank, reported, located = _bank(task, benchmarks, splits)
 
     stage = ["scoring the intact model"]
@@ -134,10 +146,17 @@ def localize(
         on_progress=lambda progress: report(stage[0], progress),
     )
     executor = LocalExecutor(engine, bank, ablation=how, donors=located)
-    searched = LocalExecutor(engine, bank, response=response, ablation=how, donors=located)
     intact = np.zeros(len(model.components), dtype=bool)
-    before = scores_under(intact, benchmarks, reported, executor.run)
+    before = scores_under(intact, benchmarks, reported, executor.run, bank)
     _require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
+
+    donor_items = located
+    left_out: tuple[str, ...] = ()
+    if response == "margin":
+        stage[0] = "looking for right answers"
+        referenced = with_references(engine, bank, located, components=len(model.components))
+        bank, located, left_out = referenced.bank, referenced.positions, referenced.notes
+    searched = LocalExecutor(engine, bank, response=response, ablation=how, donors=donor_items)
 
     problem = Problem(len(model.components), np.asarray(located), k, rows, seed)
     search = searches.make_search(method, problem, **(options or {}))
@@ -147,7 +166,7 @@ def localize(
     stage[0] = "verifying on the report items"
     selected = tuple(model.components.names[column] for column in ranking.selected)
     after = (
-        scores_under(model.components.mask(selected), benchmarks, reported, executor.run)
+        scores_under(model.components.mask(selected), benchmarks, reported, executor.run, bank)
         if selected
         else dict(before)
     )
@@ -180,7 +199,8 @@ def localize(
         components=model.kinds,
         ablation=AblationInfo(how.kind, how.scale),
         metrics={name: one.metric for name, one in benchmarks.items()},
-        notes=_notes(task, benchmarks, before, reported),
+        task_options=asked.to_dict(),
+        notes=(*_notes(task, benchmarks, before, reported), *left_out),
     )
 
 
@@ -236,7 +256,8 @@ def _other_tasks(
         names = others
     if isinstance(others, str) and others != "auto" and task in names:
         raise BadInput(f"task '{task}' is also named in --others: a task is no control of itself")
-    return tuple(dict.fromkeys(name for name in names if name != task))
+    members = [member for name in names for member in PAPER_GROUPS.get(name, (name,))]
+    return tuple(dict.fromkeys(name for name in members if name != task))
 
 
 def _bank(
@@ -276,8 +297,9 @@ def _notes(
     before: Mapping[str, float],
     reported: Mapping[str, Sequence[int]],
 ) -> tuple[str, ...]:
-    notes = []
+    notes: list[str] = []
     for name, benchmark in benchmarks.items():
+        notes += benchmark.notes
         if benchmark.cut_items:
             notes.append(
                 f"{benchmark.cut_items} of {len(benchmark.items)} prompts of {name} were cut from "

@@ -131,6 +131,7 @@ class Result:
         components: Which parts of the model could be ablated, such as `heads`.
         ablation: What became of them.
         metrics: Main metric of every task.
+        task_options: How the tasks were asked, where that differs from their files.
         notes: What the reader should know, such as cut prompts or other tasks at chance.
     """
 
@@ -149,6 +150,7 @@ class Result:
     components: str = "heads"
     ablation: AblationInfo = AblationInfo("zero", 0.0)
     metrics: dict[str, str] = field(default_factory=dict)
+    task_options: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     broca: str = ""
     schema: int = SCHEMA

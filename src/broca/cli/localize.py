@@ -9,6 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from broca.cli.progress import ProgressLine
+from broca.cli.task_options import (
+    AllowCode,
+    ChatTemplate,
+    FewshotAsMultiturn,
+    Limit,
+    LocateSplit,
+    Metric,
+    NumFewshot,
+    ReferenceOption,
+    SystemPrompt,
+)
 from broca.errors import BadInput
 
 if TYPE_CHECKING:
@@ -47,6 +58,14 @@ def localize(
     scale: Annotated[
         float, typer.Option(help="Gate of an ablated component; 0 ablates, others scale.")
     ] = 0.0,
+    metric: Metric = None,
+    num_fewshot: NumFewshot = None,
+    limit: Limit = None,
+    chat_template: ChatTemplate = False,
+    system_prompt: SystemPrompt = None,
+    fewshot_as_multiturn: FewshotAsMultiturn = True,
+    locate_split: LocateSplit = None,
+    reference: ReferenceOption = "own",
     share_prefixes: Annotated[
         str, typer.Option(help="Read shared prompt prefixes once: auto, on or off.")
     ] = "auto",
@@ -68,16 +87,14 @@ def localize(
     device_map: Annotated[
         str | None, typer.Option(help="auto spreads the model over all devices.")
     ] = None,
-    allow_code: Annotated[
-        bool,
-        typer.Option("--allow-code", help="Let tasks execute what the model writes, in a sandbox."),
-    ] = False,
+    allow_code: AllowCode = False,
     json: Annotated[bool, typer.Option("--json", help="Print result.json on stdout.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
     """Find the attention heads that MODEL needs for a task, and prove them on held-out items."""
     from broca import api
     from broca.engine import EngineOptions
+    from broca.tasks import TaskOptions
 
     api.check_out_folder(out)
     progress = ProgressLine(plain=plain)
@@ -100,6 +117,16 @@ def localize(
             device=device,
             device_map=device_map,
             allow_code=allow_code,
+            task_options=TaskOptions(
+                metric=metric,
+                num_fewshot=num_fewshot,
+                limit=limit,
+                chat_template=chat_template,
+                system_prompt=system_prompt,
+                fewshot_as_multiturn=fewshot_as_multiturn,
+                locate_split=locate_split,
+                reference=reference,
+            ),
             engine_options=EngineOptions(
                 token_budget=token_budget,
                 share_prefixes=share_prefixes,  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import typer
 
+from broca.cli.lm_eval import SETTINGS, lm_eval
 from broca.cli.localize import localize
 from broca.cli.scan import scan
 from broca.cli.tasks import tasks
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(localize)
 app.command()(scan)
 app.command()(tasks)
+app.command("lm-eval", context_settings=SETTINGS)(lm_eval)
 
 
 def _version(value: bool) -> None:

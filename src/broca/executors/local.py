@@ -122,7 +122,7 @@ class LocalExecutor:
         if margin is None:
             raise TaskUnusable(
                 f"item {item.number} of task '{benchmark.name}' has no answer to take a margin "
-                "from: use --response accuracy"
+                "from: use --response accuracy, or another --reference"
             )
         return margin
 

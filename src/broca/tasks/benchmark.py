@@ -119,6 +119,22 @@ class Benchmark:
         return replace(built, chance=built._chance())
 
     @property
+    def task_names(self) -> tuple[str, ...]:
+        """Its tasks: one, or those of the group."""
+        return tuple(part.name for part in self._parts)
+
+    @property
+    def kind(self) -> str:
+        """Its output type in lm-eval's words; several are joined by `+`."""
+        return "+".join(dict.fromkeys(part.kind for part in self._parts))
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """What `--metric` takes: every metric of all its tasks after every filter."""
+        several = [part.metric_names for part in self._parts]
+        return tuple(one for one in several[0] if all(one in names for names in several))
+
+    @property
     def cut_items(self) -> int:
         """Items whose prompt was cut to fit the model's context."""
         return sum(any(request.cut for request in item.requests) for item in self.items)

@@ -125,8 +125,8 @@ class Catalog:
             BadInput: The tokenizer has no chat template, and one is wanted.
             TaskUnusable: Its data are missing, it has no items, or it cannot be scored.
         """
-        if metric is None and (options is None or options.metric is None):
-            metric = paper_metric(name) if name not in self.included else None
+        if metric is None and name not in self.included:
+            metric = paper_metric(name)
         tasks, group = self.harness_tasks(name)
         alone = group is None and len(tasks) == 1
         return Benchmark.build(

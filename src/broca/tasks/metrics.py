@@ -50,6 +50,15 @@ def filter_names(task: Any) -> list[str]:
     return [one.name for one in getattr(task, "_filters", None) or []] or ["none"]
 
 
+def full_metric_names(task: Any) -> tuple[str, ...]:
+    """What `choose_metric` takes: every metric after every filter."""
+    return tuple(
+        name if one == "none" else f"{name},{one}"
+        for name in metric_names(task)
+        for one in filter_names(task)
+    )
+
+
 def choose_metric(task: Any, wanted: str | None) -> Metric:
     """The metric that is used.
 
@@ -143,9 +152,7 @@ def number_of(metric: Metric, raw: Any, item: str) -> float:
         ) from None
 
 
-def aggregate(
-    metric: Metric, numbers: Sequence[float], weights: Sequence[float] | None
-) -> float:
+def aggregate(metric: Metric, numbers: Sequence[float], weights: Sequence[float] | None) -> float:
     """The task's score from the numbers of its items, by the task's own aggregation.
 
     Args:

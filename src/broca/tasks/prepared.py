@@ -12,9 +12,10 @@ import numpy as np
 from lm_eval.api.instance import Instance
 
 from broca.errors import TaskUnusable
+from broca.tasks.code import code_isolation, executes_code
 from broca.tasks.fewshot import document_key, keep_apart, set_fewshot
 from broca.tasks.items import Generation, LogLikelihood, Output, Request
-from broca.tasks.metrics import Metric, choose_metric, raw_value
+from broca.tasks.metrics import Metric, choose_metric, full_metric_names, raw_value
 from broca.tasks.options import TaskOptions
 from broca.tasks.templates import compiled_once
 from broca.tasks.tokenizing import RequestTokenizer
@@ -51,6 +52,11 @@ class PreparedTask:
     def kind(self) -> str:
         """The task's output type, in lm-eval's words."""
         return str(self._task.OUTPUT_TYPE)
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Its metrics after each of its filters."""
+        return full_metric_names(self._task)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -180,6 +186,8 @@ def prepare(
     """
     chosen = choose_metric(task, metric)
     notes = [set_fewshot(task, options.num_fewshot)]
+    if executes_code(task):
+        notes.append(f"{task.task_name} executes what the model writes, within {code_isolation()}")
     scored, locate = _splits(task, options.locate_split or _own_locate_split(task))
     if options.locate_split is not None and locate is None:
         if require_split:

@@ -7,6 +7,7 @@ is cut from the left.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,8 +45,9 @@ class RequestTokenizer:
 
     @property
     def name(self) -> str:
-        """What tells this tokenizer's prompts from those of others: where it comes from."""
-        return str(self._tokenizer.name_or_path).replace("/", "__")
+        """What tells its chat prompts from those of others: where it comes from, its template."""
+        origin = str(self._tokenizer.name_or_path).replace("/", "__")
+        return f"{origin}-{zlib.crc32(str(self._tokenizer.chat_template).encode()):08x}"
 
     def requests(self, instance: Instance) -> tuple[Request, ...]:
         """Tokenizes one lm-eval request: one of ours, or several whose values sum (rolling).
