@@ -253,3 +253,12 @@ def test_general_is_the_mean_of_its_members():
     assert round(group_score("general", {**scores, "gsm8k": 0.7847}), 4) == 0.7166
     with pytest.raises(KeyError, match="mmlu"):
         group_score("general", {"hellaswag": 1.0, "boolq": 1.0, "arc_challenge": 1.0})
+
+
+def test_general_among_the_others_stands_for_its_members():
+    """The task itself is never among them."""
+    from broca.api import _other_tasks
+
+    names = _other_tasks("boolq", "general,gsm8k,mmlu", "some/model", Catalog())
+    assert names == ("hellaswag", "arc_challenge", "mmlu", "gsm8k")
+    assert _other_tasks("gsm8k", ["general"], "some/model", Catalog()) == PAPER_GROUPS["general"]
