@@ -38,6 +38,7 @@ HEAVY = {
     "recovery": {"torch", "transformers", "lm_eval", "sqlite3"},
     "searches": {"torch", "transformers", "lm_eval", "sqlite3"},
     "report": {"torch", "transformers", "lm_eval", "sklearn"},
+    "sandbox": {"torch", "transformers", "lm_eval", "sklearn", "numpy"},
 }
 
 

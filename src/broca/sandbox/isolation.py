@@ -40,7 +40,7 @@ class Limits:
     """
 
     cpu_s: int = 3
-    wall_s: float = 12.0
+    wall_s: float = 30.0
     memory_mib: int = 1024
     processes: int = 8
     file_mib: int = 16
