@@ -10,10 +10,10 @@ from pathlib import Path
 import lm_eval.tasks
 import pytest
 import torch
+from harness_tasks import write_tasks
 from lm_eval import simple_evaluate
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
-from harness_tasks import write_tasks
 from typer.testing import CliRunner
 
 from broca.cli.main import app

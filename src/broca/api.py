@@ -128,6 +128,7 @@ def localize(
         )
         for name in names
     }
+    _require_controls(task, benchmarks)
     splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
     bank, reported, located = _bank(task, benchmarks, splits)
 
@@ -253,6 +254,18 @@ def _other_tasks(
     if isinstance(others, str) and others != "auto" and task in names:
         raise BadInput(f"task '{task}' is also named in --others: a task is no control of itself")
     return tuple(dict.fromkeys(name for name in names if name != task))
+
+
+def _require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
+    """Refuses another task that shares a task with the localized group."""
+    own = set(benchmarks[task].task_names)
+    for name, one in benchmarks.items():
+        shared = own & set(one.task_names)
+        if name != task and shared:
+            raise BadInput(
+                f"--others: '{name}' shares {', '.join(sorted(shared)[:3])} with '{task}': a task "
+                "is no control of itself"
+            )
 
 
 def _bank(
