@@ -132,6 +132,7 @@ def localize(
         )
         for name in names
     }
+    _require_controls(task, benchmarks)
     splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
     bank, reported, located = _bank(task, benchmarks, splits)
 
@@ -258,6 +259,18 @@ def _other_tasks(
         raise BadInput(f"task '{task}' is also named in --others: a task is no control of itself")
     members = [member for name in names for member in PAPER_GROUPS.get(name, (name,))]
     return tuple(dict.fromkeys(name for name in members if name != task))
+
+
+def _require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
+    """Refuses another task that shares a task with the localized group."""
+    own = set(benchmarks[task].task_names)
+    for name, one in benchmarks.items():
+        shared = own & set(one.task_names)
+        if name != task and shared:
+            raise BadInput(
+                f"--others: '{name}' shares {', '.join(sorted(shared)[:3])} with '{task}': a task "
+                "is no control of itself"
+            )
 
 
 def _bank(

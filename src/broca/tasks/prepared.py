@@ -208,7 +208,8 @@ def prepare(
             instances = [one for one in instances if document_key(task, one[0].doc) not in excluded]
         located: list[tuple[Instance, ...]] = []
         if locate is not None:
-            located = _built(_on_split(task, locate, excluded), options, chat, limit=None)
+            seen = {document_key(task, one[0].doc) for one in instances}
+            located = _built(_on_split(task, locate, excluded | seen), options, chat, limit=None)
         requests = tuple(
             tuple(tokenizer.requests(one) for one in group) for group in [*instances, *located]
         )
@@ -304,7 +305,7 @@ def _on_split(task: Any, split: str, excluded: frozenset[str]) -> Any:
     for position in order:
         if len(chosen) == _MOST_LOCATE_DOCUMENTS:
             break
-        if not excluded or document_key(task, documents[int(position)]) not in excluded:
+        if document_key(task, documents[int(position)]) not in excluded:
             chosen.append(int(position))
     twin = copy.copy(task)
     twin._config = copy.copy(task._config)
