@@ -18,7 +18,8 @@ ALLOWED = {
     "designs": {"errors"},
     "recovery": set(),
     "models": {"components", "errors", "hub"},
-    "tasks": {"errors", "hub"},
+    "sandbox": {"errors"},
+    "tasks": {"errors", "hub", "sandbox"},
     "engine": {"models", "tasks", "errors"},
     "lm": {"engine", "models", "tasks", "errors"},
     "executors": {"engine", "tasks", "plan", "errors"},
@@ -50,6 +51,7 @@ HEAVY = {
     "searches": {"torch", "transformers", "lm_eval", "sqlite3"},
     "evidence": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
     "report": {"torch", "transformers", "lm_eval", "sklearn"},
+    "sandbox": {"torch", "transformers", "lm_eval", "sklearn", "numpy"},
 }
 
 

@@ -37,6 +37,7 @@ from broca.result import (
 )
 from broca.searches import DEFAULT_METHOD, Problem, Ranking
 from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, TaskOptions
+from broca.tasks.paper import PAPER_GROUPS
 from broca.verify import QUICK, Examination, Examiner, Remembered, Scope, Trial, prove, roles
 from broca.verify.proof import scores_under
 
@@ -63,6 +64,7 @@ def localize(
     dtype: str = "auto",
     device: str | None = None,
     device_map: str | None = None,
+    allow_code: bool = False,
     task_options: TaskOptions | None = None,
     engine_options: EngineOptions | None = None,
     options: Mapping[str, Any] | None = None,
@@ -75,8 +77,9 @@ def localize(
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: The task to localize: shipped, in `include_path`, or any of lm-eval.
         others: Tasks that the heads should leave alone. `auto`: all other shipped tasks for a
-            shipped model, else all tasks of `include_path`, else none. Those whose metadata state
-            the capability of `task` are reported apart, as `same_skill`.
+            shipped model, else all tasks of `include_path`, else none; `general` stands for the
+            four tasks of the paper's group. Those whose metadata state the capability of `task`
+            are reported apart, as `same_skill`.
         same_skill: More tasks of the same capability.
         include_path: A folder of lm-eval YAML tasks to add.
         method: Search method, a key of `broca.searches.METHODS`.
@@ -93,6 +96,7 @@ def localize(
         dtype: Number format of the weights, if the model has yet to be loaded.
         device: Device, if the model has yet to be loaded.
         device_map: `auto` spreads the model over devices, if it has yet to be loaded.
+        allow_code: Whether tasks such as mbpp may execute what the model writes, in a sandbox.
         task_options: How the tasks are asked: examples, templates, limits, splits, metric of the
             task, reference of its margin.
         engine_options: Size of batches and sharing of work.
@@ -129,7 +133,7 @@ def localize(
 
     start = time.perf_counter()
     report("building the tasks", None)
-    catalog = Catalog(include_path)
+    catalog = Catalog(include_path, allow_code=allow_code)
     names = tuple(
         dict.fromkeys((task, *same_skill, *other_tasks(task, others, model.name, catalog)))
     )
@@ -145,6 +149,7 @@ def localize(
         )
         for name in names
     }
+    _require_controls(task, benchmarks)
     splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
     bank, reported, located = _bank(task, benchmarks, splits)
 
@@ -322,7 +327,20 @@ def other_tasks(
         names = others
     if isinstance(others, str) and others != "auto" and task in names:
         raise BadInput(f"task '{task}' is also named in --others: a task is no control of itself")
-    return tuple(dict.fromkeys(name for name in names if name != task))
+    members = [member for name in names for member in PAPER_GROUPS.get(name, (name,))]
+    return tuple(dict.fromkeys(name for name in members if name != task))
+
+
+def _require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
+    """Refuses another task that shares a task with the localized group."""
+    own = set(benchmarks[task].task_names)
+    for name, one in benchmarks.items():
+        shared = own & set(one.task_names)
+        if name != task and shared:
+            raise BadInput(
+                f"--others: '{name}' shares {', '.join(sorted(shared)[:3])} with '{task}': a task "
+                "is no control of itself"
+            )
 
 
 def _bank(

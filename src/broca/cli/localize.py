@@ -10,6 +10,7 @@ import typer
 
 from broca.cli.progress import ProgressLine
 from broca.cli.task_options import (
+    AllowCode,
     ChatTemplate,
     FewshotAsMultiturn,
     Limit,
@@ -93,6 +94,7 @@ def localize(
         bool,
         typer.Option("--verify/--no-verify", help="End with statistics, random sets, a verdict."),
     ] = True,
+    allow_code: AllowCode = False,
     json: Annotated[bool, typer.Option("--json", help="Print result.json on stdout.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
@@ -122,6 +124,7 @@ def localize(
             dtype=dtype,
             device=device,
             device_map=device_map,
+            allow_code=allow_code,
             task_options=TaskOptions(
                 metric=metric,
                 num_fewshot=num_fewshot,
