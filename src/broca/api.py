@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
 from broca import searches
+from broca.components import Component
 from broca.engine import Ablation, Engine, EngineOptions, Progress, donor_activations
 from broca.engine.ablation import AblationKind
 from broca.errors import BadInput, NothingToLocalize
 from broca.executors import LocalExecutor
 from broca.executors.local import Response
+from broca.files import write_beside
 from broca.models import SHIPPED_MODELS, GatedModel, load
 from broca.result import (
     AblationInfo,
@@ -26,6 +28,7 @@ from broca.result import (
     SearchInfo,
     Verification,
 )
+from broca.runs import Journaling, RowProgress, recorded
 from broca.searches import DEFAULT_METHOD, Problem, Ranking
 from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, split_items
 from broca.verify import prove
@@ -55,6 +58,7 @@ def localize(
     device_map: str | None = None,
     engine_options: EngineOptions | None = None,
     options: Mapping[str, Any] | None = None,
+    journal: str | Path | Journaling | None = None,
     on_progress: Report | None = None,
 ) -> Result:
     """Finds the heads that a task needs and proves them on held-out items.
@@ -81,6 +85,8 @@ def localize(
         device_map: `auto` spreads the model over devices, if it has yet to be loaded.
         engine_options: Size of batches and sharing of work.
         options: Settings of the method.
+        journal: File that keeps every measured row and is asked before anything is measured; in
+            memory if None.
         on_progress: Told what is going on.
 
     Returns:
@@ -91,6 +97,7 @@ def localize(
     """
     report = on_progress or (lambda stage, progress: None)
     how = Ablation(ablation, scale, seed)
+    journaling = journal if isinstance(journal, Journaling) else Journaling(journal)
     if response not in get_args(Response):
         raise BadInput(f"--response '{response}' is unknown: use accuracy or margin")
     if k < 1:
@@ -125,30 +132,60 @@ def localize(
     donors = donor_activations(
         model, [bank[position][1].requests[0].context for position in located], how
     )
-    engine = Engine(
-        model,
-        engine_options,
-        donors=donors,
-        on_progress=lambda progress: report(stage[0], progress),
-    )
-    executor = LocalExecutor(engine, bank, ablation=how, donors=located)
-    searched = LocalExecutor(engine, bank, response=response, ablation=how, donors=located)
-    intact = np.zeros(len(model.components), dtype=bool)
-    before = scores_under(intact, benchmarks, reported, executor.run)
-    _require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
+    shown = RowProgress(lambda progress: report(stage[0], progress))
+    engine = Engine(model, engine_options, donors=donors, on_progress=shown.within)
+    settings = {
+        "task": task,
+        "others": names[1:],
+        "method": method,
+        "options": dict(options or {}),
+        "rows": rows,
+        "k": k,
+        "items": items,
+        "seed": seed,
+        "response": response,
+        "ablation": [ablation, scale],
+        "components": model.kinds,
+    }
+    with recorded(
+        journaling,
+        model=model,
+        bank=bank,
+        engine=engine,
+        ablation=how,
+        donors=located,
+        settings=settings,
+        progress=shown,
+    ) as recorder:
+        make = partial(
+            LocalExecutor,
+            engine,
+            bank,
+            ablation=how,
+            donors=located,
+            donor_keys=recorder.donor_keys,
+            keep_outputs=journaling.keep_outputs > 0,
+        )
+        executor = recorder.executor(make(), response="accuracy", role="scores")
+        searched = recorder.executor(make(response=response), response=response, role="search")
+        intact = np.zeros(len(model.components), dtype=bool)
+        before = scores_under(intact, benchmarks, reported, executor.run)
+        _require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
 
-    problem = Problem(len(model.components), np.asarray(located), k, rows, seed)
-    search = searches.make_search(method, problem, **(options or {}))
-    stage[0] = f"searching ({method})"
-    ranking = searches.run(search, searched.run)
+        problem = Problem(len(model.components), np.asarray(located), k, rows, seed)
+        search = searches.make_search(method, problem, **(options or {}))
+        recorder.note_search(method, problem, options or {})
+        stage[0] = f"searching ({method})"
+        ranking = searches.run(search, searched.run)
 
-    stage[0] = "verifying on the report items"
-    selected = tuple(model.components.names[column] for column in ranking.selected)
-    after = (
-        scores_under(model.components.mask(selected), benchmarks, reported, executor.run)
-        if selected
-        else dict(before)
-    )
+        stage[0] = "verifying on the report items"
+        selected = tuple(model.components.names[column] for column in ranking.selected)
+        after = (
+            scores_under(model.components.mask(selected), benchmarks, reported, executor.run)
+            if selected
+            else dict(before)
+        )
+        measured, tokens = recorder.finish()
     proof = prove(task, benchmarks, before, after)
     return Result(
         broca=_version(),
@@ -159,11 +196,12 @@ def localize(
         cost=Cost(
             rows=searched.rows,
             verification_rows=executor.rows,
-            tokens=engine.tokens,
+            tokens=tokens,
             wall_s=round(time.perf_counter() - start, 3),
+            measured=measured,
         ),
         baseline=before,
-        ranking=_ranked(model, ranking),
+        ranking=ranked(model.components, ranking),
         selected=selected,
         abstained=not selected,
         reason=ranking.reason,
@@ -215,9 +253,7 @@ def save(result: Result, out: str | Path) -> tuple[Path, Path]:
     folder = check_out_folder(out)
     paths = (folder / "result.json", folder / "report.html")
     for path, text in zip(paths, (result.to_json(), render_html(result)), strict=True):
-        beside = path.with_suffix(path.suffix + ".part")
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
+        write_beside(path, text)
     return paths
 
 
@@ -303,12 +339,13 @@ def _model_info(model: GatedModel) -> ModelInfo:
     )
 
 
-def _ranked(model: GatedModel, ranking: Ranking) -> tuple[RankedComponent, ...]:
+def ranked(components: Sequence[Component], ranking: Ranking) -> tuple[RankedComponent, ...]:
+    """The lines of a ranking over components, as a result has them."""
     return tuple(
         RankedComponent(
-            name=model.components[column].name,
-            layer=model.components[column].layer,
-            head=model.components[column].index,
+            name=components[column].name,
+            layer=components[column].layer,
+            head=components[column].index,
             effect=float(ranking.effects[column]),
         )
         for column in ranking.order

@@ -61,12 +61,15 @@ class Cost:
         verification_rows: Rows measured on the report items, before and after.
         tokens: Tokens that the model read or wrote, padding excluded.
         wall_s: Seconds from the loaded model to the result.
+        measured: Rows of both kinds that the run measured itself, in all its processes; the others
+            were in the journal, or were asked twice. None where that was not counted.
     """
 
     rows: int
     verification_rows: int
     tokens: int
     wall_s: float
+    measured: int | None = None
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,9 @@ def test_report_is_written(finished):
     """One page, beside the result, and no half-written file."""
     _, out = finished
     assert (out / "report.html").read_text().startswith("<!doctype html>")
-    assert sorted(path.name for path in out.iterdir()) == ["report.html", "result.json"]
+    assert {path.name for path in out.iterdir()} == {
+        "journal.sqlite", "journal.sqlite.lock", "report.html", "reproduce.json", "result.json",
+    }  # fmt: skip
 
 
 def test_same_command_gives_the_same_bytes_apart_from_times(finished, tmp_path):
@@ -159,7 +161,7 @@ def test_help_names_every_method():
         assert method in done.stdout
 
 
-@pytest.mark.parametrize("verb", ["localize", "scan", "tasks"])
+@pytest.mark.parametrize("verb", ["localize", "scan", "tasks", "journal", "rerun"])
 def test_every_verb_has_help(verb):
     """Each says what it does."""
     done = broca(verb, "--help")

@@ -8,7 +8,9 @@ from typing import NoReturn
 
 import typer
 
+from broca.cli.journal import journal
 from broca.cli.localize import localize
+from broca.cli.rerun import rerun
 from broca.cli.scan import scan
 from broca.cli.tasks import tasks
 from broca.errors import BrocaError
@@ -25,6 +27,8 @@ app = typer.Typer(
 app.command()(localize)
 app.command()(scan)
 app.command()(tasks)
+app.command()(journal)
+app.command()(rerun)
 
 
 def _version(value: bool) -> None:

@@ -1,5 +1,8 @@
-"""Where the engine runs: this process."""
+"""Where the engine runs: this process; and what it keeps: everything, in a journal."""
 
+from broca.executors.base import Executor
+from broca.executors.journaled import JournaledExecutor, Recording
+from broca.executors.known import KnownExecutor
 from broca.executors.local import LocalExecutor
 
-__all__ = ["LocalExecutor"]
+__all__ = ["Executor", "JournaledExecutor", "KnownExecutor", "LocalExecutor", "Recording"]
