@@ -21,7 +21,7 @@ ALLOWED = {
     "tasks": {"errors", "hub"},
     "engine": {"models", "tasks", "errors"},
     "files": {"errors"},
-    "journal": {"errors"},
+    "journal": {"errors", "plan"},
     "interrupts": {"errors"},
     "outfolder": {"errors", "files"},
     "executors": {"engine", "tasks", "plan", "errors", "journal"},
@@ -39,14 +39,11 @@ ALLOWED = {
     },
     "result": {"errors"},
     "rerun": {
-        "api",
         "components",
         "errors",
-        "executors",
         "journal",
         "outfolder",
         "result",
-        "runs",
         "searches",
     },
     "report": {"result"},
@@ -62,6 +59,7 @@ HEAVY = {
     "searches": {"torch", "transformers", "lm_eval", "sqlite3"},
     "report": {"torch", "transformers", "lm_eval", "sklearn"},
     "journal": {"torch", "transformers", "lm_eval", "sklearn"},
+    "rerun": {"torch", "transformers", "lm_eval"},
     "outfolder": {"torch", "transformers", "lm_eval", "sklearn"},
 }
 

@@ -17,7 +17,8 @@ from broca.errors import Interrupted, JournalNotWritable
 from broca.interrupts import Stopper
 from broca.journal import Journal, read_run, read_runs
 from broca.journal.checking import check
-from broca.runs import Journaling, RowProgress, chunk_tokens, decoded, encoded
+from broca.journal.encoding import decoded, encoded
+from broca.runs import Journaling, RowProgress, chunk_tokens
 from broca.searches import Problem
 
 ASKED = {

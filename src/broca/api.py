@@ -11,7 +11,6 @@ from typing import Any, get_args
 import numpy as np
 
 from broca import searches
-from broca.components import Component
 from broca.engine import Ablation, Engine, EngineOptions, Progress, donor_activations
 from broca.engine.ablation import AblationKind
 from broca.errors import BadInput, NothingToLocalize
@@ -23,13 +22,13 @@ from broca.result import (
     AblationInfo,
     Cost,
     ModelInfo,
-    RankedComponent,
     Result,
     SearchInfo,
     Verification,
+    ranked,
 )
 from broca.runs import Journaling, RowProgress, recorded
-from broca.searches import DEFAULT_METHOD, Problem, Ranking
+from broca.searches import DEFAULT_METHOD, Problem
 from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, split_items
 from broca.verify import prove
 from broca.verify.proof import scores_under
@@ -201,7 +200,7 @@ def localize(
             measured=measured,
         ),
         baseline=before,
-        ranking=ranked(model.components, ranking),
+        ranking=ranked(model.components, ranking.effects, ranking.order),
         selected=selected,
         abstained=not selected,
         reason=ranking.reason,
@@ -336,19 +335,6 @@ def _model_info(model: GatedModel) -> ModelInfo:
         heads=model.heads,
         kv_heads=model.kv_heads,
         dtype=model.dtype,
-    )
-
-
-def ranked(components: Sequence[Component], ranking: Ranking) -> tuple[RankedComponent, ...]:
-    """The lines of a ranking over components, as a result has them."""
-    return tuple(
-        RankedComponent(
-            name=components[column].name,
-            layer=components[column].layer,
-            head=components[column].index,
-            effect=float(ranking.effects[column]),
-        )
-        for column in ranking.order
     )
 
 

@@ -12,12 +12,11 @@ import numpy as np
 from broca import searches
 from broca.components import Component, ComponentSet
 from broca.errors import NotInJournal
-from broca.executors import KnownExecutor
-from broca.journal import Condition, Journal
+from broca.journal import Condition, Journal, KnownExecutor
+from broca.journal.encoding import decoded
 from broca.journal.reading import RunRecord, find_run
 from broca.outfolder import OutFolder
-from broca.result import RankedComponent, Result
-from broca.runs import decoded
+from broca.result import RankedComponent, Result, ranked
 from broca.searches import Problem, Ranking
 
 TOLERANCE = {"float32": 1e-6, "bfloat16": 1e-2, "float16": 1e-2}
@@ -69,14 +68,12 @@ def rerun_from_journal(folder: OutFolder) -> Comparison:
     Raises:
         BrocaError: The folder or the journal lacks something.
     """
-    from broca.api import ranked
-
     before = Result.read(folder.path)
     with Journal(folder.journal, read_only=True) as journal:
         run = find_run(journal, folder.record["digests"].get("run"))
         ranking = ranking_from_journal(journal, run)
     components = ComponentSet(tuple(Component.parse(name) for name in run.components))
-    again = ranked(components, ranking)
+    again = ranked(components, ranking.effects, ranking.order)
     selected = tuple(components.names[column] for column in ranking.selected)
     return compare_rankings(before, again, selected)
 

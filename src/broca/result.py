@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from broca.errors import BadInput
 
@@ -91,6 +92,32 @@ class RankedComponent:
     effect: float
     ci: tuple[float, float] | None = None
     frequency: float | None = None
+
+
+class NamedPart(Protocol):
+    """What a line of a ranking says of a component."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def layer(self) -> int: ...  # noqa: D102
+    @property
+    def index(self) -> int | None: ...  # noqa: D102
+
+
+def ranked(
+    components: Sequence[NamedPart], effects: Sequence[float] | Any, order: Sequence[int]
+) -> tuple[RankedComponent, ...]:
+    """The lines of a ranking: components in an order, each with its effect."""
+    return tuple(
+        RankedComponent(
+            name=components[column].name,
+            layer=components[column].layer,
+            head=components[column].index,
+            effect=float(effects[column]),
+        )
+        for column in order
+    )
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from broca.errors import BadResponse, NotInJournal
-from broca.executors import JournaledExecutor, KnownExecutor, Recording
+from broca.executors import JournaledExecutor, Recording
 from broca.executors.journaled import chunks
-from broca.journal import Condition, ItemRecord, Journal, read_run
+from broca.journal import Condition, ItemRecord, Journal, KnownExecutor, read_run
 from broca.plan import Measurement, Plan
 
 CONDITION = Condition("w", "t", "float32", "zero", 0.0, 0, "", "margin")

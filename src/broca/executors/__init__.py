@@ -2,7 +2,6 @@
 
 from broca.executors.base import Executor
 from broca.executors.journaled import JournaledExecutor, Recording
-from broca.executors.known import KnownExecutor
 from broca.executors.local import LocalExecutor
 
-__all__ = ["Executor", "JournaledExecutor", "KnownExecutor", "LocalExecutor", "Recording"]
+__all__ = ["Executor", "JournaledExecutor", "LocalExecutor", "Recording"]

@@ -1,6 +1,7 @@
 """The journal: SQLite, one row for each measured (mask, item); what is in it is never lost."""
 
 from broca.journal.keys import Condition, ItemRecord, components_digest, mask_digests
+from broca.journal.known import KnownExecutor
 from broca.journal.reading import RunRecord, RunRows, read_run, read_runs
 from broca.journal.store import Journal
 
@@ -8,6 +9,7 @@ __all__ = [
     "Condition",
     "ItemRecord",
     "Journal",
+    "KnownExecutor",
     "RunRecord",
     "RunRows",
     "components_digest",

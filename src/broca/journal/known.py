@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import NotInJournal
-from broca.journal import Condition, Journal
+from broca.journal.keys import Condition
+from broca.journal.store import Journal
 from broca.plan import Measurement, Plan
 
 
