@@ -26,8 +26,11 @@ ALLOWED = {
     "outfolder": {"errors", "files"},
     "executors": {"engine", "tasks", "plan", "errors", "journal"},
     "searches": {"designs", "recovery", "plan", "errors"},
-    "verify": {"plan", "tasks"},
+    "lm": {"engine", "models", "tasks", "errors"},
+    "evidence": {"errors"},
+    "verify": {"components", "errors", "evidence", "plan", "tasks"},
     "runs": {
+        "plan",
         "engine",
         "errors",
         "executors",
@@ -37,7 +40,7 @@ ALLOWED = {
         "searches",
         "tasks",
     },
-    "result": {"errors"},
+    "result": {"errors", "evidence"},
     "rerun": {
         "components",
         "errors",
@@ -46,8 +49,19 @@ ALLOWED = {
         "result",
         "searches",
     },
-    "report": {"result"},
+    "report": {"evidence", "result"},
     "testing": {"plan"},
+    "workbench": {"engine", "executors", "models", "tasks", "verify"},
+    "verifying": {
+        "api",
+        "engine",
+        "errors",
+        "evidence",
+        "models",
+        "tasks",
+        "verify",
+        "workbench",
+    },
 }
 """What each room may import of broca. `api` and `cli` wire the rooms together."""
 
@@ -57,6 +71,7 @@ HEAVY = {
     "designs": {"torch", "transformers", "lm_eval", "sklearn"},
     "recovery": {"torch", "transformers", "lm_eval", "sqlite3"},
     "searches": {"torch", "transformers", "lm_eval", "sqlite3"},
+    "evidence": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
     "report": {"torch", "transformers", "lm_eval", "sklearn"},
     "journal": {"torch", "transformers", "lm_eval", "sklearn"},
     "rerun": {"torch", "transformers", "lm_eval"},

@@ -12,7 +12,7 @@ import numpy as np
 from broca import searches
 from broca.components import Component, ComponentSet
 from broca.errors import NotInJournal
-from broca.journal import Condition, Journal, KnownExecutor
+from broca.journal import Journal, Replay
 from broca.journal.encoding import decoded
 from broca.journal.reading import RunRecord, find_run
 from broca.outfolder import OutFolder
@@ -55,11 +55,7 @@ def ranking_from_journal(journal: Journal, run: RunRecord) -> Ranking:
     record = run.search
     problem = Problem(**decoded(record["problem"]))
     search = searches.make_search(record["method"], problem, **record["options"])
-    condition = _search_condition(journal, run)
-    execute = KnownExecutor(
-        journal, condition=condition, components=run.components, items=run.items
-    ).run
-    return searches.run(search, execute)
+    return searches.run(search, Replay(journal, run.id, components=run.components).run)
 
 
 def rerun_from_journal(folder: OutFolder) -> Comparison:
@@ -120,21 +116,6 @@ def compare_results(before: Result, after: Result) -> Comparison:
         grade = "different" if ranking.grade == "different" else "same selection"
         return Comparison(grade, (*details, *gaps))
     return ranking
-
-
-def _search_condition(journal: Journal, run: RunRecord) -> Condition:
-    """What the run's search measured under, gradients aside."""
-    rows = journal.query(
-        "SELECT weights, tokenizer, dtype, ablation, scale, seed, donors, response "
-        "FROM plans JOIN conditions ON conditions.id = plans.condition "
-        "WHERE run = ? AND role = 'search' ORDER BY number LIMIT 1",
-        (run.id,),
-    )
-    if not rows:
-        raise NotInJournal(
-            f"run {run.id} of journal '{journal.name}' asked for no rows: give its command again"
-        )
-    return Condition(*rows[0])
 
 
 def _text(ranking: tuple[RankedComponent, ...]) -> str:

@@ -8,8 +8,9 @@ import pytest
 from broca.errors import BadResponse, NotInJournal
 from broca.executors import JournaledExecutor, Recording
 from broca.executors.journaled import chunks
-from broca.journal import Condition, ItemRecord, Journal, KnownExecutor, read_run
+from broca.journal import Condition, ItemRecord, Journal, Replay, read_run
 from broca.plan import Measurement, Plan
+from broca.tasks.items import Generation, LogLikelihood
 
 CONDITION = Condition("w", "t", "float32", "zero", 0.0, 0, "", "margin")
 NAMES = tuple(f"L0H{number}" for number in range(12))
@@ -29,6 +30,11 @@ class Counting:
         responses = plan.masks[plan.mask_index] @ weights + plan.item_index / 7
         slopes = (weights * plan.item_index[:, None]).astype(np.float32)
         return Measurement(plan, responses, slopes if plan.gradients else None)
+
+    def answers(self, plan):
+        """Says which item it was."""
+        self.run(plan)
+        return [(Generation(f"é {item}", 2), LogLikelihood(-0.1, True)) for item in plan.item_index]
 
 
 def recording(journal, **options):
@@ -153,16 +159,20 @@ def test_a_run_can_be_read_back_without_a_model(plan, tmp_path):
         np.testing.assert_array_equal(rows.masks[rows.mask_index], plan.masks[plan.mask_index])
         assert [rows.items[one].number for one in rows.item_index] == plan.item_index.tolist()
         assert rows.components == NAMES
-        bank = np.arange(1, 31)
-        known = KnownExecutor(journal, condition=CONDITION, components=NAMES, items=bank)
-        np.testing.assert_array_equal(known.run(plan).responses, wanted.responses)
-        with pytest.raises(NotInJournal, match="of 12 rows are not in journal"):
-            known.run(Plan(np.eye(12, dtype=bool), np.arange(12), np.zeros(12, dtype=int)))
+        again = Replay(journal, 1, components=NAMES)
+        np.testing.assert_array_equal(again.run(plan).responses, wanted.responses)
+        with pytest.raises(NotInJournal, match="ended after 1 plans"):
+            again.run(plan)
+        with pytest.raises(NotInJournal, match="other masks"):
+            Replay(journal, 1, components=NAMES).run(replace(plan, masks=~plan.masks))
+        items = plan.item_index.copy()
+        items[0] = (items[0] + 1) % 30
+        with pytest.raises(NotInJournal, match="other items"):
+            Replay(journal, 1, components=NAMES).run(replace(plan, item_index=items))
 
 
 def test_kept_outputs_are_a_share_drawn_by_row():
     """Half of the rows, the same ones each time, as JSON."""
-    from broca.tasks.items import Generation
 
     class Speaking(Counting):
         def run(self, plan):
@@ -179,3 +189,24 @@ def test_kept_outputs_are_a_share_drawn_by_row():
     assert 120 < len(kept[0]) < 240
     _, item, text = kept[0][0]
     assert text == f'[{{"text": "item {item - 1}", "tokens": 2}}]'
+
+
+def test_answers_are_kept_and_asked_once(plan, tmp_path):
+    """What the model said is read back as it was, in another process too."""
+    inner = Counting()
+    with Journal(tmp_path / "j.sqlite") as journal:
+        first = executor(journal, inner).answers(plan)
+    with Journal(tmp_path / "j.sqlite") as journal:
+        assert executor(journal, Counting()).answers(plan) == first == Counting().answers(plan)
+    assert len(inner.asked) == len(set(inner.asked)) < 300
+
+
+def test_plans_may_ask_for_another_response(plan):
+    """Its rows are other rows; the executor's own response is not taken for them."""
+    inner = Counting()
+    with Journal.in_memory() as journal:
+        through = executor(journal, inner)
+        for response in (None, "margin", "probability", "accuracy", "accuracy"):
+            through.run(replace(plan, response=response))
+        assert journal.query("SELECT count(DISTINCT condition) FROM rows") == [(3,)]
+    assert len(inner.asked) == 3 * len(set(inner.asked))

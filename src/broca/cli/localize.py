@@ -11,6 +11,16 @@ import typer
 
 from broca.cli.keeping import keeping
 from broca.cli.progress import ProgressLine
+from broca.cli.task_options import (
+    ChatTemplate,
+    FewshotAsMultiturn,
+    Limit,
+    LocateSplit,
+    Metric,
+    NumFewshot,
+    ReferenceOption,
+    SystemPrompt,
+)
 from broca.errors import BadInput
 
 if TYPE_CHECKING:
@@ -24,6 +34,9 @@ def localize(
         str,
         typer.Option(help="Tasks the heads should leave alone: T1,T2 or auto or nothing."),
     ] = "auto",
+    same_skill: Annotated[
+        str, typer.Option(help="More tasks of the same capability, T1,T2: reported apart.")
+    ] = "",
     include_path: Annotated[
         str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
     ] = None,
@@ -49,6 +62,14 @@ def localize(
     scale: Annotated[
         float, typer.Option(help="Gate of an ablated component; 0 ablates, others scale.")
     ] = 0.0,
+    metric: Metric = None,
+    num_fewshot: NumFewshot = None,
+    limit: Limit = None,
+    chat_template: ChatTemplate = False,
+    system_prompt: SystemPrompt = None,
+    fewshot_as_multiturn: FewshotAsMultiturn = True,
+    locate_split: LocateSplit = None,
+    reference: ReferenceOption = "own",
     share_prefixes: Annotated[
         str, typer.Option(help="Read shared prompt prefixes once: auto, on or off.")
     ] = "auto",
@@ -70,6 +91,10 @@ def localize(
     device_map: Annotated[
         str | None, typer.Option(help="auto spreads the model over all devices.")
     ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify/--no-verify", help="End with statistics, random sets, a verdict."),
+    ] = True,
     journal: Annotated[
         str | None,
         typer.Option(help="A journal to share between runs; default: journal.sqlite in --out."),
@@ -93,6 +118,7 @@ def localize(
         "model": _absolute(model) if Path(model).is_dir() else model,
         "task": task,
         "others": others,
+        "same_skill": [name.strip() for name in same_skill.split(",") if name.strip()],
         "include_path": None if include_path is None else _absolute(include_path),
         "method": method,
         "rows": rows,
@@ -104,7 +130,18 @@ def localize(
         "ablation": ablation,
         "scale": scale,
         "dtype": dtype,
+        "task_options": {
+            "metric": metric,
+            "num_fewshot": num_fewshot,
+            "limit": limit,
+            "chat_template": chat_template,
+            "system_prompt": system_prompt,
+            "fewshot_as_multiturn": fewshot_as_multiturn,
+            "locate_split": locate_split,
+            "reference": reference,
+        },
         "options": _options(option or []),
+        "verify": verify,
     }
     how = {
         "device": device,
@@ -140,14 +177,16 @@ def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `broca.localize` for what a `reproduce.json` says.
 
     Raises:
-        BadInput: An option of the engine has a value that does not exist.
+        BadInput: An option of the engine or of a task has a value that does not exist.
     """
     from broca.engine import EngineOptions
+    from broca.tasks import TaskOptions
 
     asked, how = dict(record["asked"]), record["how"]
     asked.pop("verb", None)
     return {
         **asked,
+        "task_options": TaskOptions(**asked["task_options"]),
         "device": how["device"],
         "device_map": how["device_map"],
         "engine_options": EngineOptions(
@@ -194,7 +233,7 @@ def _print(result: Result, paths: tuple[Path, Path]) -> None:
     table = Table(title="report items, intact and with the selected heads ablated")
     for column in ("task", "intact", "ablated", "change"):
         table.add_column(column, justify="left" if column == "task" else "right")
-    for name in (result.task, *result.others):
+    for name in result.tasks:
         before, after = result.baseline[name], result.verification.after[name]
         style = "bold" if name == result.task else None
         table.add_row(name, f"{before:.3f}", f"{after:.3f}", f"{after - before:+.3f}", style=style)
@@ -205,6 +244,9 @@ def _print(result: Result, paths: tuple[Path, Path]) -> None:
             f"drop {proof.drop:.3f}, off-target drop {proof.off_target_drop:.3f}, "
             f"specific drop {proof.specific_drop:.3f}"
         )
+    if result.evidence is not None:
+        verdict = result.evidence.verdict
+        console.print(f"{verdict.label}: {verdict.text}", markup=False)
     for note in result.notes:
         console.print(f"note: {note}", markup=False)
     console.print(

@@ -9,10 +9,12 @@ from typing import NoReturn
 import typer
 
 from broca.cli.journal import journal
+from broca.cli.lm_eval import SETTINGS, lm_eval
 from broca.cli.localize import localize
 from broca.cli.rerun import rerun
 from broca.cli.scan import scan
 from broca.cli.tasks import tasks
+from broca.cli.verify import verify
 from broca.errors import BrocaError
 from broca.process import tune_process
 
@@ -29,6 +31,8 @@ app.command()(scan)
 app.command()(tasks)
 app.command()(journal)
 app.command()(rerun)
+app.command("lm-eval", context_settings=SETTINGS)(lm_eval)
+app.command()(verify)
 
 
 def _version(value: bool) -> None:

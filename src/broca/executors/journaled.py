@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,16 @@ from broca.errors import BadResponse
 from broca.executors.base import Executor
 from broca.journal import Condition, Journal
 from broca.plan import Measurement, Plan
+from broca.tasks import Generation, LogLikelihood, Output
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a plan as the journal knows them: one condition, ids of masks and items."""
+
+    condition: int
+    masks: NDArray[np.int64]
+    items: NDArray[np.int64]
 
 
 @dataclass
@@ -50,15 +60,15 @@ class Recording:
     on_chunk: Callable[[int, int, int], None] = lambda done, rows, total: None
     plans: int = field(default=0, init=False)
 
-    def note(self, plan: Plan, *, role: str, condition: int, masks: NDArray[np.int64]) -> None:
+    def note(self, *, role: str, rows: _Rows) -> None:
         """Writes down which rows are asked for."""
         self.journal.add_plan(
             self.run,
             self.plans,
             role=role,
-            condition=condition,
-            masks=masks[plan.mask_index],
-            items=self.items[plan.item_index],
+            condition=rows.condition,
+            masks=rows.masks,
+            items=rows.items,
         )
         self.plans += 1
 
@@ -74,12 +84,20 @@ class JournaledExecutor:
         recording: The run.
         condition: What the inner executor's responses depend on besides mask and item.
         role: What the rows are for: `search` or `scores`.
+        margin_items: Ids of some positions of the bank as their margins ask them.
     """
 
     def __init__(
-        self, inner: Executor, recording: Recording, *, condition: Condition, role: str
+        self,
+        inner: Executor,
+        recording: Recording,
+        *,
+        condition: Condition,
+        role: str,
+        margin_items: Callable[[NDArray[np.intp]], NDArray[np.int64]] | None = None,
     ) -> None:
         self._inner = inner
+        self._margin_items = margin_items
         self._recording = recording
         self._condition = condition
         self._role = role
@@ -95,51 +113,85 @@ class JournaledExecutor:
             BadResponse: A response is no finite number.
             JournalError: The journal cannot be read or written.
         """
-        recording = self._recording
-        journal = recording.journal
-        condition = journal.condition(self._of(plan))
-        mask_ids = journal.masks(plan.masks, recording.components)
-        recording.note(plan, role=self._role, condition=condition, masks=mask_ids)
+        journal = self._recording.journal
+        rows = self._rows(plan, note=True)
         responses = np.empty(len(plan))
         shape = (len(plan), plan.masks.shape[1])
         gradients = np.empty(shape, dtype=np.float32) if plan.gradients else None
-        done = 0
-        for rows in chunks(plan, recording.lengths, recording.chunk_tokens):
-            recording.on_chunk(done, len(rows), len(plan))
-            masks = mask_ids[plan.mask_index[rows]]
-            items = recording.items[plan.item_index[rows]]
-            there, found = journal.known(condition, masks, items)
+        for chunk in self._chunks(plan):
+            masks, items = rows.masks[chunk], rows.items[chunk]
+            there, found = journal.known(rows.condition, masks, items)
             if not there.all():
-                self._measure(plan, rows[_first_of_each(masks, items, ~there)], condition, mask_ids)
-                there, found = journal.known(condition, masks, items)
+                self._measure(plan, chunk[_first_of_each(masks, items, ~there)], rows)
+                there, found = journal.known(rows.condition, masks, items)
                 assert there.all(), "a row was measured and is not in the journal"
-            responses[rows] = found
+            responses[chunk] = found
             if gradients is not None:
-                gradients[rows] = journal.gradients(condition, masks, items, components=shape[1])
-            done += len(rows)
-            recording.checkpoint()
+                gradients[chunk] = journal.gradients(
+                    rows.condition, masks, items, components=shape[1]
+                )
         self.rows += plan.cost
         return Measurement(plan, responses, gradients)
 
-    def _of(self, plan: Plan) -> Condition:
-        return Condition(**{**asdict(self._condition), "gradients": plan.gradients})
+    def answers(self, plan: Plan) -> list[tuple[Output, ...]]:
+        """What the model answers in every row of a plan, from the journal where it can."""
+        recording = self._recording
+        plan = replace(plan, response="accuracy", gradients=False)
+        rows = self._rows(plan, note=False)
+        texts: list[str] = []
+        for chunk in self._chunks(plan):
+            masks, items = rows.masks[chunk], rows.items[chunk]
+            found = recording.journal.outputs(rows.condition, masks, items)
+            missing = np.array([one is None for one in found], dtype=bool)
+            if missing.any():
+                wanted = chunk[_first_of_each(masks, items, missing)]
+                with recording.measuring():
+                    before = recording.tokens()
+                    answers = self._inner.answers(_part(plan, wanted))
+                    recording.journal.write_outputs(
+                        run=recording.run,
+                        role=self._role,
+                        condition=rows.condition,
+                        masks=rows.masks[wanted],
+                        items=rows.items[wanted],
+                        outputs=[_as_text(one) for one in answers],
+                        tokens=recording.tokens() - before,
+                    )
+                found = recording.journal.outputs(rows.condition, masks, items)
+            texts += [one for one in found if one is not None]
+        self.rows += plan.cost
+        return [_from_text(text) for text in texts]
 
-    def _measure(
-        self,
-        plan: Plan,
-        rows: NDArray[np.intp],
-        condition: int,
-        mask_ids: NDArray[np.int64],
-    ) -> None:
+    def _chunks(self, plan: Plan) -> Iterator[NDArray[np.intp]]:
+        """The chunks of a plan; the run may be ended between two."""
+        recording, done = self._recording, 0
+        for chunk in chunks(plan, recording.lengths, recording.chunk_tokens):
+            recording.on_chunk(done, len(chunk), len(plan))
+            yield chunk
+            done += len(chunk)
+            recording.checkpoint()
+
+    def _rows(self, plan: Plan, *, note: bool) -> _Rows:
+        """What the rows of a plan are in the journal; writes down that they are asked for."""
+        recording = self._recording
+        response = plan.response or self._condition.response
+        values = {**asdict(self._condition), "response": response, "gradients": plan.gradients}
+        items = recording.items[plan.item_index]
+        if response != "accuracy" and self._margin_items is not None:
+            items = self._margin_items(plan.item_index)
+        rows = _Rows(
+            recording.journal.condition(Condition(**values)),
+            recording.journal.masks(plan.masks, recording.components)[plan.mask_index],
+            items,
+        )
+        if note:
+            recording.note(role=self._role, rows=rows)
+        return rows
+
+    def _measure(self, plan: Plan, wanted: NDArray[np.intp], rows: _Rows) -> None:
         """Measures some rows of a plan and commits them."""
         recording = self._recording
-        used, mask_index = np.unique(plan.mask_index[rows], return_inverse=True)
-        some = Plan(
-            plan.masks[used],
-            mask_index.astype(np.intp),
-            plan.item_index[rows],
-            gradients=plan.gradients,
-        )
+        some = _part(plan, wanted)
         with recording.measuring():
             before = recording.tokens()
             measured = self._inner.run(some)
@@ -150,11 +202,11 @@ class JournaledExecutor:
                     f"{int(some.masks[some.mask_index[worst]].sum())} components ablated is "
                     f"{measured.responses[worst]}: choose another metric or --response"
                 )
-            masks, items = mask_ids[plan.mask_index[rows]], recording.items[plan.item_index[rows]]
+            masks, items = rows.masks[wanted], rows.items[wanted]
             recording.journal.write(
                 run=recording.run,
                 role=self._role,
-                condition=condition,
+                condition=rows.condition,
                 masks=masks,
                 items=items,
                 responses=measured.responses + 0.0,  # SQLite knows no minus zero
@@ -162,7 +214,7 @@ class JournaledExecutor:
                 outputs=self._kept(masks, items, measured),
                 tokens=recording.tokens() - before,
             )
-        self.measured += len(rows)
+        self.measured += len(wanted)
 
     def _kept(
         self, masks: NDArray[np.int64], items: NDArray[np.int64], measured: Measurement
@@ -177,10 +229,7 @@ class JournaledExecutor:
         draws ^= draws >> np.uint64(32)
         draws *= np.uint64(0xD6E8FEB86659FD93)
         chosen = (draws >> np.uint64(11)) / 2.0**53 < self._recording.keep_outputs
-        return {
-            row: json.dumps([asdict(one) for one in measured.outputs[row]], ensure_ascii=False)
-            for row in np.flatnonzero(chosen).tolist()
-        }
+        return {row: _as_text(measured.outputs[row]) for row in np.flatnonzero(chosen).tolist()}
 
 
 def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[NDArray[np.intp]]:
@@ -217,3 +266,25 @@ def _first_of_each(
     pairs = np.stack([masks[positions], items[positions]], axis=1)
     _, first = np.unique(pairs, axis=0, return_index=True)
     return positions[np.sort(first)]
+
+
+def _part(plan: Plan, rows: NDArray[np.intp]) -> Plan:
+    """Some rows of a plan, with the masks that they need."""
+    used, mask_index = np.unique(plan.mask_index[rows], return_inverse=True)
+    return replace(
+        plan,
+        masks=plan.masks[used],
+        mask_index=mask_index.astype(np.intp),
+        item_index=plan.item_index[rows],
+    )
+
+
+def _as_text(answers: tuple[Output, ...]) -> str:
+    """Answers as JSON; numbers keep every bit."""
+    return json.dumps([asdict(one) for one in answers], ensure_ascii=True)
+
+
+def _from_text(text: str) -> tuple[Output, ...]:
+    return tuple(
+        Generation(**one) if "text" in one else LogLikelihood(**one) for one in json.loads(text)
+    )

@@ -1,15 +1,15 @@
 """The journal: SQLite, one row for each measured (mask, item); what is in it is never lost."""
 
 from broca.journal.keys import Condition, ItemRecord, components_digest, mask_digests
-from broca.journal.known import KnownExecutor
 from broca.journal.reading import RunRecord, RunRows, read_run, read_runs
+from broca.journal.replay import Replay
 from broca.journal.store import Journal
 
 __all__ = [
     "Condition",
     "ItemRecord",
     "Journal",
-    "KnownExecutor",
+    "Replay",
     "RunRecord",
     "RunRows",
     "components_digest",

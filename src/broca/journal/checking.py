@@ -68,6 +68,14 @@ def _gradients(journal: Journal) -> Iterator[str]:
             yield f"the gradient of mask {mask} and item {item} was altered"
 
 
+def _outputs(journal: Journal) -> Iterator[str]:
+    for condition, mask, item, text, written in _each(
+        journal, "outputs", "condition, mask, item, output, seal"
+    ):
+        if gradient_seal(condition, mask, item, text.encode()) != written:
+            yield f"the output of mask {mask} and item {item} was altered"
+
+
 def _masks(journal: Journal) -> Iterator[str]:
     lists = {}
     for number, digest, names in _each(journal, "components", "id, digest, names"):
@@ -109,7 +117,7 @@ def _batches(journal: Journal) -> Iterator[str]:
 
 def _each(journal: Journal, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
     """All lines of a table, without holding them all in memory."""
-    keys = {"rows", "gradients"}
+    keys = {"rows", "gradients", "outputs"}
     order = "condition, mask, item" if table in keys else "id"
     width = 3 if table in keys else 1
     last: tuple[Any, ...] = (-1,) * width
@@ -129,5 +137,6 @@ _EXAMINATIONS: dict[str, Callable[[Journal], Iterator[str]]] = {
     "components and masks": _masks,
     "rows": _rows,
     "gradients": _gradients,
+    "outputs": _outputs,
     "batches": _batches,
 }

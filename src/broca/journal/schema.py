@@ -91,6 +91,7 @@ CREATE TABLE outputs (
     mask INTEGER NOT NULL,
     item INTEGER NOT NULL,
     output TEXT NOT NULL,               -- JSON: the model's answers to the item's requests
+    seal INTEGER NOT NULL,              -- CRC-32 of the four before
     PRIMARY KEY (condition, mask, item)
 ) WITHOUT ROWID;
 """

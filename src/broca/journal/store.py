@@ -34,7 +34,7 @@ def seal(condition: int, mask: int, item: int, response: float) -> int:
 
 
 def gradient_seal(condition: int, mask: int, item: int, gradient: bytes) -> int:
-    """CRC-32 of a row's gradient."""
+    """CRC-32 of a row's gradient, or of its output in UTF-8."""
     return zlib.crc32(gradient, zlib.crc32(_SEAL.pack(condition, mask, item, 0.0)))
 
 
@@ -196,11 +196,6 @@ class Journal:
         found = self._found("masks", digests)
         return np.array([found.get(digest, -1) for digest in digests], dtype=np.int64)
 
-    def find_condition(self, condition: Condition) -> int:
-        """The id of a condition; -1 if it is not there."""
-        rows = self.query("SELECT id FROM conditions WHERE digest = ?", (condition.digest(),))
-        return int(rows[0][0]) if rows else -1
-
     def _ids(self, table: str, digests: Sequence[bytes]) -> Ids:
         found = self._found(table, digests)
         if len(found) != len(set(digests)):
@@ -338,10 +333,54 @@ class Journal:
                         for pair, blob in zip(pairs, blobs, strict=True)
                     ],
                 )
-            connection.executemany(
-                "INSERT INTO outputs VALUES (?, ?, ?, ?)",
-                [(condition, *pairs[row], text) for row, text in (outputs or {}).items()],
+            _add_outputs(
+                connection, condition, {pairs[row]: text for row, text in (outputs or {}).items()}
             )
+
+    def write_outputs(
+        self,
+        *,
+        run: int,
+        role: str,
+        condition: int,
+        masks: Ids,
+        items: Ids,
+        outputs: Sequence[str],
+        tokens: int = 0,
+    ) -> None:
+        """Adds what the model answered in some rows, in one transaction.
+
+        Args:
+            run: Id of the run that asked.
+            role: What it asked for.
+            condition: Id of the rows' condition.
+            masks: Id of every row's mask, `(rows,)`.
+            items: Id of every row's item, `(rows,)`.
+            outputs: The answers, one text a row.
+            tokens: Tokens that they took.
+        """
+        pairs = zip(masks.tolist(), items.tolist(), strict=True)
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO batches (run, rows, tokens, role, written) VALUES (?, 0, ?, ?, ?)",
+                (run, tokens, role, now()),
+            )
+            _add_outputs(connection, condition, dict(zip(pairs, outputs, strict=True)))
+
+    def outputs(self, condition: int, masks: Ids, items: Ids) -> list[str | None]:
+        """What the model answered in rows, as it was written; None where that was not kept.
+
+        Raises:
+            JournalDamaged: An output is not what was written.
+        """
+        found: list[str | None] = [None] * len(masks)
+        for position, mask, item, text, written in self._join(
+            "outputs", "output", condition, masks, items
+        ):
+            if gradient_seal(condition, mask, item, text.encode()) != written:
+                raise damaged(self.name, f"the output of mask {mask}, item {item} was altered")
+            found[position] = text
+        return found
 
     def begin_run(
         self,
@@ -406,6 +445,18 @@ class Journal:
             (run,),
         )
         return int(row[0]), int(row[1])
+
+
+def _add_outputs(
+    connection: sqlite3.Connection, condition: int, outputs: Mapping[tuple[int, int], str]
+) -> None:
+    connection.executemany(
+        "INSERT INTO outputs VALUES (?, ?, ?, ?, ?)",
+        [
+            (condition, *pair, text, gradient_seal(condition, *pair, text.encode()))
+            for pair, text in outputs.items()
+        ],
+    )
 
 
 def now() -> str:

@@ -12,6 +12,9 @@ from typing import Any
 from broca.errors import BadInput, TaskUnusable, UnknownName, nearest
 from broca.hub import skip_retries_if_unreachable
 from broca.tasks.benchmark import Benchmark
+from broca.tasks.groups import group_of
+from broca.tasks.options import TaskOptions
+from broca.tasks.taskfiles import BrokenFile, broken_files
 from broca.tasks.tokenizing import RequestTokenizer
 
 
@@ -39,6 +42,8 @@ class Catalog:
             if not self._include_path.is_dir():
                 raise BadInput(f"--include-path '{include_path}' is not a folder; check the path")
             if not self.included:
+                if self._broken:
+                    raise TaskUnusable(self._broken[0].message)
                 raise BadInput(
                     f"--include-path '{include_path}' holds no lm-eval task: no YAML file in it "
                     "names a 'task'"
@@ -74,47 +79,110 @@ class Catalog:
         """Names of the tasks in `include_path`."""
         return () if self._include_path is None else tuple(self._included_manager.all_subtasks)
 
+    @cached_property
+    def _broken(self) -> tuple[BrokenFile, ...]:
+        return () if self._include_path is None else broken_files(self._include_path)
+
     def load(
-        self, name: str, tokenizer: RequestTokenizer, *, metric: str | None = None
+        self,
+        name: str,
+        tokenizer: RequestTokenizer,
+        *,
+        metric: str | None = None,
+        options: TaskOptions | None = None,
+        require_split: bool = True,
     ) -> Benchmark:
-        """Loads a task and builds its items.
+        """Loads a task, a group or a tag and builds its items.
+
+        Args:
+            name: Its name.
+            tokenizer: For the model that will be asked.
+            metric: The metric to use; see `TaskOptions.metric` for the default.
+            options: How it is asked; as its file says by default.
+            require_split: Whether a task without the locate split of the options is refused.
 
         Raises:
             UnknownName: No task has this name.
+            BadInput: The tokenizer has no chat template, and one is wanted.
             TaskUnusable: Its data are missing, it has no items, or it cannot be scored.
+        """
+        tasks, group = self.harness_tasks(name)
+        alone = group is None and len(tasks) == 1
+        return Benchmark.build(
+            tasks,
+            tokenizer,
+            metric=metric,
+            options=options,
+            group=None if alone else group_of(name, group, tasks, metric=metric),
+            require_split=require_split,
+        )
+
+    def harness_tasks(self, name: str) -> tuple[list[Any], Any | None]:
+        """Loads lm-eval's own objects: the tasks that a name means, and their group if any.
+
+        Raises:
+            UnknownName: No task has this name.
+            TaskUnusable: The file or the data of one cannot be read.
         """
         manager = self._manager_of(name)
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
         if manager is not self._shipped_manager:
             skip_retries_if_unreachable()
         try:
-            loaded = manager.load([name])["tasks"]
+            loaded = manager.load([name])
         except Exception as error:  # a task file may raise anything
             raise TaskUnusable(
-                f"task '{name}' could not be loaded: {_cause(error)}; check its file, its data "
-                "and the network"
+                f"task '{name}' could not be loaded: {_cause(error)}; {_advice(error)}"
             ) from error
-        if set(loaded) != {name}:
-            raise TaskUnusable(
-                f"'{name}' is a group of {len(loaded)} tasks: name one of them "
-                f"({', '.join(sorted(loaded)[:5])}{', ...' if len(loaded) > 5 else ''})"
-            )
-        return Benchmark.build(loaded[name], tokenizer, metric=metric)
+        return list(loaded["tasks"].values()), loaded.get("groups", {}).get(name)
 
     def _manager_of(self, name: str) -> Any:
-        if name in self.included:
-            return self._included_manager
-        if name in self.shipped:
+        if self._include_path is not None and name in self._included_manager.all_tasks:
+            own = _self_contained(name, self._included_manager.task_index)
+            return self._included_manager if own else self._full_manager
+        if name in self._shipped_manager.all_tasks:
             return self._shipped_manager
+        for one in self._broken:
+            if name in one.names:
+                raise TaskUnusable(one.message)
         if name in self._full_manager.all_tasks:
             return self._full_manager
         known: Sequence[str] = [*self.shipped, *self.included, *self._full_manager.all_tasks]
+        unread = f"; {self._broken[0].message}" if self._broken else ""
         raise UnknownName(
             f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
-            "ones, --include-path adds a folder of your own"
+            f"ones, --include-path adds a folder of your own{unread}"
         )
+
+
+def _self_contained(name: str, index: Any) -> bool:
+    """Whether everything that a task or group names lies in the same folder."""
+    if name not in index:
+        return False
+    members = (index[name].cfg or {}).get("task")
+    if not isinstance(members, list):
+        return True
+    names = [one if isinstance(one, str) else one.get("task", one.get("group")) for one in members]
+    return all(
+        _self_contained(one, index) if isinstance(one, str) else isinstance(one, list)
+        for one in names
+    )
 
 
 def _cause(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
     return f"{type(error).__name__}: {text.splitlines()[0]}".rstrip(".")
+
+
+def _advice(error: BaseException) -> str:
+    text = str(error).lower()
+    if "gated" in text or "authenticated" in text:
+        return "accept its terms on the hub and log in with `hf auth login`"
+    if isinstance(error, ConnectionError) or "offline" in text:
+        return (
+            "its data are on the hub and not in the local cache, and the network cannot be used: "
+            "connect, or point dataset_path at a local copy"
+        )
+    if isinstance(error, FileNotFoundError):
+        return "check the paths in its file"
+    return "check its file, its data and the network"

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from broca.tasks.benchmark import Benchmark
-from broca.tasks.items import Item
+from broca.tasks.items import Item, Request
+from broca.tasks.prepared import PreparedTask
 
 DIGEST_BYTES = 16
 
@@ -32,19 +33,7 @@ def definition_digest(benchmark: Benchmark) -> bytes:
     Returns:
         16 bytes.
     """
-    settings = benchmark._task.config.to_dict()
-    kept = {name: value for name, value in settings.items() if name not in _PLACES}
-    metadata = dict(kept.pop("metadata", None) or {})
-    metadata.pop("config_source", None)
-    described = {
-        "settings": kept,
-        "metadata": metadata,
-        "metric": benchmark.metric,
-        "harness": version("lm-eval"),
-        "class": type(benchmark._task).__qualname__,
-        "code": sorted(set(_code(benchmark._task))),
-    }
-    return _digest(described)
+    return _digest([version("lm-eval"), benchmark.name, [_part(one) for one in benchmark._parts]])
 
 
 def item_digests(benchmark: Benchmark, items: Sequence[Item]) -> list[bytes]:
@@ -54,18 +43,48 @@ def item_digests(benchmark: Benchmark, items: Sequence[Item]) -> list[bytes]:
         16 bytes for each item.
     """
     definition = definition_digest(benchmark).hex()
+    digests = []
+    for item in items:
+        part, number = benchmark._place(item)
+        digests.append(_digest([definition, part.document(number), _asked(item.requests)]))
+    return digests
+
+
+def margin_digest(benchmark: Benchmark, item: Item, digest: bytes) -> bytes:
+    """Digest of an item as its margin asks it: with the answers that are compared.
+
+    Args:
+        benchmark: Its task.
+        item: The item.
+        digest: Of the item itself.
+
+    Returns:
+        16 bytes; those of the item where it has no margin.
+    """
+    margin = benchmark.margin(item)
+    if margin is None:
+        return digest
+    return _digest([digest.hex(), _asked(margin.requests), margin.gold])
+
+
+def _part(part: PreparedTask) -> dict[str, Any]:
+    settings = part._task.config.to_dict()
+    kept = {name: value for name, value in settings.items() if name not in _PLACES}
+    metadata = dict(kept.pop("metadata", None) or {})
+    metadata.pop("config_source", None)
+    return {
+        "name": part.name,
+        "settings": kept,
+        "metadata": metadata,
+        "metric": part.metric.full_name,
+        "class": type(part._task).__qualname__,
+        "code": sorted(set(_code(part._task))),
+    }
+
+
+def _asked(requests: Sequence[Request]) -> list[Any]:
     return [
-        _digest(
-            [
-                definition,
-                benchmark._instances[item.number][0].doc,
-                [
-                    [one.kind, one.context, one.continuation, one.stop, one.max_new_tokens]
-                    for one in item.requests
-                ],
-            ]
-        )
-        for item in items
+        [one.kind, one.context, one.continuation, one.stop, one.max_new_tokens] for one in requests
     ]
 
 
