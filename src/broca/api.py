@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -23,19 +22,21 @@ from broca.engine import (
 from broca.engine.ablation import AblationKind
 from broca.errors import BadInput, NothingToLocalize
 from broca.evidence import Crossing, Evidence
-from broca.executors import LocalExecutor, with_references
+from broca.executors import with_references
+from broca.files import write_beside
 from broca.models import SHIPPED_MODELS, GatedModel, load
 from broca.plan import Response
 from broca.result import (
     AblationInfo,
     Cost,
     ModelInfo,
-    RankedComponent,
     Result,
     SearchInfo,
     Verification,
+    ranked,
 )
-from broca.searches import DEFAULT_METHOD, Problem, Ranking
+from broca.runs import Journaling, RowProgress, closes_journal, journaling
+from broca.searches import DEFAULT_METHOD, Problem
 from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, TaskOptions
 from broca.tasks.paper import PAPER_GROUPS
 from broca.verify import QUICK, Examination, Examiner, Remembered, Scope, Trial, prove, roles
@@ -45,6 +46,7 @@ Report = Callable[[str, Progress | None], None]
 """Told what is going on: the stage, and how far it is where that is known."""
 
 
+@closes_journal
 def localize(
     model: str | GatedModel,
     *,
@@ -69,6 +71,7 @@ def localize(
     engine_options: EngineOptions | None = None,
     options: Mapping[str, Any] | None = None,
     verify: bool = True,
+    journal: str | Path | Journaling | None = None,
     on_progress: Report | None = None,
 ) -> Result:
     """Finds the heads that a task needs and proves them on held-out items.
@@ -103,6 +106,8 @@ def localize(
         options: Settings of the method.
         verify: Whether to end with statistics, random sets and a verdict (`broca verify` measures
             more of them).
+        journal: File that keeps every measured row and is asked before anything is measured; in
+            memory if None.
         on_progress: Told what is going on.
 
     Returns:
@@ -157,13 +162,32 @@ def localize(
     donors = donor_activations(
         model, [bank[position][1].requests[0].context for position in located], how
     )
-    engine = Engine(
-        model,
-        engine_options,
-        donors=donors,
-        on_progress=lambda progress: report(stage[0], progress),
+    shown = RowProgress(lambda progress: report(stage[0], progress))
+    engine = Engine(model, engine_options, donors=donors, on_progress=shown.within)
+    recorder = journaling(journal).begin(
+        model=model,
+        bank=bank,
+        engine=engine,
+        ablation=how,
+        donors=located,
+        settings={
+            "task": task,
+            "others": names[1:],
+            "same_skill": list(same_skill),
+            "method": method,
+            "options": dict(options or {}),
+            "rows": rows,
+            "k": k,
+            "items": items,
+            "seed": seed,
+            "response": response,
+            "ablation": [ablation, scale],
+            "components": model.kinds,
+            "task_options": asked.to_dict(),
+        },
+        progress=shown,
     )
-    executor = LocalExecutor(engine, bank, ablation=how, donors=located)
+    executor = recorder.local(bank, donors=located)
     execute = Remembered(executor.run)
     intact = np.zeros(len(model.components), dtype=bool)
     before = scores_under(intact, benchmarks, reported, execute, bank)
@@ -175,10 +199,11 @@ def localize(
         stage[0] = "looking for right answers"
         referenced = with_references(engine, bank, located, components=len(model.components))
         bank, located, left_out = referenced.bank, referenced.positions, referenced.notes
-    searched = LocalExecutor(engine, bank, response=response, ablation=how, donors=donor_items)
+    searched = recorder.local(bank, donors=donor_items, response=response, role="search")
 
     problem = Problem(len(model.components), np.asarray(located), k, rows, seed)
     search = searches.make_search(method, problem, **(options or {}))
+    recorder.note_search(method, problem, options or {})
     stage[0] = f"searching ({method})"
     ranking = searches.run(search, searched.run)
 
@@ -205,6 +230,7 @@ def localize(
         )
         examined = examiner.examine(selected, report=lambda text: stage.__setitem__(0, text))
         evidence = evidence_of(model, task, selected, how, QUICK, examined, executor.rows)
+    measured, tokens = recorder.finish()
     return Result(
         broca=_version(),
         model=_model_info(model),
@@ -216,11 +242,12 @@ def localize(
         cost=Cost(
             rows=searched.rows,
             verification_rows=executor.rows,
-            tokens=engine.tokens,
+            tokens=tokens,
             wall_s=round(time.perf_counter() - start, 3),
+            measured=measured,
         ),
         baseline=before,
-        ranking=_ranked(model, ranking),
+        ranking=ranked(model.components, ranking.effects, ranking.order),
         selected=selected,
         abstained=not selected,
         reason=ranking.reason,
@@ -303,15 +330,8 @@ def save(result: Result, out: str | Path) -> tuple[Path, Path]:
     folder = check_out_folder(out)
     paths = (folder / "result.json", folder / "report.html")
     for path, text in zip(paths, (result.to_json(), render_html(result)), strict=True):
-        write_text(path, text)
+        write_beside(path, text)
     return paths
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a file beside its place and renames it: there is never half a file."""
-    beside = path.with_suffix(path.suffix + ".part")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
 
 
 def other_tasks(
@@ -412,18 +432,6 @@ def _model_info(model: GatedModel) -> ModelInfo:
         heads=model.heads,
         kv_heads=model.kv_heads,
         dtype=model.dtype,
-    )
-
-
-def _ranked(model: GatedModel, ranking: Ranking) -> tuple[RankedComponent, ...]:
-    return tuple(
-        RankedComponent(
-            name=model.components[column].name,
-            layer=model.components[column].layer,
-            head=model.components[column].index,
-            effect=float(ranking.effects[column]),
-        )
-        for column in ranking.order
     )
 
 

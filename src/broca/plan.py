@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,11 +72,14 @@ class Measurement:
         responses: One response for every row, `(rows,)`; higher is better.
         gradients: Of every response with respect to its row's gates, `(rows, components)`; None
             where they were not asked for.
+        outputs: What the model answered to every row's requests, where an executor was told to
+            hand it over.
     """
 
     plan: Plan
     responses: NDArray[np.float64]
     gradients: NDArray[np.float32] | None = None
+    outputs: tuple[Any, ...] | None = None
 
     def mask_means(self) -> NDArray[np.float64]:
         """Mean response under every mask of the plan, `(masks,)`; NaN for one without rows."""

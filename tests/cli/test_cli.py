@@ -8,32 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from cli.running import assert_refused, broca
 
 from broca.result import Result
 from broca.searches import METHODS
-
-
-def broca(*arguments, **options):
-    """Runs the command in a process of its own."""
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-    return subprocess.run(
-        [sys.executable, "-c", "from broca.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=300,
-        **options,
-    )
-
-
-def assert_refused(done, message):
-    """Exit code 2, one line on stderr besides progress, no traceback, nothing on stdout."""
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-    lines = [line for line in done.stderr.splitlines() if line.startswith("broca: ")]
-    assert len(lines) == 1, done.stderr
-    assert re.search(message, lines[0]), lines[0]
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +55,9 @@ def test_report_is_written(finished):
     """One page, beside the result, and no half-written file."""
     _, out = finished
     assert (out / "report.html").read_text().startswith("<!doctype html>")
-    assert sorted(path.name for path in out.iterdir()) == ["report.html", "result.json"]
+    assert {path.name for path in out.iterdir()} == {
+        "journal.sqlite", "journal.sqlite.lock", "report.html", "reproduce.json", "result.json",
+    }  # fmt: skip
 
 
 def test_same_command_gives_the_same_bytes_apart_from_times(finished, tmp_path):
@@ -166,7 +146,7 @@ def test_help_names_every_method():
         assert method in done.stdout
 
 
-@pytest.mark.parametrize("verb", ["localize", "scan", "tasks"])
+@pytest.mark.parametrize("verb", ["localize", "scan", "tasks", "journal", "rerun"])
 def test_every_verb_has_help(verb):
     """Each says what it does."""
     done = broca(verb, "--help")

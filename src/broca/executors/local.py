@@ -27,6 +27,8 @@ class LocalExecutor:
         ablation: What becomes of ablated components.
         donors: Positions in the bank of the items whose activations the engine's donors are, for
             `resample`: no row gets its own item's.
+        donor_keys: Seed of every bank item's draws of donors; its position if None.
+        keep_outputs: Whether to hand over what the model answered.
     """
 
     def __init__(
@@ -37,12 +39,16 @@ class LocalExecutor:
         response: Response = "accuracy",
         ablation: Ablation | None = None,
         donors: Sequence[int] = (),
+        donor_keys: Sequence[int] | None = None,
+        keep_outputs: bool = False,
     ) -> None:
         self._engine = engine
         self._bank = tuple(bank)
         self._response = response
         self._ablation = ablation or Ablation()
         self._donors = tuple(donors)
+        self._donor_keys = tuple(range(len(self._bank)) if donor_keys is None else donor_keys)
+        self._keep_outputs = keep_outputs
         self.rows = 0
         """Rows measured so far; a row with its gradient counts as three."""
 
@@ -95,7 +101,7 @@ class LocalExecutor:
             value = margin.of_answers(cast("tuple[LogLikelihood, ...]", answers))
             responses[row] = margin.probability(value) if response == "probability" else value
         self.rows += plan.cost
-        return Measurement(plan, responses)
+        return Measurement(plan, responses, outputs=tuple(asked) if self._keep_outputs else None)
 
     def answers(self, plan: Plan) -> list[tuple[Output, ...]]:
         """What the model answers in every row of a plan, to its item's own requests."""
@@ -150,13 +156,14 @@ class LocalExecutor:
         return self._ablation.gates(plan.masks)
 
     def _donor_index(self, plan: Plan) -> NDArray[np.intp]:
-        """The donor of every row: seeded by mask and item, never the row's own item."""
+        """The donor of every row: seeded by its mask and item, never the item's own."""
         if self._ablation.kind != "resample":
             return np.zeros(len(plan), dtype=np.intp)
         keys = [zlib.crc32(np.packbits(mask).tobytes()) for mask in plan.masks]
         chosen = np.empty(len(plan), dtype=np.intp)
         for row, (mask, position) in enumerate(zip(plan.mask_index, plan.item_index, strict=True)):
-            rng = np.random.default_rng([self._ablation.seed, keys[mask], int(position)])
+            key = self._donor_keys[position]
+            rng = np.random.default_rng([self._ablation.seed, keys[mask], key])
             donor = int(rng.integers(len(self._donors)))
             if self._donors[donor] == position:
                 donor = (donor + 1) % len(self._donors)
