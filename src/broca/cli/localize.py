@@ -55,8 +55,12 @@ def localize(
         str, typer.Option(help="heads, kv-groups, attention, mlp, layers, experts, joined by +.")
     ] = "heads",
     response: Annotated[
-        str, typer.Option(help="What the search measures: accuracy, or the continuous margin.")
-    ] = "accuracy",
+        str | None,
+        typer.Option(
+            help="What the search measures: accuracy, margin or probability; default: the "
+            "method's own choice."
+        ),
+    ] = None,
     ablation: Annotated[
         str, typer.Option(help="What replaces an ablated component: zero, mean or resample.")
     ] = "zero",

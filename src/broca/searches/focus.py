@@ -48,6 +48,11 @@ _POOL = 12
 _SPENT = {"intact": 0.05, "screen": 0.18, "joint": 0.36, "knock-out": 0.18}
 """Parts of the budget; the knock-out and the proof of members share the rest."""
 
+_RESAMPLES = 20
+_OFTEN = 0.9
+"""Share of resamples in which the others need a component that is called universal."""
+_NOTHING = 0.01
+"""An effect in screening below which a component does nothing."""
 _SURE = 1.3
 """Standard errors by which a member that does nothing alone must add to the others."""
 
@@ -198,7 +203,9 @@ class Focus(Told):
         universal = tuple(
             int(column)
             for column in np.argsort(screened.others, kind="stable")
-            if screened.others[column] < -self._least / 2 and column not in set(first.tolist())
+            if screened.others[column] <= -self._least / 2
+            and screened.universal[column] >= _OFTEN
+            and column not in set(first.tolist())
         )
         record = {
             "rows": bench.rows,
@@ -215,6 +222,7 @@ class Focus(Told):
             reason,
             record,
             intervals=intervals,
+            frequency=screened.frequency,
             others=screened.others,
             universal=universal,
         )
@@ -228,11 +236,15 @@ class _Screened:
         target: Effect of each component on the task, `(components,)`.
         others: Mean effect on the others, `(components,)`.
         short: Columns of the short list.
+        frequency: Share of resamples in which the task needs each component, `(components,)`.
+        universal: Share of resamples in which the others need it, `(components,)`.
     """
 
     target: Floats
     others: Floats
     short: NDArray[np.intp]
+    frequency: Floats
+    universal: Floats
 
     @property
     def contrast(self) -> Floats:
@@ -435,7 +447,9 @@ def _screen(bench: _Bench, share: float, rows: int) -> Generator[Plan, Measureme
         general[alive] = _effects(masks[:, alive], -others) if bench.problem.others else 0.0
         keep = max(_SHORT, len(alive) // 2) if number < rounds - 1 else _SHORT
         alive = _best(alive, effects, general, keep)
-    return _Screened(effects, general, alive)
+    return _Screened(
+        effects, general, alive, _often(masks, -task, bench.rng), _often(masks, -others, bench.rng)
+    )
 
 
 def _effects(masks: Bools, responses: Floats) -> Floats:
