@@ -153,7 +153,7 @@ class Measurer:
         stage: str = "",
         scored: bool = True,
     ) -> list[Answers]:
-        """Asks all questions under every set; one answer a set, its rows in the questions' order."""
+        """Asks all questions under every set: answers by set, rows in the questions' order."""
         rows = list(questions.questions) * len(sets)
         index = np.repeat(np.arange(len(sets)), len(questions))
         whole = self.rows_under(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -16,8 +16,8 @@ from broca.neurons.questions import QuestionSet
 from broca.neurons.selection import Columns, Rule, commonality_set, data_set_scores, standardized
 
 Method = Literal["cnl", "knowledge-neurons", "activation", "gradient", "random", "sensing"]
-"""Commonality neurons; knowledge neurons; activation mean difference; gradient x activation; chance;
-compressed sensing over groups of neurons (`broca.neurons.sensing`)."""
+"""Commonality neurons; knowledge neurons; activation mean difference; gradient x activation;
+chance; compressed sensing over groups of neurons (`broca.neurons.sensing`)."""
 
 KNOWLEDGE_THRESHOLD = 0.2
 """Knowledge neurons: the share of an item's highest score that a neuron must exceed."""
@@ -138,7 +138,7 @@ def _mean_difference(own: NDArray[np.float32], others: NDArray[np.float32]) -> N
     """|Mean activation here - elsewhere| in pooled standard deviations of items, `(neurons,)`."""
     difference = own.mean(axis=0, dtype=np.float64) - others.mean(axis=0, dtype=np.float64)
     spread = np.sqrt((own.var(axis=0, dtype=np.float64) + others.var(axis=0, dtype=np.float64)) / 2)
-    return np.abs(difference) / np.maximum(spread, 1e-12)
+    return np.asarray(np.abs(difference) / np.maximum(spread, 1e-12), dtype=np.float64)
 
 
 def _random(neurons: NeuronModel, rule: Rule, seed: int) -> Choice:
@@ -147,4 +147,4 @@ def _random(neurons: NeuronModel, rule: Rule, seed: int) -> Choice:
     if rule.count > len(neurons):
         raise BadInput(f"--count {rule.count} is more than the model's {len(neurons)} neurons")
     scores = np.random.default_rng([seed, 5]).random(len(neurons))
-    return Choice("random", scores, _best(scores, neurons.layers, replace(rule)), None)
+    return Choice("random", scores, _best(scores, neurons.layers, rule), None)

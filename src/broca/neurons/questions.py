@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,11 +19,13 @@ class Text:
         prompt: What the model reads.
         answer: What it should go on with; a space is put between the two.
         content: What it is about, whatever the wording: paraphrases share it.
+        wording: Which wording it is, whatever the content.
     """
 
     prompt: str
     answer: str
     content: str = ""
+    wording: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,7 @@ class Question:
         prompt: Its text, for reports.
         answer: The gold answer as text.
         content: What it is about, whatever the wording.
+        wording: Which wording it is, whatever the content.
         gold: The gold answer under teacher forcing.
         asked: What is asked of the model to score it.
         score: The data set's own metric of the answers to `asked`.
@@ -44,6 +47,7 @@ class Question:
     prompt: str
     answer: str
     content: str
+    wording: str
     gold: Request
     asked: tuple[Request, ...]
     score: Callable[[Sequence[Output]], float] = field(repr=False)
@@ -108,6 +112,7 @@ def from_benchmark(benchmark: Benchmark, numbers: Sequence[int]) -> QuestionSet:
                 prompt=item.prompt,
                 answer=item.target,
                 content=item.prompt,
+                wording="",
                 gold=margin.requests[margin.gold or 0],
                 asked=item.requests,
                 score=lambda outputs, item=item: benchmark.score(item, outputs),  # type: ignore[misc]
@@ -117,9 +122,21 @@ def from_benchmark(benchmark: Benchmark, numbers: Sequence[int]) -> QuestionSet:
 
 
 def from_texts(
-    name: str, texts: Sequence[Text], tokenizer: RequestTokenizer, *, capability: str = ""
+    name: str,
+    texts: Sequence[Text],
+    tokenizer: RequestTokenizer,
+    *,
+    capability: str = "",
+    answer_tokens: int | None = None,
 ) -> QuestionSet:
     """Questions from pairs of prompt and answer, scored by whether greedy decoding gives it.
+
+    Args:
+        name: What to call the set.
+        texts: The pairs.
+        tokenizer: For the model that will be asked.
+        capability: What the set measures; its name if empty.
+        answer_tokens: Only the first so many tokens of an answer count; all if None.
 
     Raises:
         TaskUnusable: There is none, or an answer is empty.
@@ -131,9 +148,13 @@ def from_texts(
         if not text.answer.strip():
             raise TaskUnusable(f"question {number} of data set '{name}' has an empty answer")
         gold = tokenizer.loglikelihood(text.prompt, f" {text.answer.strip()}")
+        if answer_tokens is not None:
+            gold = replace(gold, continuation=gold.continuation[:answer_tokens])
         content = text.content or text.prompt
         questions.append(
-            Question(number, text.prompt, text.answer, content, gold, (gold,), _greedy)
+            Question(
+                number, text.prompt, text.answer, content, text.wording, gold, (gold,), _greedy
+            )
         )
     return QuestionSet(name, capability or name, "exact_answer", tuple(questions))
 
