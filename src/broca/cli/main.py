@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from broca.cli.localize import localize
+from broca.cli.neurons import app as neurons
 from broca.cli.scan import scan
 from broca.cli.tasks import tasks
 from broca.errors import BrocaError
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(localize)
 app.command()(scan)
 app.command()(tasks)
+app.add_typer(neurons)
 
 
 def _version(value: bool) -> None:

@@ -44,8 +44,8 @@ CORPORA: dict[str, Corpus] = {
     "imdb": Corpus("stanfordnlp/imdb", None, "train", "language"),
     "counterfact": Corpus("azhx/counterfact", None, "train", "facts"),
 }
-"""The paper's data sets that have an id on the hub. zsRE and Code25K have none that is certain: give
-their files or ids with `data:` (zsRE's columns are known; name the others with --fields)."""
+"""The paper's data sets that have an id on the hub. zsRE and Code25K have none that is certain:
+give their files or ids with `data:` (zsRE's columns are known; name the others with --fields)."""
 
 
 def load_texts(
@@ -126,8 +126,8 @@ def _reader(
     if {"text", "label"} <= columns:
         return lambda row: [_labelled(row, labels)]
     raise BadInput(
-        f"data set '{name}' has the columns {', '.join(sorted(columns))}: which are the question and "
-        "the answer? Give --fields prompt=COLUMN,answer=COLUMN"
+        f"data set '{name}' has the columns {', '.join(sorted(columns))}: which are the question "
+        "and the answer? Give --fields prompt=COLUMN,answer=COLUMN"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +58,32 @@ class Decoupled:
     iou: Estimate
     random_of_larger: float
     random_iou: float
+
+
+def read_pairs(path: str | Path) -> list[Pair]:
+    """Reads pairs from JSON lines: `relation`, and `first` and `second` with `prompt`, `answer`.
+
+    Raises:
+        BadInput: The file cannot be read, or a line is no pair.
+    """
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise BadInput(f"--pairs '{path}' is not a file; check the path")
+    pairs = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            data = json.loads(line)
+            first, second = (
+                Text(str(one["prompt"]), str(one["answer"]))
+                for one in (data["first"], data["second"])
+            )
+            pairs.append(Pair(str(data["relation"]), first, second))
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadInput(
+                f"line {number} of '{path}' is no pair ({type(error).__name__}: {error}): it needs "
+                "relation, first and second, each of these with prompt and answer"
+            ) from error
+    return pairs
 
 
 def decouple(

@@ -180,6 +180,9 @@ def shipped_pairs(*, count: int, seed: int = 0) -> list[Pair]:
     ]
     lists = [lists[index] for index in rng.permutation(len(lists))]
     by_length = {length: [one for one in lists if len(one) == length] for length in (4, 5, 6)}
+    most = 3 * (min(len(one) for one in by_length.values()) // 2)
+    if count > most:
+        raise BadInput(f"--items {count} is more than the {most} pairs that can be made")
     sums = operands(rng)
     pairs: list[Pair] = []
     for number in range(count):

@@ -32,7 +32,8 @@ class SensingOptions:
         keep: Groups that a level hands on, at most.
         smallest: Neurons of the groups at which splitting ends.
         method: The search of every level, a key of `broca.searches.METHODS`.
-        rows: (mask, question) rows of all levels together.
+        rows: (mask, question) rows of all levels together; as many as cost what integrated
+            gradients cost on the same data set if None.
         items: Most questions to search on.
         sparsity: Share of the groups that a mask ablates.
 
@@ -45,14 +46,15 @@ class SensingOptions:
     keep: int = 12
     smallest: int = 1
     method: str = "cs-stratified"
-    rows: int = 20_000
-    items: int = 50
+    rows: int | None = None
+    items: int = 20
     sparsity: float = 0.05
 
     def __post_init__(self) -> None:
         for name in ("groups", "keep", "smallest", "rows", "items"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} must be at least 1, not {getattr(self, name)}")
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise BadInput(f"{name} must be at least 1, not {value}")
         if self.split < 2:
             raise BadInput(f"split must be at least 2, not {self.split}")
         searches.require_method(self.method)
@@ -102,6 +104,7 @@ def sense(
     measurer: Measurer,
     options: SensingOptions | None = None,
     count: int | None = None,
+    steps: int = 19,
     seed: int = 0,
 ) -> Sensed:
     """Finds the neurons whose ablation costs a data set most log-probability of its gold answers.
@@ -112,12 +115,14 @@ def sense(
         measurer: Asks the questions.
         options: How to search.
         count: Take the so many neurons of the best groups at the end; all of the kept ones if None.
+        steps: Steps of the integrated gradients whose cost decides the number of rows.
         seed: Seed of groups and masks.
 
     Raises:
         BadInput: The budget does not allow a level.
     """
     options = options or SensingOptions()
+    total = options.rows or equal_rows(neurons, questions, steps=steps)
     questions = questions.take(range(min(options.items, len(questions))))
     first_rows, first_tokens = measurer.rows, measurer.tokens
     rng = np.random.default_rng([seed, 13])
@@ -126,7 +131,7 @@ def sense(
     scores = np.zeros(len(neurons))
     levels: list[Level] = []
     while True:
-        left = options.rows - (measurer.rows - first_rows)
+        left = total - (measurer.rows - first_rows)
         budget = max(left // (depth - len(levels)), 1) if depth > len(levels) else left
         before = measurer.rows
         ranking = _search(groups, questions, measurer, options, budget, seed + len(levels))
@@ -145,6 +150,21 @@ def sense(
     return Sensed(
         columns, scores, tuple(levels), measurer.rows - first_rows, measurer.tokens - first_tokens
     )
+
+
+def equal_rows(neurons: NeuronModel, questions: QuestionSet, *, steps: int) -> int:
+    """Rows that cost as much as integrated gradients over a data set.
+
+    Cost is counted in tokens that pass through all layers, a way back as two ways forth: a row
+    reads its whole sequence once; a step runs one token through the layers from the scaled one up
+    and back.
+    """
+    depth = neurons.model.structure.layers
+    upward = sum((depth - block.layer) / depth for block in neurons.blocks)
+    reads = sum(len(one.gold.context) + len(one.gold.continuation) for one in questions.questions)
+    answers = sum(len(one.gold.continuation) for one in questions.questions)
+    tokens = reads + 3 * answers * (steps + 1) * upward
+    return max(1, round(tokens * len(questions) / reads))
 
 
 def first_groups(neurons: NeuronModel, count: int, rng: np.random.Generator) -> list[Columns]:
@@ -198,6 +218,8 @@ def _search(
 
     items = np.arange(len(questions))
     problem = Problem(len(groups), items, min(options.keep, len(groups)), rows, seed)
-    extra = {"sparsity": options.sparsity} if options.method.startswith("cs-") else {}
+    # at least one group a mask, however few are left
+    sparsity = max(options.sparsity, 1.001 / len(groups))
+    extra = {"sparsity": sparsity} if options.method.startswith("cs-") else {}
     search = searches.make_search(options.method, problem, **extra)
     return searches.run(search, execute)
