@@ -1,4 +1,4 @@
-"""Feed-forward neurons: gated at the down projection's input, with the parameters that are theirs."""
+"""Neurons: gated at the down projection's input, with the parameters that are theirs."""
 
 import copy
 

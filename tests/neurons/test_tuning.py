@@ -80,7 +80,7 @@ def test_training_equals_adam_with_masked_gradients(neurons, ask):
 
 
 def test_weights_that_do_not_help_are_not_kept(neurons, ask):
-    """Validation on what the model already says: it can only get worse, and training stops early."""
+    """Validation on what the model already says can only get worse: training stops early."""
     before = snapshot(neurons)
     own = []
     for question in ask(4).questions:

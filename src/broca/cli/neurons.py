@@ -54,6 +54,9 @@ Rows = Annotated[
     int | None,
     typer.Option(help="Rows of sensing; default: what costs as much as integrated gradients."),
 ]
+Search = Annotated[
+    str, typer.Option(help="How sensing searches: masked-gradient, or a search as for heads.")
+]
 Items = Annotated[int, typer.Option(help="Most items to locate on.")]
 ReportItems = Annotated[int, typer.Option(help="Most items to measure on.")]
 Draws = Annotated[int, typer.Option(help="Random sets to compare each located set with.")]
@@ -169,6 +172,7 @@ def locate(
     count: Count = None,
     threshold: Threshold = 0.2,
     knowledge_share: KnowledgeShare = 0.4,
+    search: Search = "masked-gradient",
     rows: Rows = None,
     items: Items = 100,
     answer_tokens: AnswerTokens = None,
@@ -188,7 +192,7 @@ def locate(
     with _session(
         common, rule=_rule(sigma, scope, aggregate, share, count), method=method, steps=steps,
         threshold=threshold, knowledge_share=knowledge_share, items=items, seed=seed,
-        answer_tokens=answer_tokens, fields=_fields(fields), sensing=SensingOptions(rows=rows),
+        answer_tokens=answer_tokens, fields=_fields(fields), sensing=SensingOptions(search, rows),
     ) as session:  # fmt: skip
         named = session.other_tasks(task, others) if method == "activation" else []
         choice = session.choose(task, others=named)
@@ -399,6 +403,7 @@ def erase(
     count: Count = None,
     threshold: Threshold = 0.2,
     knowledge_share: KnowledgeShare = 0.4,
+    search: Search = "masked-gradient",
     rows: Rows = None,
     items: Items = 100,
     report_items: ReportItems = 100,
@@ -424,7 +429,7 @@ def erase(
         common, rule=_rule(sigma, scope, aggregate, share, count), method=names[0], steps=steps,
         threshold=threshold, knowledge_share=knowledge_share, items=items, seed=seed,
         report_items=report_items, answer_tokens=answer_tokens, fields=_fields(fields),
-        sensing=SensingOptions(rows=rows),
+        sensing=SensingOptions(search, rows),
     ) as session:  # fmt: skip
         other = session.other_tasks(task, others)
         first = _require(session.choose(task, others=other), task)

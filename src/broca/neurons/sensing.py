@@ -1,8 +1,12 @@
-"""Compressed sensing over neurons, coarse to fine: groups first, then the groups that matter.
+"""Neurons found by random ablation, broca's own way: no path of activations, no last token alone.
 
-The searches of the head path run unchanged: a component is a group of neurons, a plan's masks are
-spread over the neurons of each group, and what a search selects is split into smaller groups for
-the next level, until the groups are as small as wanted.
+`masked-gradient` ablates a random share of all neurons in every row, at every token, and averages
+the gradient of the answer's log-probability with respect to every neuron's gate: what each neuron
+is worth where others are missing, so that a sure model does not hide it.
+
+The searches of the head path run coarse to fine: a component is a group of neurons, a plan's masks
+are spread over the neurons of each group, and what a search selects is split into smaller groups
+for the next level, until the groups are as small as wanted.
 """
 
 from __future__ import annotations
@@ -13,42 +17,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca import searches
-from broca.errors import BadInput
+from broca.errors import BadInput, nearest
 from broca.neurons.effects import Measurer, Scaled
 from broca.neurons.locating import NeuronModel
 from broca.neurons.questions import QuestionSet
-from broca.neurons.selection import Columns
+from broca.neurons.selection import Columns, Rule, item_set
 from broca.plan import Measurement, Plan
 from broca.searches import Problem
+
+SCREEN = "masked-gradient"
+"""The search that averages gradients under random masks."""
 
 
 @dataclass(frozen=True)
 class SensingOptions:
-    """How groups of neurons are searched.
+    """How neurons are searched.
 
     Attributes:
+        method: `masked-gradient`, or the search of every level: a key of `broca.searches.METHODS`.
+        rows: (mask, question) rows in all, a row with its gradient counted as three; as many as
+            cost what integrated gradients cost on the same data set if None.
+        rate: With `masked-gradient`, the share of neurons that a row ablates.
         groups: Groups of the first level.
         split: Parts into which a selected group is split for the next level.
         keep: Groups that a level hands on, at most.
         smallest: Neurons of the groups at which splitting ends.
-        method: The search of every level, a key of `broca.searches.METHODS`.
-        rows: (mask, question) rows of all levels together; as many as cost what integrated
-            gradients cost on the same data set if None.
-        items: Most questions to search on.
-        sparsity: Share of the groups that a mask ablates.
+        items: Most questions of a level: masks are worth more than questions.
+        sparsity: Share of the groups that a mask ablates. A sure model hides single groups, so it
+            is higher than for heads.
 
     Raises:
         BadInput: A value out of range.
     """
 
+    method: str = SCREEN
+    rows: int | None = None
+    rate: float = 0.15
     groups: int = 96
     split: int = 4
-    keep: int = 12
+    keep: int = 24
     smallest: int = 1
-    method: str = "cs-stratified"
-    rows: int | None = None
-    items: int = 20
-    sparsity: float = 0.05
+    items: int = 10
+    sparsity: float = 0.3
 
     def __post_init__(self) -> None:
         for name in ("groups", "keep", "smallest", "rows", "items"):
@@ -57,7 +67,15 @@ class SensingOptions:
                 raise BadInput(f"{name} must be at least 1, not {value}")
         if self.split < 2:
             raise BadInput(f"split must be at least 2, not {self.split}")
-        searches.require_method(self.method)
+        for name in ("rate", "sparsity"):
+            if not 0 < getattr(self, name) < 1:
+                raise BadInput(f"{name} must lie between 0 and 1, not at {getattr(self, name):g}")
+        if self.method != SCREEN and self.method not in searches.METHODS:
+            known = (SCREEN, *searches.METHODS)
+            raise BadInput(
+                f"--search '{self.method}' is unknown{nearest(self.method, known)}; use "
+                f"{', '.join(known)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -82,10 +100,11 @@ class Sensed:
     """What the search found.
 
     Attributes:
-        columns: Neurons of the selected groups, sorted; none where the search abstained.
-        scores: Minus the effect of ablating each neuron's group, shared among its neurons, from
-            the finest level that measured it, `(neurons,)`; 0 where it had no evidence.
-        levels: The levels, coarse first.
+        columns: The selected neurons, sorted; none where the search abstained.
+        scores: `(neurons,)`: the mean gradient of each gate; or minus the effect of ablating each
+            neuron's group, shared among its neurons, from the finest level that measured it, 0
+            where it had no evidence.
+        levels: The levels, coarse first; none with `masked-gradient`.
         rows: Rows measured.
         tokens: Tokens read.
     """
@@ -103,7 +122,7 @@ def sense(
     *,
     measurer: Measurer,
     options: SensingOptions | None = None,
-    count: int | None = None,
+    rule: Rule | None = None,
     steps: int = 19,
     seed: int = 0,
 ) -> Sensed:
@@ -114,17 +133,79 @@ def sense(
         questions: The data set.
         measurer: Asks the questions.
         options: How to search.
-        count: Take the so many neurons of the best groups at the end; all of the kept ones if None.
+        rule: Which scores stand out (`masked-gradient`); a count takes the so many best scores.
         steps: Steps of the integrated gradients whose cost decides the number of rows.
         seed: Seed of groups and masks.
 
     Raises:
         BadInput: The budget does not allow a level.
     """
-    options = options or SensingOptions()
+    options, rule = options or SensingOptions(), rule or Rule()
     total = options.rows or equal_rows(neurons, questions, steps=steps)
-    questions = questions.take(range(min(options.items, len(questions))))
     first_rows, first_tokens = measurer.rows, measurer.tokens
+    levels: tuple[Level, ...] = ()
+    if options.method == SCREEN:
+        scores = _screened(neurons, questions, measurer, options, total // 3, seed)
+        columns = item_set(scores, neurons.layers, rule)
+    else:
+        scores, columns, levels = _coarse_to_fine(
+            neurons, questions, measurer, options, total, seed
+        )
+        if rule.count is not None:
+            best = np.argsort(-scores, kind="stable")[: rule.count]
+            columns = np.sort(best[scores[best] > 0])
+    return Sensed(
+        columns, scores, levels, measurer.rows - first_rows, measurer.tokens - first_tokens
+    )
+
+
+_ROWS_AT_ONCE = 256
+"""Rows whose gradients are held at once: a model may have a million neurons."""
+
+
+def _screened(
+    neurons: NeuronModel,
+    questions: QuestionSet,
+    measurer: Measurer,
+    options: SensingOptions,
+    rows: int,
+    seed: int,
+) -> NDArray[np.float64]:
+    """Mean gradient of every neuron's gate under random masks, `(neurons,)`.
+
+    Raises:
+        BadInput: Not one row fits the budget.
+    """
+    if rows < 1:
+        raise BadInput("--rows must be at least 3: a row with its gradient counts as three")
+    total = np.zeros(len(neurons))
+    for start in range(0, rows, _ROWS_AT_ONCE):
+        numbers = range(start, min(start + _ROWS_AT_ONCE, rows))
+        sets = [
+            Scaled(
+                np.flatnonzero(
+                    np.random.default_rng([seed, 23, number]).random(len(neurons)) < options.rate
+                )
+            )
+            for number in numbers
+        ]
+        asked = [questions.questions[number % len(questions)] for number in numbers]
+        gradients = measurer.gradients_under(asked, sets, range(len(sets)))
+        total += gradients.sum(axis=0, dtype=np.float64)
+    return total / rows
+
+
+def _coarse_to_fine(
+    neurons: NeuronModel,
+    questions: QuestionSet,
+    measurer: Measurer,
+    options: SensingOptions,
+    total: int,
+    seed: int,
+) -> tuple[NDArray[np.float64], Columns, tuple[Level, ...]]:
+    """Searches groups, splits what was selected, and searches again."""
+    questions = questions.take(range(min(options.items, len(questions))))
+    first_rows = measurer.rows
     rng = np.random.default_rng([seed, 13])
     groups = first_groups(neurons, options.groups, rng)
     depth = _depth(max(len(one) for one in groups), options)
@@ -132,7 +213,7 @@ def sense(
     levels: list[Level] = []
     while True:
         left = total - (measurer.rows - first_rows)
-        budget = max(left // (depth - len(levels)), 1) if depth > len(levels) else left
+        budget = max(left // max(depth - len(levels), 1), 1)
         before = measurer.rows
         ranking = _search(groups, questions, measurer, options, budget, seed + len(levels))
         for group, effect in zip(groups, ranking.effects, strict=True):
@@ -144,12 +225,7 @@ def sense(
             break
         groups = [part for one in kept for part in _parts(one, options, rng)]
     columns = np.sort(np.concatenate(kept)) if kept else np.zeros(0, dtype=np.intp)
-    if count is not None:
-        best = np.argsort(-scores, kind="stable")[:count]
-        columns = np.sort(best[scores[best] > 0])
-    return Sensed(
-        columns, scores, tuple(levels), measurer.rows - first_rows, measurer.tokens - first_tokens
-    )
+    return scores, columns, tuple(levels)
 
 
 def equal_rows(neurons: NeuronModel, questions: QuestionSet, *, steps: int) -> int:

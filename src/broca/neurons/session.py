@@ -193,7 +193,7 @@ class Session:
             questions,
             measurer=self.measurer,
             options=self.settings.sensing,
-            count=rule.count,
+            rule=rule,
             steps=self.settings.steps,
             seed=self.settings.seed,
         )
