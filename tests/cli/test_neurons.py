@@ -1,5 +1,6 @@
 """`broca neurons` as a user meets it."""
 
+import functools
 import json
 
 import pytest
@@ -7,6 +8,16 @@ from typer.testing import CliRunner
 
 from broca.cli.main import app
 from broca.errors import BadInput
+from broca.models import load
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded_once():
+    """The model is loaded once for all commands, and tables are wide enough for their words."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("broca.models.load", functools.cache(load))
+        patch.setenv("COLUMNS", "200")
+        yield
 
 
 def neurons(*arguments):
