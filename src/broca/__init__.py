@@ -12,29 +12,38 @@ if TYPE_CHECKING:
     from broca.api import localize, save
     from broca.components import Component, ComponentSet
     from broca.errors import BrocaError
+    from broca.evidence import Evidence
     from broca.models import GatedModel, load
     from broca.result import Result
+    from broca.tasks import TaskOptions
+    from broca.verifying import verify
 
 _HOME = {
     "BrocaError": "broca.errors",
     "Component": "broca.components",
     "ComponentSet": "broca.components",
+    "Evidence": "broca.evidence",
     "GatedModel": "broca.models",
     "Result": "broca.result",
+    "TaskOptions": "broca.tasks",
     "load": "broca.models",
     "localize": "broca.api",
     "save": "broca.api",
+    "verify": "broca.verifying",
 }
 
 __all__ = [
     "BrocaError",
     "Component",
     "ComponentSet",
+    "Evidence",
     "GatedModel",
     "Result",
+    "TaskOptions",
     "load",
     "localize",
     "save",
+    "verify",
 ]
 
 

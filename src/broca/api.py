@@ -2,44 +2,57 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
 from broca import searches
-from broca.engine import Ablation, Engine, EngineOptions, Progress, donor_activations
+from broca.engine import (
+    Ablation,
+    Engine,
+    EngineOptions,
+    Progress,
+    donor_activations,
+    output_norms,
+)
 from broca.engine.ablation import AblationKind
 from broca.errors import BadInput, NothingToLocalize
-from broca.executors import LocalExecutor
-from broca.executors.local import Response
+from broca.evidence import Crossing, Evidence
+from broca.executors import with_references
+from broca.files import write_beside
 from broca.models import SHIPPED_MODELS, GatedModel, load
+from broca.plan import Response
 from broca.result import (
     AblationInfo,
     Cost,
     ModelInfo,
-    RankedComponent,
     Result,
     SearchInfo,
     Verification,
+    ranked,
 )
-from broca.searches import DEFAULT_METHOD, Problem, Ranking
-from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, split_items
-from broca.verify import prove
+from broca.runs import Journaling, RowProgress, closes_journal, journaling
+from broca.searches import DEFAULT_METHOD, Problem
+from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, TaskOptions
+from broca.tasks.paper import PAPER_GROUPS
+from broca.verify import QUICK, Examination, Examiner, Remembered, Scope, Trial, prove, roles
 from broca.verify.proof import scores_under
 
 Report = Callable[[str, Progress | None], None]
 """Told what is going on: the stage, and how far it is where that is known."""
 
 
+@closes_journal
 def localize(
     model: str | GatedModel,
     *,
     task: str,
     others: str | Sequence[str] = "auto",
+    same_skill: Sequence[str] = (),
     include_path: str | Path | None = None,
     method: str = DEFAULT_METHOD,
     rows: int | None = None,
@@ -53,8 +66,12 @@ def localize(
     dtype: str = "auto",
     device: str | None = None,
     device_map: str | None = None,
+    allow_code: bool = False,
+    task_options: TaskOptions | None = None,
     engine_options: EngineOptions | None = None,
     options: Mapping[str, Any] | None = None,
+    verify: bool = True,
+    journal: str | Path | Journaling | None = None,
     on_progress: Report | None = None,
 ) -> Result:
     """Finds the heads that a task needs and proves them on held-out items.
@@ -63,7 +80,10 @@ def localize(
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: The task to localize: shipped, in `include_path`, or any of lm-eval.
         others: Tasks that the heads should leave alone. `auto`: all other shipped tasks for a
-            shipped model, else all tasks of `include_path`, else none.
+            shipped model, else all tasks of `include_path`, else none; `general` stands for the
+            four tasks of the paper's group. Those whose metadata state the capability of `task`
+            are reported apart, as `same_skill`.
+        same_skill: More tasks of the same capability.
         include_path: A folder of lm-eval YAML tasks to add.
         method: Search method, a key of `broca.searches.METHODS`.
         rows: Most (mask, item) rows to spend on the search; by default what the method needs.
@@ -79,8 +99,15 @@ def localize(
         dtype: Number format of the weights, if the model has yet to be loaded.
         device: Device, if the model has yet to be loaded.
         device_map: `auto` spreads the model over devices, if it has yet to be loaded.
+        allow_code: Whether tasks such as mbpp may execute what the model writes, in a sandbox.
+        task_options: How the tasks are asked: examples, templates, limits, splits, metric of the
+            task, reference of its margin.
         engine_options: Size of batches and sharing of work.
         options: Settings of the method.
+        verify: Whether to end with statistics, random sets and a verdict (`broca verify` measures
+            more of them).
+        journal: File that keeps every measured row and is asked before anything is measured; in
+            memory if None.
         on_progress: Told what is going on.
 
     Returns:
@@ -92,7 +119,7 @@ def localize(
     report = on_progress or (lambda stage, progress: None)
     how = Ablation(ablation, scale, seed)
     if response not in get_args(Response):
-        raise BadInput(f"--response '{response}' is unknown: use accuracy or margin")
+        raise BadInput(f"--response '{response}' is unknown: use accuracy, margin or probability")
     if k < 1:
         raise BadInput(f"--k must be at least 1, not {k}")
     if rows is not None and rows < 1:
@@ -111,59 +138,116 @@ def localize(
 
     start = time.perf_counter()
     report("building the tasks", None)
-    catalog = Catalog(include_path)
-    names = (task, *_other_tasks(task, others, model.name, catalog))
+    catalog = Catalog(include_path, allow_code=allow_code)
+    names = tuple(
+        dict.fromkeys((task, *same_skill, *other_tasks(task, others, model.name, catalog)))
+    )
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
-    benchmarks = {name: catalog.load(name, tokenizer) for name in names}
-    splits = {
-        name: split_items(name, len(one.items), items=items, seed=seed)
-        for name, one in benchmarks.items()
+    asked = task_options or TaskOptions()
+    benchmarks = {
+        name: catalog.load(
+            name,
+            tokenizer,
+            metric=asked.metric if name == task else None,
+            options=asked,
+            require_split=name == task,
+        )
+        for name in names
     }
+    _require_controls(task, benchmarks)
+    splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
     bank, reported, located = _bank(task, benchmarks, splits)
 
     stage = ["scoring the intact model"]
     donors = donor_activations(
         model, [bank[position][1].requests[0].context for position in located], how
     )
-    engine = Engine(
-        model,
-        engine_options,
-        donors=donors,
-        on_progress=lambda progress: report(stage[0], progress),
+    shown = RowProgress(lambda progress: report(stage[0], progress))
+    engine = Engine(model, engine_options, donors=donors, on_progress=shown.within)
+    recorder = journaling(journal).begin(
+        model=model,
+        bank=bank,
+        engine=engine,
+        ablation=how,
+        donors=located,
+        settings={
+            "task": task,
+            "others": names[1:],
+            "same_skill": list(same_skill),
+            "method": method,
+            "options": dict(options or {}),
+            "rows": rows,
+            "k": k,
+            "items": items,
+            "seed": seed,
+            "response": response,
+            "ablation": [ablation, scale],
+            "components": model.kinds,
+            "task_options": asked.to_dict(),
+        },
+        progress=shown,
     )
-    executor = LocalExecutor(engine, bank, ablation=how, donors=located)
-    searched = LocalExecutor(engine, bank, response=response, ablation=how, donors=located)
+    executor = recorder.local(bank, donors=located)
+    execute = Remembered(executor.run)
     intact = np.zeros(len(model.components), dtype=bool)
-    before = scores_under(intact, benchmarks, reported, executor.run)
-    _require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
+    before = scores_under(intact, benchmarks, reported, execute, bank)
+    require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
+
+    donor_items = located
+    left_out: tuple[str, ...] = ()
+    if response != "accuracy":
+        stage[0] = "looking for right answers"
+        referenced = with_references(engine, bank, located, components=len(model.components))
+        bank, located, left_out = referenced.bank, referenced.positions, referenced.notes
+    searched = recorder.local(bank, donors=donor_items, response=response, role="search")
 
     problem = Problem(len(model.components), np.asarray(located), k, rows, seed)
     search = searches.make_search(method, problem, **(options or {}))
+    recorder.note_search(method, problem, options or {})
     stage[0] = f"searching ({method})"
     ranking = searches.run(search, searched.run)
 
     stage[0] = "verifying on the report items"
     selected = tuple(model.components.names[column] for column in ranking.selected)
     after = (
-        scores_under(model.components.mask(selected), benchmarks, reported, executor.run)
+        scores_under(model.components.mask(selected), benchmarks, reported, execute, bank)
         if selected
         else dict(before)
     )
-    proof = prove(task, benchmarks, before, after)
+    same, rest = roles(task, benchmarks, same_skill)
+    proof = prove(task, benchmarks, before, after, same_skill=same)
+    evidence = None
+    if verify and selected:
+        examiner = Examiner(
+            Trial(task, same, rest, benchmarks, {n: np.asarray(p) for n, p in reported.items()}),
+            model.components,
+            execute,
+            executor.answers,
+            [item for _, item in bank],
+            output_norms(model, [bank[position][1].requests[0].context for position in located]),
+            {},
+            replace(QUICK, seed=seed),
+        )
+        examined = examiner.examine(selected, report=lambda text: stage.__setitem__(0, text))
+        evidence = evidence_of(model, task, selected, how, QUICK, examined, executor.rows)
+    measured, tokens = recorder.finish()
     return Result(
         broca=_version(),
         model=_model_info(model),
         task=task,
-        others=names[1:],
+        others=rest,
+        same_skill=same,
+        evidence=evidence,
         search=SearchInfo(method, ranking.options, seed),
         cost=Cost(
             rows=searched.rows,
             verification_rows=executor.rows,
-            tokens=engine.tokens,
+            tokens=tokens,
             wall_s=round(time.perf_counter() - start, 3),
+            measured=measured,
         ),
         baseline=before,
-        ranking=_ranked(model, ranking),
+        ranking=ranked(model.components, ranking.effects, ranking.order),
         selected=selected,
         abstained=not selected,
         reason=ranking.reason,
@@ -178,7 +262,38 @@ def localize(
         components=model.kinds,
         ablation=AblationInfo(how.kind, how.scale),
         metrics={name: one.metric for name, one in benchmarks.items()},
-        notes=_notes(task, benchmarks, before, reported),
+        task_options=asked.to_dict(),
+        notes=(*_notes(task, benchmarks, before, reported), *left_out),
+    )
+
+
+def evidence_of(
+    model: GatedModel,
+    task: str,
+    heads: Sequence[str],
+    how: Ablation,
+    scope: Scope,
+    examined: Examination,
+    rows: int,
+    *,
+    crossings: Sequence[Crossing] = (),
+    notes: Sequence[str] = (),
+) -> Evidence:
+    """Puts what was measured and what it was measured on into one record."""
+    return Evidence(
+        model=model.name,
+        fingerprint=model.fingerprint,
+        task=task,
+        heads=tuple(heads),
+        ablation=how.kind,
+        scale=how.scale,
+        seed=how.seed,
+        level=scope.level,
+        **{one.name: getattr(examined, one.name) for one in fields(examined)},
+        crossings=tuple(crossings),
+        rows=rows,
+        notes=tuple(notes),
+        broca=_version(),
     )
 
 
@@ -215,13 +330,11 @@ def save(result: Result, out: str | Path) -> tuple[Path, Path]:
     folder = check_out_folder(out)
     paths = (folder / "result.json", folder / "report.html")
     for path, text in zip(paths, (result.to_json(), render_html(result)), strict=True):
-        beside = path.with_suffix(path.suffix + ".part")
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
+        write_beside(path, text)
     return paths
 
 
-def _other_tasks(
+def other_tasks(
     task: str, others: str | Sequence[str], model: str, catalog: Catalog
 ) -> tuple[str, ...]:
     """Resolves `others` to task names, the task itself excluded."""
@@ -234,7 +347,20 @@ def _other_tasks(
         names = others
     if isinstance(others, str) and others != "auto" and task in names:
         raise BadInput(f"task '{task}' is also named in --others: a task is no control of itself")
-    return tuple(dict.fromkeys(name for name in names if name != task))
+    members = [member for name in names for member in PAPER_GROUPS.get(name, (name,))]
+    return tuple(dict.fromkeys(name for name in members if name != task))
+
+
+def _require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
+    """Refuses another task that shares a task with the localized group."""
+    own = set(benchmarks[task].task_names)
+    for name, one in benchmarks.items():
+        shared = own & set(one.task_names)
+        if name != task and shared:
+            raise BadInput(
+                f"--others: '{name}' shares {', '.join(sorted(shared)[:3])} with '{task}': a task "
+                "is no control of itself"
+            )
 
 
 def _bank(
@@ -258,7 +384,12 @@ def _bank(
     return bank, reported, place(task, splits[task].locate)
 
 
-def _require_something_to_localize(benchmark: Benchmark, score: float, items: int) -> None:
+def require_something_to_localize(benchmark: Benchmark, score: float, items: int) -> None:
+    """Refuses a task that the intact model does not do.
+
+    Raises:
+        NothingToLocalize: It scores no better than guessing.
+    """
     if benchmark.at_chance(score, items=items):
         guess = f"guessing gives {benchmark.chance:.2f}" if benchmark.chance else "that is nothing"
         raise NothingToLocalize(
@@ -274,8 +405,9 @@ def _notes(
     before: Mapping[str, float],
     reported: Mapping[str, Sequence[int]],
 ) -> tuple[str, ...]:
-    notes = []
+    notes: list[str] = []
     for name, benchmark in benchmarks.items():
+        notes += benchmark.notes
         if benchmark.cut_items:
             notes.append(
                 f"{benchmark.cut_items} of {len(benchmark.items)} prompts of {name} were cut from "
@@ -283,8 +415,8 @@ def _notes(
             )
         if name != task and benchmark.capability == benchmarks[task].capability:
             notes.append(
-                f"{name} measures the same capability ({benchmark.capability}) as {task}; what it "
-                "loses counts in the off-target drop"
+                f"{name} measures the same capability ({benchmark.capability}) as {task}: it is "
+                "reported apart, and what it loses is no off-target drop"
             )
         if name != task and benchmark.at_chance(before[name], items=len(reported[name])):
             notes.append(f"{name} is at chance on the intact model: it can show no damage")
@@ -300,18 +432,6 @@ def _model_info(model: GatedModel) -> ModelInfo:
         heads=model.heads,
         kv_heads=model.kv_heads,
         dtype=model.dtype,
-    )
-
-
-def _ranked(model: GatedModel, ranking: Ranking) -> tuple[RankedComponent, ...]:
-    return tuple(
-        RankedComponent(
-            name=model.components[column].name,
-            layer=model.components[column].layer,
-            head=model.components[column].index,
-            effect=float(ranking.effects[column]),
-        )
-        for column in ranking.order
     )
 
 

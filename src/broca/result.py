@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from broca.errors import BadInput
+from broca.evidence import Evidence
 
 SCHEMA = 1
 
@@ -61,12 +63,15 @@ class Cost:
         verification_rows: Rows measured on the report items, before and after.
         tokens: Tokens that the model read or wrote, padding excluded.
         wall_s: Seconds from the loaded model to the result.
+        measured: Rows of both kinds that the run measured itself, in all its processes; the others
+            were in the journal, or were asked twice. None where that was not counted.
     """
 
     rows: int
     verification_rows: int
     tokens: int
     wall_s: float
+    measured: int | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,32 @@ class RankedComponent:
     frequency: float | None = None
 
 
+class NamedPart(Protocol):
+    """What a line of a ranking says of a component."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def layer(self) -> int: ...  # noqa: D102
+    @property
+    def index(self) -> int | None: ...  # noqa: D102
+
+
+def ranked(
+    components: Sequence[NamedPart], effects: Sequence[float] | Any, order: Sequence[int]
+) -> tuple[RankedComponent, ...]:
+    """The lines of a ranking: components in an order, each with its effect."""
+    return tuple(
+        RankedComponent(
+            name=components[column].name,
+            layer=components[column].layer,
+            head=components[column].index,
+            effect=float(effects[column]),
+        )
+        for column in order
+    )
+
+
 @dataclass(frozen=True)
 class Verification:
     """What the selection costs, on items that the search never saw.
@@ -97,7 +128,8 @@ class Verification:
     Attributes:
         after: Score of every task with the selection ablated.
         drop: What the task lost.
-        off_target_drop: What the other tasks lost on average; None without others.
+        off_target_drop: What the others lost on average, same-skill tasks left out; None without
+            others.
         specific_drop: The difference.
         items: Report items of every task.
     """
@@ -119,6 +151,7 @@ class Result:
         model: The model.
         task: The task that was localized.
         others: The tasks that the selection should leave alone.
+        same_skill: Tasks of the same capability, reported apart.
         search: The method and its settings.
         cost: Rows, tokens and time.
         baseline: Score of every task on the intact model, on its report items.
@@ -131,7 +164,9 @@ class Result:
         components: Which parts of the model could be ablated, such as `heads`.
         ablation: What became of them.
         metrics: Main metric of every task.
+        task_options: How the tasks were asked, where that differs from their files.
         notes: What the reader should know, such as cut prompts or other tasks at chance.
+        evidence: Statistics, controls and the verdict; None where they were not asked for.
     """
 
     model: ModelInfo
@@ -149,9 +184,17 @@ class Result:
     components: str = "heads"
     ablation: AblationInfo = AblationInfo("zero", 0.0)
     metrics: dict[str, str] = field(default_factory=dict)
+    task_options: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    same_skill: tuple[str, ...] = ()
+    evidence: Evidence | None = None
     broca: str = ""
     schema: int = SCHEMA
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """All tasks that were measured: the localized one, those of its skill, the others."""
+        return (self.task, *self.same_skill, *self.others)
 
     def to_json(self) -> str:
         """The result as indented JSON, keys in a fixed order."""
@@ -186,6 +229,8 @@ class Result:
                     "ablation": AblationInfo(**data["ablation"]),
                     "verification": Verification(**data["verification"]),
                     "notes": tuple(data["notes"]),
+                    "same_skill": tuple(data.get("same_skill", ())),
+                    "evidence": data.get("evidence") and Evidence.from_dict(data["evidence"]),
                 }
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:

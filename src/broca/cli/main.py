@@ -8,10 +8,14 @@ from typing import NoReturn
 
 import typer
 
+from broca.cli.journal import journal
+from broca.cli.lm_eval import SETTINGS, lm_eval
 from broca.cli.localize import localize
 from broca.cli.neurons import app as neurons
+from broca.cli.rerun import rerun
 from broca.cli.scan import scan
 from broca.cli.tasks import tasks
+from broca.cli.verify import verify
 from broca.errors import BrocaError
 from broca.process import tune_process
 
@@ -26,6 +30,10 @@ app = typer.Typer(
 app.command()(localize)
 app.command()(scan)
 app.command()(tasks)
+app.command()(journal)
+app.command()(rerun)
+app.command("lm-eval", context_settings=SETTINGS)(lm_eval)
+app.command()(verify)
 app.add_typer(neurons)
 
 

@@ -2,6 +2,14 @@
 
 from broca.engine.ablation import Ablation, donor_activations
 from broca.engine.engine import Engine, Progress
+from broca.engine.norms import output_norms
 from broca.engine.work import EngineOptions
 
-__all__ = ["Ablation", "Engine", "EngineOptions", "Progress", "donor_activations"]
+__all__ = [
+    "Ablation",
+    "Engine",
+    "EngineOptions",
+    "Progress",
+    "donor_activations",
+    "output_norms",
+]

@@ -3,7 +3,7 @@
 from broca.models.choosing import KINDS
 from broca.models.gated import GatedModel
 from broca.models.gates import ActiveGates, GatePoint, Replacement, captured
-from broca.models.loading import SHIPPED_MODELS, load, shipped_model_folder
+from broca.models.loading import SHIPPED_MODELS, load, load_tokenizer, shipped_model_folder
 from broca.models.neurons import (
     NeuronBlock,
     Slice,
@@ -33,6 +33,7 @@ __all__ = [
     "find_structure",
     "last_token_replaced",
     "load",
+    "load_tokenizer",
     "met_neurons",
     "neuron_blocks",
     "neuron_slices",

@@ -101,11 +101,13 @@ def from_benchmark(benchmark: Benchmark, numbers: Sequence[int]) -> QuestionSet:
     for number in numbers:
         item = benchmark.items[number]
         margin = benchmark.margin(item)
-        if margin is None:
+        if margin is None or (margin.gold is None and len(margin.requests) > 1):
             raise TaskUnusable(
                 f"item {number} of task '{benchmark.name}' has no gold answer: neurons are "
                 "located by the probability of one; choose another task"
             )
+        right = margin.gold if isinstance(margin.gold, int) else (margin.gold or (0,))[0]
+        right = margin.gold if isinstance(margin.gold, int) else (margin.gold or (0,))[0]
         questions.append(
             Question(
                 number=number,
@@ -113,7 +115,7 @@ def from_benchmark(benchmark: Benchmark, numbers: Sequence[int]) -> QuestionSet:
                 answer=item.target,
                 content=item.prompt,
                 wording="",
-                gold=margin.requests[margin.gold or 0],
+                gold=margin.requests[right],
                 asked=item.requests,
                 score=lambda outputs, item=item: benchmark.score(item, outputs),  # type: ignore[misc]
             )

@@ -137,7 +137,7 @@ class Session:
             cut = [whole.take(numbers) for numbers in (split.locate, split.confirm, split.report)]
         else:
             benchmark = self._catalog.load(name, self.tokenizer)
-            split = split_items(name, len(benchmark.items), items=one.items, seed=one.seed)
+            split = benchmark.split(items=one.items, seed=one.seed)
             cut = [
                 from_benchmark(benchmark, numbers)
                 for numbers in (split.locate, split.confirm, split.report)

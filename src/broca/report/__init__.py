@@ -1,5 +1,6 @@
 """A frozen result in, one self-contained HTML page out. Reads the result alone."""
 
 from broca.report.page import render_html
+from broca.report.verification import render_verification, render_verification_page
 
-__all__ = ["render_html"]
+__all__ = ["render_html", "render_verification", "render_verification_page"]

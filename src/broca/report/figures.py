@@ -55,12 +55,12 @@ def heatmap(result: Result) -> go.Figure:
         showgrid=False,
         zeroline=False,
     )
-    return _styled(figure, height=140 + 26 * min(layers, 40))
+    return styled(figure, height=140 + 26 * min(layers, 40))
 
 
 def before_after(result: Result) -> go.Figure:
     """Scores of the task and the others, intact and with the selection ablated."""
-    names = [result.task, *result.others]
+    names = list(result.tasks)
     before = [result.baseline[name] for name in names]
     after = [result.verification.after[name] for name in names]
     figure = go.Figure(
@@ -76,7 +76,7 @@ def before_after(result: Result) -> go.Figure:
     )
     figure.update_layout(barmode="group", legend={"orientation": "h", "y": 1.12})
     figure.update_yaxes(title="score", rangemode="tozero", gridcolor="#e4e7eb")
-    return _styled(figure, height=360)
+    return styled(figure, height=360)
 
 
 def _hover(one: RankedComponent, rank: int, selected: bool) -> str:
@@ -90,7 +90,8 @@ def _hover(one: RankedComponent, rank: int, selected: bool) -> str:
     return "<br>".join(lines)
 
 
-def _styled(figure: go.Figure, *, height: int) -> go.Figure:
+def styled(figure: go.Figure, *, height: int) -> go.Figure:
+    """Gives a figure the look of the report."""
     figure.update_layout(
         height=height,
         font=_FONT,

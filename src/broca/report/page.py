@@ -8,19 +8,23 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from broca.evidence import Evidence
 from broca.report.figures import before_after, heatmap
+from broca.report.verification import render_verification
 from broca.result import Result
 
 TABLE_LINES = 20
 """Lines of the ranking table; the heatmap shows every head."""
 
 
-def render_html(result: Result) -> str:
+def render_html(result: Result, evidence: Evidence | None = None) -> str:
     """Renders a result as one HTML page that needs nothing from outside.
 
+    The verification is `evidence`, such as a later `broca verify` made, or the result's own.
     Names of models, tasks and heads are escaped: they come from files and may hold anything.
     """
     folder = files("broca.report")
+    evidence = evidence or result.evidence
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["points"] = lambda value: f"{100 * value:.1f}"
     environment.filters["count"] = lambda value: f"{value:,}"
@@ -33,6 +37,7 @@ def render_html(result: Result) -> str:
     return template.render(
         result=result,
         shown=result.ranking[:TABLE_LINES],
+        verification=Markup("" if evidence is None else render_verification(evidence)),
         report_items=result.verification.items,
         style=Markup((folder / "page.css").read_text(encoding="utf-8")),
         plotly=Markup(get_plotlyjs()),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.plan import Measurement, Plan
-from broca.tasks import Benchmark
+from broca.tasks import Benchmark, Item
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class Proof:
         before: Score of every task on the intact model.
         after: Score of every task with the selection ablated.
         drop: What the task lost.
-        off_target_drop: What the other tasks lost on average; None without others.
+        off_target_drop: What the others lost on average, same-skill tasks left out; None without
+            others.
         specific_drop: `drop` minus `off_target_drop` (equal to `drop` without others).
     """
 
@@ -38,6 +39,7 @@ def scores_under(
     benchmarks: Mapping[str, Benchmark],
     items: Mapping[str, Sequence[int]],
     execute: Callable[[Plan], Measurement],
+    bank: Sequence[tuple[Benchmark, Item]] = (),
 ) -> dict[str, float]:
     """Scores several tasks under one mask, each by its own aggregation.
 
@@ -46,6 +48,7 @@ def scores_under(
         benchmarks: The tasks by name.
         items: For each task, the positions of its items in the bank that `execute` uses.
         execute: Measures a plan.
+        bank: The items that `execute` uses; needed for groups of tasks and for perplexities.
     """
     positions = np.concatenate([np.asarray(items[name], dtype=np.intp) for name in benchmarks])
     responses = execute(Plan.crossed(mask[None, :], positions)).responses
@@ -53,7 +56,8 @@ def scores_under(
     for name, benchmark in benchmarks.items():
         end = start + len(items[name])
         own = responses[start:end] if benchmark.higher_is_better else -responses[start:end]
-        scores[name] = benchmark.aggregate(own.tolist())
+        asked = [[bank[position][1] for position in items[name]]] if bank else []
+        scores[name] = benchmark.aggregate(own.tolist(), *asked)
         start = end
     return scores
 
@@ -63,12 +67,17 @@ def prove(
     benchmarks: Mapping[str, Benchmark],
     before: dict[str, float],
     after: dict[str, float],
+    *,
+    same_skill: Sequence[str] = (),
 ) -> Proof:
-    """Compares the scores of the task and of the others before and after an ablation."""
+    """Compares the scores of the task and of the others before and after an ablation.
+
+    Tasks of the same skill are no controls: what they lose stays out of the off-target drop.
+    """
     losses = {
         name: benchmark.loss(before[name], after[name]) for name, benchmark in benchmarks.items()
     }
-    others = [loss for name, loss in losses.items() if name != task]
+    others = [loss for name, loss in losses.items() if name not in (task, *same_skill)]
     off_target = float(np.mean(others)) if others else None
     return Proof(
         task=task,

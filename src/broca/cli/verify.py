@@ -1,0 +1,270 @@
+"""`broca verify`: test a claim on a set of heads."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from broca.cli.progress import ProgressLine
+from broca.errors import BadInput
+
+if TYPE_CHECKING:
+    from broca.evidence import Evidence, Interval
+    from broca.result import Result
+
+
+def verify(
+    target: Annotated[str, typer.Argument(help="The out folder of a run; with --heads, a model.")],
+    heads: Annotated[
+        str | None,
+        typer.Option(help="Heads to verify, L0H4+L1H8, or published:MODEL/TASK/METHOD."),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="The task they are claimed for; default: the run's.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="The model, where the run's has moved.")] = None,
+    others: Annotated[
+        str, typer.Option(help="Tasks the heads should leave alone: T1,T2 or auto or nothing.")
+    ] = "auto",
+    same_skill: Annotated[str, typer.Option(help="More tasks of the same capability, T1,T2.")] = "",
+    both_ways: Annotated[
+        bool,
+        typer.Option("--both-ways", help="Localize the same-skill tasks too and cross-measure."),
+    ] = False,
+    include_path: Annotated[
+        str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
+    ] = None,
+    controls: Annotated[int, typer.Option(help="Random sets of each kind; 0 for none.")] = 20,
+    limit: Annotated[
+        int | None, typer.Option(help="Most report items of each task; default: all.")
+    ] = None,
+    ablation: Annotated[
+        str | None, typer.Option(help="zero, mean or resample; default: the run's, or zero.")
+    ] = None,
+    components: Annotated[
+        str, typer.Option(help="heads, kv-groups, attention, mlp, layers, experts, joined by +.")
+    ] = "heads",
+    seed: Annotated[
+        int | None, typer.Option(help="Seed; default: the run's, whose items it keeps apart, or 0.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(help="Folder for verification.json; default: the run's.")
+    ] = None,
+    dtype: Annotated[
+        str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
+    ] = "auto",
+    device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    device_map: Annotated[
+        str | None, typer.Option(help="auto spreads the model over all devices.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print verification.json.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
+) -> None:
+    """Test on held-out items that a task needs some heads, and that other tasks do not."""
+    from broca import api
+    from broca.engine import Ablation
+    from broca.result import Result
+    from broca.verify import Scope
+    from broca.verifying import verify as run
+
+    result: Result | None = None
+    if heads is None:
+        result = Result.read(target)
+        if not result.selected:
+            raise BadInput(
+                f"the run in '{target}' selected nothing: there is nothing to verify; name heads "
+                "with --heads"
+            )
+    elif task is None:
+        raise BadInput("--heads needs the --task that they are claimed for")
+    if controls < 0:
+        raise BadInput(f"--controls must be at least 0, not {controls}")
+    if ablation is not None:
+        Ablation(ablation)  # type: ignore[arg-type]  # refused here, before the model is loaded
+    folder = api.check_out_folder(out or (target if result else "broca-out"))
+    progress = ProgressLine(plain=plain)
+    try:
+        evidence = run(
+            model or (result.model.name if result else target),
+            task=task or (result.task if result else ""),
+            heads=heads if heads is not None else (result.selected if result else ()),
+            order=_order(result) if result else (),
+            others=_others(result, others),
+            same_skill=[
+                *(result.same_skill if result and task is None else ()),
+                *_split(same_skill),
+            ],
+            include_path=include_path,
+            seed=seed if seed is not None else (result.search.seed if result else 0),
+            components=result.components if result else components,
+            ablation=ablation or (result.ablation.kind if result else "zero"),  # type: ignore[arg-type]
+            scale=result.ablation.scale if result else 0.0,
+            both_ways=both_ways,
+            limit=limit,
+            scope=Scope(controls=controls),
+            dtype=dtype,
+            device=device,
+            device_map=device_map,
+            on_progress=progress,
+        )
+    finally:
+        progress.close()
+    if result is not None and evidence.fingerprint != result.model.fingerprint:
+        raise BadInput(
+            f"the weights of '{evidence.model}' are not those of the run (fingerprint "
+            f"{evidence.fingerprint}, not {result.model.fingerprint}): name the run's with --model"
+        )
+    page = _save(evidence, result, folder)
+    if json:
+        sys.stdout.write(evidence.to_json())
+    else:
+        _print(evidence, page)
+
+
+def _split(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _order(result: Result) -> list[str]:
+    """The curve's heads: the selection first, then the ranking while effects are harmful."""
+    rest = [one.name for one in result.ranking if one.effect < 0]
+    return list(dict.fromkeys([*result.selected, *rest]))
+
+
+def _others(result: Result | None, others: str) -> str | list[str]:
+    return list(result.others) if result and others == "auto" else others
+
+
+def _save(evidence: Evidence, result: Result | None, folder: Path) -> Path:
+    from broca.files import write_beside
+    from broca.report import render_html, render_verification_page
+
+    write_beside(folder / "verification.json", evidence.to_json())
+    if result is None:
+        page = folder / "verification.html"
+        write_beside(page, render_verification_page(evidence))
+    else:
+        page = folder / "report.html"
+        write_beside(page, render_html(result, evidence))
+    return page
+
+
+def _print(evidence: Evidence, page: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+
+    def table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+        if not rows:
+            return
+        drawn = Table(title=title)
+        for number, column in enumerate(columns):
+            drawn.add_column(column, justify="right" if number else "left")
+        for row in rows:
+            drawn.add_row(*row)
+        console.print(drawn)
+
+    table(
+        f"points lost without {', '.join(evidence.heads)}",
+        ("task", "role", "items", "intact", "ablated", "points lost", "p", "p (Holm)"),
+        [
+            (
+                one.task, one.role.replace("_", " "), str(one.items), f"{one.before:.3f}",
+                f"{one.after:.3f}", _points(one.drop), f"{one.p:.2g}", f"{one.p_holm:.2g}",
+            )
+            for one in evidence.drops
+        ]
+        + [
+            (name, "", "", "", "", _points(one), "", "")
+            for name, one in (
+                ("mean of the others", evidence.off_target), ("specific", evidence.specific)
+            )
+            if one is not None
+        ],
+    )  # fmt: skip
+    table(
+        "beside random sets of the same size",
+        ("matched by", "sets", "rank in drop", "effect", "rank in specific drop", "effect"),
+        [
+            (
+                one.kind,
+                str(len(one.sets)),
+                *(
+                    part
+                    for each in (one.drop, one.specific)
+                    for part in (
+                        ("", "")
+                        if each is None
+                        else (
+                            f"{each.rank} of {len(one.sets) + 1}",
+                            "" if each.effect is None else f"{each.effect:.1f} sd",
+                        )
+                    )
+                ),
+            )
+            for one in evidence.controls
+        ],
+    )
+    table(
+        "each head",
+        ("head", "ablated alone", "restored alone", "p (Holm)", "needed"),
+        [
+            (
+                one.head, _points(one.alone), _points(one.restored), f"{one.p:.2g}",
+                "yes" if one.needed else "no",
+            )
+            for one in evidence.members
+        ],
+    )  # fmt: skip
+    if evidence.curve is not None:
+        table(
+            f"the first k heads (flat from k = {evidence.curve.flat_at})",
+            ("k", "head", "task", "same skill", "others"),
+            [
+                (
+                    str(one.k), one.head or "", _points(one.drop), _points(one.same_skill),
+                    _points(one.others),
+                )
+                for one in evidence.curve.points
+            ],
+        )  # fmt: skip
+    table(
+        "other kinds of ablation",
+        ("ablation", "points lost", "specific", "survives"),
+        [
+            (one.kind, _points(one.drop), _points(one.specific), "yes" if one.survives else "no")
+            for one in evidence.ablations
+        ],
+    )
+    table(
+        "tasks of the same capability",
+        ("found on", "measured on", "heads", "points lost"),
+        [
+            (one.found_on, one.measured_on, " ".join(one.heads), _points(one.drop))
+            for one in evidence.crossings
+        ],
+    )
+    degenerate = [one for one in evidence.failures if one.excess > 0]
+    table(
+        "newly degenerate outputs",
+        ("task", "items", "share", "most common output"),
+        [
+            (one.task, str(one.items), f"{one.excess:.0%}", repr(one.most_common))
+            for one in degenerate
+        ],
+    )
+    console.print(f"{evidence.verdict.label}: {evidence.verdict.text}", markup=False)
+    if evidence.verdict.items_needed:
+        console.print(f"About {evidence.verdict.items_needed} report items would do.")
+    console.print(f"{evidence.rows:,} rows; report: {page}", markup=False, soft_wrap=True)
+
+
+def _points(one: Interval | None) -> str:
+    if one is None:
+        return ""
+    return f"{100 * one.value:.1f} [{100 * one.low:.1f}, {100 * one.high:.1f}]"

@@ -1,0 +1,45 @@
+"""How large components' outputs are: what a gate of 0 takes away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from broca.engine.budget import Budget
+from broca.engine.work import left_padded
+from broca.models import GatedModel, captured
+
+
+@torch.inference_mode()
+def output_norms(
+    model: GatedModel, prompts: Sequence[tuple[int, ...]]
+) -> NDArray[np.float64] | None:
+    """Mean Euclidean norm of every component's output, where its gate meets it.
+
+    Args:
+        model: The model; it is run intact.
+        prompts: Tokens of the prompts to average over, every token counting the same.
+
+    Returns:
+        `(components,)`; None if some components have no activation (routed experts).
+    """
+    if any(point.place == "routing" for point in model.points):
+        return None
+    total = np.zeros(len(model.components))
+    budget, start = Budget(model, None), 0
+    longest = max(len(prompt) for prompt in prompts)
+    while start < len(prompts):
+        batch = list(prompts[start : start + budget.rows(longest)])
+        tokens, attention = left_padded(batch, device=model.device)
+        with captured(model.points) as seen:
+            model.forward(tokens, attention, keep=1)
+        for point, activation in seen.items():
+            # (rows, tokens, units, width)
+            slices = activation.reshape(*tokens.shape, point.units, -1).float()
+            norms = slices.norm(dim=-1) * attention.to(slices.device)[..., None]
+            total[point.columns] += norms.double().sum((0, 1)).cpu().numpy()
+        start += len(batch)
+    return total / sum(len(prompt) for prompt in prompts)

@@ -1,0 +1,199 @@
+"""A model, tasks and their items, laid out for measuring sets of components that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.engine import (
+    Ablation,
+    Engine,
+    EngineOptions,
+    Progress,
+    donor_activations,
+    output_norms,
+)
+from broca.engine.ablation import AblationKind
+from broca.executors import LocalExecutor
+from broca.models import GatedModel
+from broca.tasks import Benchmark, Catalog, Item, RequestTokenizer, Split, split_items
+from broca.verify import Examiner, Remembered, Scope, Trial, roles
+
+Report = Callable[[str, Progress | None], None]
+"""Told what is going on: the stage, and how far it is where that is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Workbench:
+    """Everything that measures heads on tasks, built once.
+
+    Attributes:
+        model: The model.
+        task: The claimed task.
+        same_skill: Other tasks of its capability.
+        others: The tasks that should not suffer.
+        benchmarks: All tasks by name.
+        splits: Their items, cut by seed.
+        how: What becomes of ablated components.
+    """
+
+    model: GatedModel
+    task: str
+    same_skill: tuple[str, ...]
+    others: tuple[str, ...]
+    benchmarks: Mapping[str, Benchmark]
+    splits: Mapping[str, Split]
+    how: Ablation
+    _options: EngineOptions | None = field(repr=False)
+    _report: Report = field(repr=False)
+    _stage: list[str] = field(repr=False, default_factory=lambda: [""])
+    _executors: dict[str, LocalExecutor] = field(repr=False, default_factory=dict)
+
+    @classmethod
+    def build(
+        cls,
+        model: GatedModel,
+        task: str,
+        *,
+        same_skill: Sequence[str] = (),
+        others: Sequence[str] = (),
+        include_path: str | Path | None = None,
+        items: int = 100,
+        limit: int | None = None,
+        how: Ablation | None = None,
+        options: EngineOptions | None = None,
+        on_progress: Report | None = None,
+    ) -> Workbench:
+        """Loads the tasks and cuts their items.
+
+        Args:
+            model: The model.
+            task: The claimed task.
+            same_skill: Tasks of its capability; those whose metadata say so are added.
+            others: Other tasks; those of the task's capability are moved to `same_skill`.
+            include_path: A folder of lm-eval YAML tasks to add.
+            items: Most locate items, for donors and norms.
+            limit: Most report items of each task; all by default.
+            how: What becomes of ablated components; its seed also cuts the items.
+            options: Size of batches and sharing of work.
+            on_progress: Told what is going on.
+
+        Raises:
+            BrocaError: A task is unknown or cannot be used.
+        """
+        how = how or Ablation()
+        catalog = Catalog(include_path)
+        tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
+        names = dict.fromkeys((task, *same_skill, *others))
+        benchmarks = {name: catalog.load(name, tokenizer) for name in names}
+        same, rest = roles(task, benchmarks, same_skill)
+        splits = {
+            name: split_items(name, len(one.items), items=items, seed=how.seed)
+            for name, one in benchmarks.items()
+        }
+        if limit is not None:
+            splits = {
+                name: Split(one.locate, one.confirm, one.report[:limit])
+                for name, one in splits.items()
+            }
+        quiet: Report = lambda stage, progress: None  # noqa: E731
+        return cls(model, task, same, rest, benchmarks, splits, how, options, on_progress or quiet)
+
+    @cached_property
+    def bank(self) -> tuple[tuple[Benchmark, Item], ...]:
+        """Every task's report items, then the task's locate items."""
+        bank: list[tuple[Benchmark, Item]] = []
+        for name, benchmark in self.benchmarks.items():
+            bank += [(benchmark, benchmark.items[n]) for n in self.splits[name].report]
+        own = self.benchmarks[self.task]
+        return (*bank, *((own, own.items[n]) for n in self.splits[self.task].locate))
+
+    @cached_property
+    def places(self) -> dict[str, NDArray[np.intp]]:
+        """For each task, the positions of its report items in the bank."""
+        places, first = {}, 0
+        for name in self.benchmarks:
+            last = first + len(self.splits[name].report)
+            places[name] = np.arange(first, last)
+            first = last
+        return places
+
+    @cached_property
+    def _located(self) -> list[int]:
+        count = len(self.splits[self.task].locate)
+        return list(range(len(self.bank) - count, len(self.bank)))
+
+    @cached_property
+    def _prompts(self) -> list[tuple[int, ...]]:
+        return [self.bank[position][1].requests[0].context for position in self._located]
+
+    @cached_property
+    def norms(self) -> NDArray[np.float64] | None:
+        """Mean output norm of every component over the locate items."""
+        return output_norms(self.model, self._prompts)
+
+    @property
+    def trial(self) -> Trial:
+        """The tasks with their items."""
+        return Trial(self.task, self.same_skill, self.others, self.benchmarks, self.places)
+
+    @property
+    def rows(self) -> int:
+        """Rows measured so far."""
+        return sum(one.rows for one in self._executors.values())
+
+    def stage(self, text: str) -> None:
+        """Says what is going on."""
+        self._stage[0] = text
+        self._report(text, None)
+
+    def executor(self, kind: AblationKind | None = None) -> LocalExecutor:
+        """Measures under one kind of ablation, the bench's own by default."""
+        kind = kind or self.how.kind
+        if kind not in self._executors:
+            how = Ablation(kind, self.how.scale, self.how.seed)
+            engine = Engine(
+                self.model,
+                self._options,
+                donors=donor_activations(self.model, self._prompts, how),
+                on_progress=lambda progress: self._report(self._stage[0], progress),
+            )
+            self._executors[kind] = LocalExecutor(
+                engine, self.bank, ablation=how, donors=self._located
+            )
+        return self._executors[kind]
+
+    def examiner(self, scope: Scope, *, kinds: Sequence[AblationKind] = ()) -> Examiner:
+        """An examiner of sets of components, which measures no row twice."""
+        return Examiner(
+            trial=self.trial,
+            components=self.model.components,
+            execute=Remembered(self.executor().run),
+            answer=self.executor().answers,
+            items=[item for _, item in self.bank],
+            norms=self.norms,
+            kinds={kind: Remembered(self.executor(kind).run) for kind in kinds},
+            scope=scope,
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        """What the reader should know of the items."""
+        return tuple(
+            f"{one.cut_items} of {len(one.items)} prompts of {name} were cut from the left to fit "
+            "the model's context"
+            for name, one in self.benchmarks.items()
+            if one.cut_items
+        )
+
+
+def requested(names: str | Sequence[str]) -> list[Any]:
+    """Names from a list, or from one string joined by commas."""
+    if isinstance(names, str):
+        names = names.split(",")
+    return [name.strip() for name in names if name.strip()]
