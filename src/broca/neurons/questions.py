@@ -107,7 +107,6 @@ def from_benchmark(benchmark: Benchmark, numbers: Sequence[int]) -> QuestionSet:
                 "located by the probability of one; choose another task"
             )
         right = margin.gold if isinstance(margin.gold, int) else (margin.gold or (0,))[0]
-        right = margin.gold if isinstance(margin.gold, int) else (margin.gold or (0,))[0]
         questions.append(
             Question(
                 number=number,
