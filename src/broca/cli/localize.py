@@ -52,7 +52,10 @@ def localize(
     items: Annotated[int, typer.Option(help="Most items to search on.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     components: Annotated[
-        str, typer.Option(help="heads, kv-groups, attention, mlp, layers, experts, joined by +.")
+        str,
+        typer.Option(
+            help="heads, kv-groups, attention, mlp, layers, experts, neurons, joined by +."
+        ),
     ] = "heads",
     response: Annotated[
         str | None,

@@ -11,6 +11,7 @@ import typer
 from broca.cli.journal import journal
 from broca.cli.lm_eval import SETTINGS, lm_eval
 from broca.cli.localize import localize
+from broca.cli.neurons import app as neurons
 from broca.cli.rerun import rerun
 from broca.cli.scan import scan
 from broca.cli.tasks import tasks
@@ -33,6 +34,7 @@ app.command()(journal)
 app.command()(rerun)
 app.command("lm-eval", context_settings=SETTINGS)(lm_eval)
 app.command()(verify)
+app.add_typer(neurons)
 
 
 def _version(value: bool) -> None:
