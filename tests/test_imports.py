@@ -27,6 +27,7 @@ ALLOWED = {
     "result": {"errors", "evidence"},
     "report": {"evidence", "result"},
     "testing": {"plan"},
+    "published": {"errors"},
     "workbench": {"engine", "executors", "models", "tasks", "verify"},
     "verifying": {
         "api",
@@ -34,6 +35,7 @@ ALLOWED = {
         "errors",
         "evidence",
         "models",
+        "published",
         "tasks",
         "verify",
         "workbench",

@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from broca.cli.localize import localize
+from broca.cli.published import published
 from broca.cli.scan import scan
 from broca.cli.tasks import tasks
 from broca.cli.verify import verify
@@ -27,6 +28,7 @@ app.command()(localize)
 app.command()(scan)
 app.command()(tasks)
 app.command()(verify)
+app.command()(published)
 
 
 def _version(value: bool) -> None:
