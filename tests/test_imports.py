@@ -28,6 +28,8 @@ ALLOWED = {
     "report": {"evidence", "result"},
     "testing": {"plan"},
     "published": {"errors"},
+    "stressed": {"evidence"},
+    "stress": {"errors", "evidence", "models", "stressed", "verify"},
     "workbench": {"engine", "executors", "models", "tasks", "verify"},
     "verifying": {
         "api",

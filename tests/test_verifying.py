@@ -8,7 +8,6 @@ import pytest
 
 import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
-from broca.tasks import Catalog
 from broca.verify import Scope
 from broca.verifying import verify
 from broca.workbench import Workbench
@@ -21,7 +20,7 @@ TASKS = {
     "rhyming": "rhyming",
     "facts": "capitals",
 }
-SMALL = Scope(control_items=24, member_items=24, curve=0, failure_items=12, resamples=500)
+SMALL = Scope(control_items=20, member_items=30, curve=0, failure_items=10, resamples=500)
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +30,13 @@ def planted_heads():
     return json.loads(text)
 
 
-def bench_of(model, task, limit=40):
-    """A bench on the shipped tasks, few items of each."""
-    return Workbench.build(model, task, others=Catalog().shipped, limit=limit)
+OTHERS = ("addition", "calls", "capitals", "sorting")
+
+
+def bench_of(model, task, limit=30):
+    """A bench on few items of the task and of four or three others."""
+    others = [name for name in OTHERS if name != task]
+    return Workbench.build(model, task, others=others, limit=limit)
 
 
 @pytest.mark.parametrize("capability", TASKS)
