@@ -25,7 +25,7 @@ ALLOWED = {
     "evidence": {"errors"},
     "verify": {"components", "errors", "evidence", "plan", "tasks"},
     "result": {"errors", "evidence"},
-    "report": {"evidence", "result"},
+    "report": {"evidence", "result", "stressed"},
     "testing": {"plan"},
     "published": {"errors"},
     "stressed": {"evidence"},

@@ -198,7 +198,7 @@ def test_help_names_every_method():
         assert method in done.stdout
 
 
-@pytest.mark.parametrize("verb", ["localize", "scan", "tasks", "verify"])
+@pytest.mark.parametrize("verb", ["localize", "scan", "tasks", "verify", "published", "stress"])
 def test_every_verb_has_help(verb):
     """Each says what it does."""
     done = broca(verb, "--help")

@@ -11,6 +11,7 @@ import typer
 from broca.cli.localize import localize
 from broca.cli.published import published
 from broca.cli.scan import scan
+from broca.cli.stress import stress
 from broca.cli.tasks import tasks
 from broca.cli.verify import verify
 from broca.errors import BrocaError
@@ -29,6 +30,7 @@ app.command()(scan)
 app.command()(tasks)
 app.command()(verify)
 app.command()(published)
+app.command()(stress)
 
 
 def _version(value: bool) -> None:
