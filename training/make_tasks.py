@@ -22,7 +22,6 @@ dataset_kwargs:
 training_split: train
 test_split: test
 fewshot_split: train
-num_fewshot: 0
 doc_to_text: "{{{{prompt}}}}"
 target_delimiter: " "
 """

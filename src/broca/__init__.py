@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from broca.evidence import Evidence
     from broca.models import GatedModel, load
     from broca.result import Result
+    from broca.tasks import TaskOptions
     from broca.verifying import verify
 
 _HOME = {
@@ -24,6 +25,7 @@ _HOME = {
     "Evidence": "broca.evidence",
     "GatedModel": "broca.models",
     "Result": "broca.result",
+    "TaskOptions": "broca.tasks",
     "load": "broca.models",
     "localize": "broca.api",
     "save": "broca.api",
@@ -37,6 +39,7 @@ __all__ = [
     "Evidence",
     "GatedModel",
     "Result",
+    "TaskOptions",
     "load",
     "localize",
     "save",

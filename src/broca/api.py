@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -23,20 +22,23 @@ from broca.engine import (
 from broca.engine.ablation import AblationKind
 from broca.errors import BadInput, NothingToLocalize
 from broca.evidence import Crossing, Evidence
-from broca.executors import LocalExecutor
-from broca.executors.local import Response
+from broca.executors import with_references
+from broca.files import write_beside
 from broca.models import SHIPPED_MODELS, GatedModel, load
+from broca.plan import Response
 from broca.result import (
     AblationInfo,
     Cost,
     ModelInfo,
-    RankedComponent,
     Result,
     SearchInfo,
     Verification,
+    ranked,
 )
-from broca.searches import DEFAULT_METHOD, Problem, Ranking
-from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, split_items
+from broca.runs import Journaling, RowProgress, closes_journal, journaling
+from broca.searches import DEFAULT_METHOD, Problem
+from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, TaskOptions
+from broca.tasks.paper import PAPER_GROUPS
 from broca.verify import QUICK, Examination, Examiner, Remembered, Scope, Trial, prove, roles
 from broca.verify.proof import scores_under
 
@@ -44,6 +46,7 @@ Report = Callable[[str, Progress | None], None]
 """Told what is going on: the stage, and how far it is where that is known."""
 
 
+@closes_journal
 def localize(
     model: str | GatedModel,
     *,
@@ -63,9 +66,12 @@ def localize(
     dtype: str = "auto",
     device: str | None = None,
     device_map: str | None = None,
+    allow_code: bool = False,
+    task_options: TaskOptions | None = None,
     engine_options: EngineOptions | None = None,
     options: Mapping[str, Any] | None = None,
     verify: bool = True,
+    journal: str | Path | Journaling | None = None,
     on_progress: Report | None = None,
 ) -> Result:
     """Finds the heads that a task needs and proves them on held-out items.
@@ -74,8 +80,9 @@ def localize(
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: The task to localize: shipped, in `include_path`, or any of lm-eval.
         others: Tasks that the heads should leave alone. `auto`: all other shipped tasks for a
-            shipped model, else all tasks of `include_path`, else none. Those whose metadata state
-            the capability of `task` are reported apart, as `same_skill`.
+            shipped model, else all tasks of `include_path`, else none; `general` stands for the
+            four tasks of the paper's group. Those whose metadata state the capability of `task`
+            are reported apart, as `same_skill`.
         same_skill: More tasks of the same capability.
         include_path: A folder of lm-eval YAML tasks to add.
         method: Search method, a key of `broca.searches.METHODS`.
@@ -92,10 +99,15 @@ def localize(
         dtype: Number format of the weights, if the model has yet to be loaded.
         device: Device, if the model has yet to be loaded.
         device_map: `auto` spreads the model over devices, if it has yet to be loaded.
+        allow_code: Whether tasks such as mbpp may execute what the model writes, in a sandbox.
+        task_options: How the tasks are asked: examples, templates, limits, splits, metric of the
+            task, reference of its margin.
         engine_options: Size of batches and sharing of work.
         options: Settings of the method.
         verify: Whether to end with statistics, random sets and a verdict (`broca verify` measures
             more of them).
+        journal: File that keeps every measured row and is asked before anything is measured; in
+            memory if None.
         on_progress: Told what is going on.
 
     Returns:
@@ -107,7 +119,7 @@ def localize(
     report = on_progress or (lambda stage, progress: None)
     how = Ablation(ablation, scale, seed)
     if response not in get_args(Response):
-        raise BadInput(f"--response '{response}' is unknown: use accuracy or margin")
+        raise BadInput(f"--response '{response}' is unknown: use accuracy, margin or probability")
     if k < 1:
         raise BadInput(f"--k must be at least 1, not {k}")
     if rows is not None and rows < 1:
@@ -126,44 +138,79 @@ def localize(
 
     start = time.perf_counter()
     report("building the tasks", None)
-    catalog = Catalog(include_path)
+    catalog = Catalog(include_path, allow_code=allow_code)
     names = tuple(
         dict.fromkeys((task, *same_skill, *other_tasks(task, others, model.name, catalog)))
     )
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
-    benchmarks = {name: catalog.load(name, tokenizer) for name in names}
-    splits = {
-        name: split_items(name, len(one.items), items=items, seed=seed)
-        for name, one in benchmarks.items()
+    asked = task_options or TaskOptions()
+    benchmarks = {
+        name: catalog.load(
+            name,
+            tokenizer,
+            metric=asked.metric if name == task else None,
+            options=asked,
+            require_split=name == task,
+        )
+        for name in names
     }
+    _require_controls(task, benchmarks)
+    splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
     bank, reported, located = _bank(task, benchmarks, splits)
 
     stage = ["scoring the intact model"]
     donors = donor_activations(
         model, [bank[position][1].requests[0].context for position in located], how
     )
-    engine = Engine(
-        model,
-        engine_options,
-        donors=donors,
-        on_progress=lambda progress: report(stage[0], progress),
+    shown = RowProgress(lambda progress: report(stage[0], progress))
+    engine = Engine(model, engine_options, donors=donors, on_progress=shown.within)
+    recorder = journaling(journal).begin(
+        model=model,
+        bank=bank,
+        engine=engine,
+        ablation=how,
+        donors=located,
+        settings={
+            "task": task,
+            "others": names[1:],
+            "same_skill": list(same_skill),
+            "method": method,
+            "options": dict(options or {}),
+            "rows": rows,
+            "k": k,
+            "items": items,
+            "seed": seed,
+            "response": response,
+            "ablation": [ablation, scale],
+            "components": model.kinds,
+            "task_options": asked.to_dict(),
+        },
+        progress=shown,
     )
-    executor = LocalExecutor(engine, bank, ablation=how, donors=located)
+    executor = recorder.local(bank, donors=located)
     execute = Remembered(executor.run)
-    searched = LocalExecutor(engine, bank, response=response, ablation=how, donors=located)
     intact = np.zeros(len(model.components), dtype=bool)
-    before = scores_under(intact, benchmarks, reported, execute)
+    before = scores_under(intact, benchmarks, reported, execute, bank)
     require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
+
+    donor_items = located
+    left_out: tuple[str, ...] = ()
+    if response != "accuracy":
+        stage[0] = "looking for right answers"
+        referenced = with_references(engine, bank, located, components=len(model.components))
+        bank, located, left_out = referenced.bank, referenced.positions, referenced.notes
+    searched = recorder.local(bank, donors=donor_items, response=response, role="search")
 
     problem = Problem(len(model.components), np.asarray(located), k, rows, seed)
     search = searches.make_search(method, problem, **(options or {}))
+    recorder.note_search(method, problem, options or {})
     stage[0] = f"searching ({method})"
     ranking = searches.run(search, searched.run)
 
     stage[0] = "verifying on the report items"
     selected = tuple(model.components.names[column] for column in ranking.selected)
     after = (
-        scores_under(model.components.mask(selected), benchmarks, reported, execute)
+        scores_under(model.components.mask(selected), benchmarks, reported, execute, bank)
         if selected
         else dict(before)
     )
@@ -183,6 +230,7 @@ def localize(
         )
         examined = examiner.examine(selected, report=lambda text: stage.__setitem__(0, text))
         evidence = evidence_of(model, task, selected, how, QUICK, examined, executor.rows)
+    measured, tokens = recorder.finish()
     return Result(
         broca=_version(),
         model=_model_info(model),
@@ -194,11 +242,12 @@ def localize(
         cost=Cost(
             rows=searched.rows,
             verification_rows=executor.rows,
-            tokens=engine.tokens,
+            tokens=tokens,
             wall_s=round(time.perf_counter() - start, 3),
+            measured=measured,
         ),
         baseline=before,
-        ranking=_ranked(model, ranking),
+        ranking=ranked(model.components, ranking.effects, ranking.order),
         selected=selected,
         abstained=not selected,
         reason=ranking.reason,
@@ -213,7 +262,8 @@ def localize(
         components=model.kinds,
         ablation=AblationInfo(how.kind, how.scale),
         metrics={name: one.metric for name, one in benchmarks.items()},
-        notes=_notes(task, benchmarks, before, reported),
+        task_options=asked.to_dict(),
+        notes=(*_notes(task, benchmarks, before, reported), *left_out),
     )
 
 
@@ -280,15 +330,8 @@ def save(result: Result, out: str | Path) -> tuple[Path, Path]:
     folder = check_out_folder(out)
     paths = (folder / "result.json", folder / "report.html")
     for path, text in zip(paths, (result.to_json(), render_html(result)), strict=True):
-        write_text(path, text)
+        write_beside(path, text)
     return paths
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a file beside its place and renames it: there is never half a file."""
-    beside = path.with_suffix(path.suffix + ".part")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
 
 
 def other_tasks(
@@ -304,7 +347,20 @@ def other_tasks(
         names = others
     if isinstance(others, str) and others != "auto" and task in names:
         raise BadInput(f"task '{task}' is also named in --others: a task is no control of itself")
-    return tuple(dict.fromkeys(name for name in names if name != task))
+    members = [member for name in names for member in PAPER_GROUPS.get(name, (name,))]
+    return tuple(dict.fromkeys(name for name in members if name != task))
+
+
+def _require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
+    """Refuses another task that shares a task with the localized group."""
+    own = set(benchmarks[task].task_names)
+    for name, one in benchmarks.items():
+        shared = own & set(one.task_names)
+        if name != task and shared:
+            raise BadInput(
+                f"--others: '{name}' shares {', '.join(sorted(shared)[:3])} with '{task}': a task "
+                "is no control of itself"
+            )
 
 
 def _bank(
@@ -349,8 +405,9 @@ def _notes(
     before: Mapping[str, float],
     reported: Mapping[str, Sequence[int]],
 ) -> tuple[str, ...]:
-    notes = []
+    notes: list[str] = []
     for name, benchmark in benchmarks.items():
+        notes += benchmark.notes
         if benchmark.cut_items:
             notes.append(
                 f"{benchmark.cut_items} of {len(benchmark.items)} prompts of {name} were cut from "
@@ -375,18 +432,6 @@ def _model_info(model: GatedModel) -> ModelInfo:
         heads=model.heads,
         kv_heads=model.kv_heads,
         dtype=model.dtype,
-    )
-
-
-def _ranked(model: GatedModel, ranking: Ranking) -> tuple[RankedComponent, ...]:
-    return tuple(
-        RankedComponent(
-            name=model.components[column].name,
-            layer=model.components[column].layer,
-            head=model.components[column].index,
-            effect=float(ranking.effects[column]),
-        )
-        for column in ranking.order
     )
 
 

@@ -52,6 +52,62 @@ class BadLogits(BrocaError):
         self.request = request
 
 
+class BadResponse(BrocaError):
+    """A row's response is no finite number; no figure may be made from it."""
+
+
+class OutFolderTaken(BadInput):
+    """The out folder holds the results of another command."""
+
+
+class OutOfMemory(BrocaError):
+    """Not even one row fits the memory of the device."""
+
+
+class MissingExtra(BadInput):
+    """A feature needs packages that are not installed."""
+
+
+class JournalError(BrocaError):
+    """Something is wrong with a journal; nothing that it held was changed."""
+
+
+class JournalBusy(JournalError):
+    """Another process writes to the journal."""
+
+
+class JournalDamaged(JournalError):
+    """A journal that is cut short, was altered, or is no journal."""
+
+
+class JournalNotWritable(JournalError):
+    """The journal cannot be written: the disk is full, or the place is read-only."""
+
+
+class JournalTooNew(JournalError):
+    """A later version of broca wrote the journal."""
+
+
+class NotInJournal(JournalError):
+    """A row is wanted from the journal alone, and was never measured."""
+
+
+class ExecutorFailed(BrocaError):
+    """Workers died or hung too often; what they had measured is kept."""
+
+
+class NotReproduced(BrocaError):
+    """A repetition of a run gave another result."""
+
+    exit_code = 1
+
+
+class Interrupted(BrocaError):
+    """The user asked for an end; what was measured is kept."""
+
+    exit_code = 130
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Returns "; did you mean 'x'?" for the known name closest to `name`, or an empty string."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)

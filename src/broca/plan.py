@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+Response = Literal["accuracy", "margin", "probability"]
+"""What a row returns: `accuracy` is the task's own metric; the others are continuous, see
+`broca.tasks.margins`."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +22,7 @@ class Plan:
         mask_index: Mask of every row, `(rows,)`.
         item_index: Item of every row, a position in the item bank of the run, `(rows,)`.
         gradients: Whether to return the gradient of every row's response too.
+        response: What the rows return; None for what the executor returns by default.
 
     Raises:
         ValueError: The shapes do not fit together, or an index is out of range.
@@ -26,6 +32,7 @@ class Plan:
     mask_index: NDArray[np.intp]
     item_index: NDArray[np.intp]
     gradients: bool = False
+    response: Response | None = None
 
     def __post_init__(self) -> None:
         if self.masks.ndim != 2 or self.masks.dtype != bool:
@@ -44,12 +51,15 @@ class Plan:
         return len(self) * (3 if self.gradients else 1)
 
     @classmethod
-    def crossed(cls, masks: NDArray[np.bool_], items: NDArray[np.intp]) -> Plan:
+    def crossed(
+        cls, masks: NDArray[np.bool_], items: NDArray[np.intp], *, response: Response | None = None
+    ) -> Plan:
         """Every mask on every item: `masks x items` rows, mask by mask."""
         return cls(
             masks,
             np.repeat(np.arange(len(masks)), len(items)),
             np.tile(np.asarray(items, dtype=np.intp), len(masks)),
+            response=response,
         )
 
 
@@ -62,11 +72,14 @@ class Measurement:
         responses: One response for every row, `(rows,)`; higher is better.
         gradients: Of every response with respect to its row's gates, `(rows, components)`; None
             where they were not asked for.
+        outputs: What the model answered to every row's requests, where an executor was told to
+            hand it over.
     """
 
     plan: Plan
     responses: NDArray[np.float64]
     gradients: NDArray[np.float32] | None = None
+    outputs: tuple[Any, ...] | None = None
 
     def mask_means(self) -> NDArray[np.float64]:
         """Mean response under every mask of the plan, `(masks,)`; NaN for one without rows."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from broca.errors import BadInput
 from broca.evidence import Evidence
@@ -62,12 +63,15 @@ class Cost:
         verification_rows: Rows measured on the report items, before and after.
         tokens: Tokens that the model read or wrote, padding excluded.
         wall_s: Seconds from the loaded model to the result.
+        measured: Rows of both kinds that the run measured itself, in all its processes; the others
+            were in the journal, or were asked twice. None where that was not counted.
     """
 
     rows: int
     verification_rows: int
     tokens: int
     wall_s: float
+    measured: int | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,32 @@ class RankedComponent:
     effect: float
     ci: tuple[float, float] | None = None
     frequency: float | None = None
+
+
+class NamedPart(Protocol):
+    """What a line of a ranking says of a component."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def layer(self) -> int: ...  # noqa: D102
+    @property
+    def index(self) -> int | None: ...  # noqa: D102
+
+
+def ranked(
+    components: Sequence[NamedPart], effects: Sequence[float] | Any, order: Sequence[int]
+) -> tuple[RankedComponent, ...]:
+    """The lines of a ranking: components in an order, each with its effect."""
+    return tuple(
+        RankedComponent(
+            name=components[column].name,
+            layer=components[column].layer,
+            head=components[column].index,
+            effect=float(effects[column]),
+        )
+        for column in order
+    )
 
 
 @dataclass(frozen=True)
@@ -134,6 +164,7 @@ class Result:
         components: Which parts of the model could be ablated, such as `heads`.
         ablation: What became of them.
         metrics: Main metric of every task.
+        task_options: How the tasks were asked, where that differs from their files.
         notes: What the reader should know, such as cut prompts or other tasks at chance.
         evidence: Statistics, controls and the verdict; None where they were not asked for.
     """
@@ -153,6 +184,7 @@ class Result:
     components: str = "heads"
     ablation: AblationInfo = AblationInfo("zero", 0.0)
     metrics: dict[str, str] = field(default_factory=dict)
+    task_options: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     same_skill: tuple[str, ...] = ()
     evidence: Evidence | None = None

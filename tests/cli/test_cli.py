@@ -8,32 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from cli.running import assert_refused, broca
 
 from broca.result import Result
 from broca.searches import METHODS
-
-
-def broca(*arguments, **options):
-    """Runs the command in a process of its own."""
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-    return subprocess.run(
-        [sys.executable, "-c", "from broca.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=300,
-        **options,
-    )
-
-
-def assert_refused(done, message):
-    """Exit code 2, one line on stderr besides progress, no traceback, nothing on stdout."""
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-    lines = [line for line in done.stderr.splitlines() if line.startswith("broca: ")]
-    assert len(lines) == 1, done.stderr
-    assert re.search(message, lines[0]), lines[0]
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +55,9 @@ def test_report_is_written(finished):
     """One page, beside the result, and no half-written file."""
     _, out = finished
     assert (out / "report.html").read_text().startswith("<!doctype html>")
-    assert {"report.html", "result.json"} <= {path.name for path in out.iterdir()}
-    assert not [path for path in out.iterdir() if path.suffix == ".part"]
+    names = {path.name for path in out.iterdir()}
+    assert {"journal.sqlite", "report.html", "reproduce.json", "result.json"} <= names
+    assert not [name for name in names if name.endswith(".part")]
 
 
 def test_same_command_gives_the_same_bytes_apart_from_times(finished, tmp_path):
@@ -108,6 +87,13 @@ def test_same_command_gives_the_same_bytes_apart_from_times(finished, tmp_path):
         (["reference", "--task", "addition", "--others", "sortin"], "did you mean 'sorting'"),
         (["reference", "--task", "addition", "--option", "masks"], "NAME=VALUE"),
         (["reference", "--task", "addition", "--option", "sparsty=1"], "did you mean 'sparsity'"),
+        (["reference", "--task", "addition", "--metric", "acc"], "no metric 'acc'"),
+        (["reference", "--task", "addition", "--num-fewshot", "1001"], "--num-fewshot 1001 is mo"),
+        (["reference", "--task", "addition", "--num-fewshot", "-1"], "must be 0 or more"),
+        (["reference", "--task", "addition", "--limit", "0"], "--limit must be"),
+        (["reference", "--task", "addition", "--locate-split", "dev"], "no split 'dev'"),
+        (["reference", "--task", "addition", "--chat-template"], "has no chat template"),
+        (["reference", "--task", "addition", "--reference", "x"], "use own, gold or FILE.py"),
         (["reference", "--task", "addition", "--include-path", "./nope"], "is not a folder"),
         (["reference", "--task", "addition", "--out", "/dev/null/x"], "cannot be written"),
         (["reference", "--task", "addition", "--dtype", "int3"], "dtype 'int3' is unknown"),
@@ -198,7 +184,10 @@ def test_help_names_every_method():
         assert method in done.stdout
 
 
-@pytest.mark.parametrize("verb", ["localize", "scan", "tasks", "verify", "published", "stress"])
+@pytest.mark.parametrize(
+    "verb",
+    ["localize", "scan", "tasks", "journal", "rerun", "verify", "published", "stress"],
+)
 def test_every_verb_has_help(verb):
     """Each says what it does."""
     done = broca(verb, "--help")
@@ -265,3 +254,25 @@ def test_locale_need_not_be_utf8(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     assert Path(tmp_path, "out", "report.html").is_file()
+
+
+def test_task_is_shown_as_it_is_asked():
+    """`broca tasks NAME`: items, metrics and the first prompt under the same options."""
+    done = broca(
+        "tasks",
+        "mc_biology",
+        "--num-fewshot",
+        1,
+        "--limit",
+        12,
+        "--locate-split",
+        "train",
+        "--json",
+    )
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert shown["metrics"] == ["acc"]
+    assert shown["chance"] == 0.25
+    assert shown["first prompt"].count("choose") == 2
+    assert shown["items"] == 12 + 1000 - 10
+    assert_refused(broca("tasks", "additoin"), "did you mean 'addition'")

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from broca.cli.keeping import keeping
 from broca.cli.progress import ProgressLine
+from broca.cli.task_options import (
+    AllowCode,
+    ChatTemplate,
+    FewshotAsMultiturn,
+    Limit,
+    LocateSplit,
+    Metric,
+    NumFewshot,
+    ReferenceOption,
+    SystemPrompt,
+)
 from broca.errors import BadInput
 
 if TYPE_CHECKING:
@@ -50,6 +63,14 @@ def localize(
     scale: Annotated[
         float, typer.Option(help="Gate of an ablated component; 0 ablates, others scale.")
     ] = 0.0,
+    metric: Metric = None,
+    num_fewshot: NumFewshot = None,
+    limit: Limit = None,
+    chat_template: ChatTemplate = False,
+    system_prompt: SystemPrompt = None,
+    fewshot_as_multiturn: FewshotAsMultiturn = True,
+    locate_split: LocateSplit = None,
+    reference: ReferenceOption = "own",
     share_prefixes: Annotated[
         str, typer.Option(help="Read shared prompt prefixes once: auto, on or off.")
     ] = "auto",
@@ -75,50 +96,112 @@ def localize(
         bool,
         typer.Option("--verify/--no-verify", help="End with statistics, random sets, a verdict."),
     ] = True,
+    allow_code: AllowCode = False,
+    journal: Annotated[
+        str | None,
+        typer.Option(help="A journal to share between runs; default: journal.sqlite in --out."),
+    ] = None,
+    keep_outputs: Annotated[
+        float, typer.Option(help="Share of the rows whose raw output the journal keeps.")
+    ] = 0.0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in --out, or refuse.")
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Begin anew in --out; its journal is set aside.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print result.json on stdout.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
     """Find the attention heads that MODEL needs for a task, and prove them on held-out items."""
     from broca import api
-    from broca.engine import EngineOptions
 
-    api.check_out_folder(out)
+    asked = {
+        "model": _absolute(model) if Path(model).is_dir() else model,
+        "task": task,
+        "others": others,
+        "same_skill": [name.strip() for name in same_skill.split(",") if name.strip()],
+        "include_path": None if include_path is None else _absolute(include_path),
+        "method": method,
+        "rows": rows,
+        "k": k,
+        "items": items,
+        "seed": seed,
+        "components": components,
+        "response": response,
+        "ablation": ablation,
+        "scale": scale,
+        "dtype": dtype,
+        "allow_code": allow_code,
+        "task_options": {
+            "metric": metric,
+            "num_fewshot": num_fewshot,
+            "limit": limit,
+            "chat_template": chat_template,
+            "system_prompt": system_prompt,
+            "fewshot_as_multiturn": fewshot_as_multiturn,
+            "locate_split": locate_split,
+            "reference": reference,
+        },
+        "options": _options(option or []),
+        "verify": verify,
+    }
+    how = {
+        "device": device,
+        "device_map": device_map,
+        "token_budget": token_budget,
+        "share_prefixes": share_prefixes,
+        "reuse_layers": reuse_layers,
+    }
+    arguments = arguments_of({"asked": asked, "how": how})
     progress = ProgressLine(plain=plain)
     try:
-        result = api.localize(
-            model,
-            task=task,
-            others=others,
-            same_skill=[name.strip() for name in same_skill.split(",") if name.strip()],
-            include_path=include_path,
-            method=method,
-            rows=rows,
-            k=k,
-            items=items,
-            seed=seed,
-            components=components,
-            response=response,  # type: ignore[arg-type]  # checked by localize
-            ablation=ablation,  # type: ignore[arg-type]
-            scale=scale,
-            dtype=dtype,
-            device=device,
-            device_map=device_map,
-            engine_options=EngineOptions(
-                token_budget=token_budget,
-                share_prefixes=share_prefixes,  # type: ignore[arg-type]
-                reuse_layers=reuse_layers,  # type: ignore[arg-type]
-            ),
-            options=_options(option or []),
-            verify=verify,
-            on_progress=progress,
-        )
+        with keeping(
+            api.check_out_folder(out),
+            verb="localize",
+            asked=asked,
+            how=how,
+            journal=journal,
+            keep_outputs=keep_outputs,
+            fresh=fresh,
+            resume=resume,
+        ) as journaling:
+            result = api.localize(**arguments, journal=journaling, on_progress=progress)
+            paths = api.save(result, out)
     finally:
         progress.close()
-    paths = api.save(result, out)
     if json:
         sys.stdout.write(result.to_json())
     else:
         _print(result, paths)
+
+
+def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `broca.localize` for what a `reproduce.json` says.
+
+    Raises:
+        BadInput: An option of the engine or of a task has a value that does not exist.
+    """
+    from broca.engine import EngineOptions
+    from broca.tasks import TaskOptions
+
+    asked, how = dict(record["asked"]), record["how"]
+    asked.pop("verb", None)
+    return {
+        **asked,
+        "task_options": TaskOptions(**asked["task_options"]),
+        "device": how["device"],
+        "device_map": how["device_map"],
+        "engine_options": EngineOptions(
+            token_budget=how["token_budget"],
+            share_prefixes=how["share_prefixes"],
+            reuse_layers=how["reuse_layers"],
+        ),
+    }
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).expanduser().absolute())
 
 
 def _options(pairs: list[str]) -> dict[str, Any]:

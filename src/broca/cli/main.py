@@ -8,8 +8,11 @@ from typing import NoReturn
 
 import typer
 
+from broca.cli.journal import journal
+from broca.cli.lm_eval import SETTINGS, lm_eval
 from broca.cli.localize import localize
 from broca.cli.published import published
+from broca.cli.rerun import rerun
 from broca.cli.scan import scan
 from broca.cli.stress import stress
 from broca.cli.tasks import tasks
@@ -28,6 +31,9 @@ app = typer.Typer(
 app.command()(localize)
 app.command()(scan)
 app.command()(tasks)
+app.command()(journal)
+app.command()(rerun)
+app.command("lm-eval", context_settings=SETTINGS)(lm_eval)
 app.command()(verify)
 app.command()(published)
 app.command()(stress)

@@ -37,6 +37,7 @@ def stress(
 ) -> None:
     """Test necessity, decodability, reversal and transfer of some heads, with controls."""
     from broca import api
+    from broca.files import write_beside
     from broca.models import load
     from broca.report import render_stress_page
     from broca.report.stress import interval_text
@@ -70,8 +71,8 @@ def stress(
         )
     finally:
         progress.close()
-    api.write_text(folder / "stress.json", measured.to_json())
-    api.write_text(folder / "stress.html", render_stress_page(measured))
+    write_beside(folder / "stress.json", measured.to_json())
+    write_beside(folder / "stress.html", render_stress_page(measured))
     if json:
         sys.stdout.write(measured.to_json())
         return

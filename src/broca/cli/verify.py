@@ -140,16 +140,16 @@ def _others(result: Result | None, others: str) -> str | list[str]:
 
 
 def _save(evidence: Evidence, result: Result | None, folder: Path) -> Path:
-    from broca.api import write_text
+    from broca.files import write_beside
     from broca.report import render_html, render_verification_page
 
-    write_text(folder / "verification.json", evidence.to_json())
+    write_beside(folder / "verification.json", evidence.to_json())
     if result is None:
         page = folder / "verification.html"
-        write_text(page, render_verification_page(evidence))
+        write_beside(page, render_verification_page(evidence))
     else:
         page = folder / "report.html"
-        write_text(page, render_html(result, evidence))
+        write_beside(page, render_html(result, evidence))
     return page
 
 

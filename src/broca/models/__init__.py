@@ -3,7 +3,7 @@
 from broca.models.choosing import KINDS
 from broca.models.gated import GatedModel
 from broca.models.gates import ActiveGates, GatePoint, Replacement, captured
-from broca.models.loading import SHIPPED_MODELS, load, shipped_model_folder
+from broca.models.loading import SHIPPED_MODELS, load, load_tokenizer, shipped_model_folder
 from broca.models.selftest import Check, require_self_test, self_test
 from broca.models.structure import LayerParts, OutputProjection, Structure, find_structure
 from broca.models.structure import text_config as text_config
@@ -22,6 +22,7 @@ __all__ = [
     "captured",
     "find_structure",
     "load",
+    "load_tokenizer",
     "require_self_test",
     "self_test",
     "shipped_model_folder",

@@ -11,6 +11,7 @@ from broca.errors import BadInput, UnknownName, UnsupportedModel, nearest
 from broca.hub import skip_retries_if_unreachable
 from broca.models.gated import GatedModel
 from broca.models.selftest import require_self_test
+from broca.models.structure import text_config
 
 SHIPPED_MODELS = ("reference", "planted")
 """Names of the models that are part of the package."""
@@ -93,6 +94,36 @@ def load(
     gated = GatedModel.wrap(model, tokenizer, name=name, components=components)
     require_self_test(gated)
     return gated
+
+
+def load_tokenizer(name: str, *, offline: bool = False) -> tuple[Any, int]:
+    """Loads a model's tokenizer alone.
+
+    Args:
+        name: As `load` takes it.
+        offline: Make no network call.
+
+    Returns:
+        The tokenizer, and the longest input of the model in tokens.
+
+    Raises:
+        UnknownName: No such model.
+        BadInput: The folder holds no tokenizer.
+    """
+    from lm_eval.models.utils import resolve_max_length
+    from transformers import AutoTokenizer
+
+    source = _source(name)
+    config = _config(name, source, offline=offline)
+    options = {"trust_remote_code": False, "local_files_only": offline or isinstance(source, Path)}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(source), **options)
+    except (OSError, ValueError, KeyError) as error:
+        raise BadInput(
+            f"the tokenizer of model '{name}' could not be loaded: {_first_line(error)}; check "
+            "that the folder holds tokenizer.json"
+        ) from error
+    return tokenizer, int(resolve_max_length(text_config(config), tokenizer))
 
 
 def _source(name: str) -> Path | str:

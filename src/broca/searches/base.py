@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,6 +11,25 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput
 from broca.plan import Measurement, Plan
+
+
+def _none() -> NDArray[np.intp]:
+    return np.zeros(0, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class OtherTask:
+    """A task that the selection should leave alone.
+
+    Attributes:
+        name: Its name.
+        items: Positions of its `locate` items in the bank.
+        confirm: Positions of its `confirm` items.
+    """
+
+    name: str
+    items: NDArray[np.intp]
+    confirm: NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -23,6 +42,10 @@ class Problem:
         k: Most components to select.
         rows: Most rows to spend, or None for what the method needs by itself.
         seed: Seed of everything random.
+        confirm: Positions of the task's `confirm` items, which no screening saw.
+        others: The tasks that the selection should leave alone.
+        continuous: Whether every `locate` item has a margin, and so a probability.
+        differentiable: Whether a row can return its gradient.
     """
 
     components: int
@@ -30,6 +53,10 @@ class Problem:
     k: int
     rows: int | None
     seed: int
+    confirm: NDArray[np.intp] = field(default_factory=_none)
+    others: tuple[OtherTask, ...] = ()
+    continuous: bool = False
+    differentiable: bool = False
 
     def items_within(self, masks: int, *, method: str) -> NDArray[np.intp]:
         """The items that `masks` masks can each be measured on within the row budget.
@@ -59,6 +86,11 @@ class Ranking:
         selected: The chosen columns, at most k, in the order of `order`.
         reason: Why nothing was selected; empty where something was.
         options: The settings that the search used, for the record.
+        intervals: 90 % interval of every effect, `(components, 2)`; NaN where there is none.
+        frequency: How often each component was selected over resamples, `(components,)`.
+        others: Effect on the other tasks, their mean, `(components,)`.
+        universal: Columns of the components that the other tasks need as well.
+        notes: What the reader should know, in words.
     """
 
     effects: NDArray[np.float64]
@@ -66,6 +98,11 @@ class Ranking:
     selected: tuple[int, ...]
     reason: str = ""
     options: dict[str, Any] = field(default_factory=dict)
+    intervals: NDArray[np.float64] | None = None
+    frequency: NDArray[np.float64] | None = None
+    others: NDArray[np.float64] | None = None
+    universal: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Search(Protocol):
@@ -79,6 +116,43 @@ class Search(Protocol):
 
     def result(self) -> Ranking:
         """The ranking; valid once `ask` has returned None."""
+
+
+Story = Generator[Plan, Measurement, Ranking]
+"""A search told from start to end: it yields plans, is sent measurements, and returns a ranking."""
+
+
+class Told:
+    """A search that is written as a story: rounds that depend on one another read from the top.
+
+    Args:
+        story: Yields what to measure and returns the ranking.
+    """
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        self._ranking: Ranking | None = None
+        self._plan: Plan | None = None
+        self._go_on(None)
+
+    def ask(self) -> Plan | None:
+        """The next plan of the story."""
+        return self._plan
+
+    def tell(self, measurement: Measurement) -> None:
+        """Goes on with the story."""
+        self._go_on(measurement)
+
+    def result(self) -> Ranking:
+        """How the story ends."""
+        assert self._ranking is not None, "ask and tell first"
+        return self._ranking
+
+    def _go_on(self, measurement: Measurement | None) -> None:
+        try:
+            self._plan = next(self._story) if measurement is None else self._story.send(measurement)
+        except StopIteration as end:
+            self._plan, self._ranking = None, end.value
 
 
 def run(search: Search, execute: Callable[[Plan], Measurement]) -> Ranking:

@@ -4,6 +4,7 @@ from broca.tasks.benchmark import Benchmark
 from broca.tasks.catalog import Catalog, shipped_folder
 from broca.tasks.items import Generation, Item, LogLikelihood, Output, Request
 from broca.tasks.margins import Margin
+from broca.tasks.options import TaskOptions
 from broca.tasks.splits import Split, split_items
 from broca.tasks.tokenizing import RequestTokenizer
 
@@ -18,6 +19,7 @@ __all__ = [
     "Request",
     "RequestTokenizer",
     "Split",
+    "TaskOptions",
     "shipped_folder",
     "split_items",
 ]

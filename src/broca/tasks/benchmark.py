@@ -1,32 +1,38 @@
-"""One lm-evaluation-harness task as broca uses it: its items, its metric, its score."""
+"""One lm-evaluation-harness task, or group of tasks, as broca uses it: items, metric, score."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lm_eval.api.instance import Instance
-
-from broca.errors import TaskUnusable
-from broca.tasks.items import Generation, Item, LogLikelihood, Output
+from broca.tasks.groups import TaskGroup
+from broca.tasks.items import Item, Output
 from broca.tasks.margins import Margin
-from broca.tasks.templates import compiled_once
+from broca.tasks.metrics import aggregate, is_weighted, number_of, raw_value
+from broca.tasks.options import Reference, TaskOptions, reference_function
+from broca.tasks.prepared import PreparedTask, prepare
+from broca.tasks.splits import Split, SplitPart, split_parts
 from broca.tasks.tokenizing import RequestTokenizer
+
+_RIGHT = 1.0 - 1e-9
+"""Least score of an answer that counts as right."""
 
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """A task with its items built and tokenized.
+    """A task or a group of tasks with its items built and tokenized.
 
     Attributes:
         name: The task's name.
-        items: All its items, in the order of its documents.
+        items: All its items, task by task, in the order of their documents.
         metric: Name of its main metric.
         higher_is_better: Whether more of the metric is better.
         chance: The score of guessing: 1 / choices for multiple choice, else 0.
         capability: What the task measures, where its metadata says so; else its own name.
+        notes: What the reader should know about how it was asked.
+        relative: Whether losses are shares of the intact model's score.
     """
 
     name: str
@@ -35,82 +41,123 @@ class Benchmark:
     higher_is_better: bool
     chance: float
     capability: str
+    notes: tuple[str, ...]
+    relative: bool
     _tokenizer: RequestTokenizer = field(repr=False)
-    _task: Any = field(repr=False)
-    _instances: tuple[tuple[Instance, ...], ...] = field(repr=False)
+    _parts: tuple[PreparedTask, ...] = field(repr=False)
+    _places: tuple[tuple[int, int], ...] = field(repr=False)
+    _group: TaskGroup | None = field(repr=False)
+    _reference: str | Reference = field(repr=False)
+    _answers: Mapping[int, str] | None = field(repr=False, default=None)
     _scored: dict[tuple[int, tuple[Output, ...]], float] = field(repr=False, default_factory=dict)
 
     @classmethod
     def build(
-        cls, task: Any, tokenizer: RequestTokenizer, *, metric: str | None = None
+        cls,
+        tasks: Any,
+        tokenizer: RequestTokenizer,
+        *,
+        metric: str | None = None,
+        options: TaskOptions | None = None,
+        group: TaskGroup | None = None,
+        require_split: bool = True,
     ) -> Benchmark:
-        """Builds and tokenizes every request of a harness task, once.
+        """Builds and tokenizes every request of a harness task or group, once.
 
         Args:
-            task: A loaded `lm_eval.api.task.Task`.
+            tasks: A loaded `lm_eval.api.task.Task`, or those of a group.
             tokenizer: For the model that will be asked.
-            metric: The metric to use; the first of the task's own by default.
+            metric: The metric to use; see `choose_metric` for the default.
+            options: How the task is asked; as its file says by default.
+            group: How the tasks are scored together, where there are several.
+            require_split: Whether a task without the locate split is refused.
 
         Raises:
-            TaskUnusable: The task has no items, no such metric, or unsupported requests.
+            BadInput: The tokenizer has no chat template, and one is wanted.
+            TaskUnusable: A task has no items, no such metric or split, or unsupported requests.
         """
-        name = task.task_name
-        task.set_fewshot_seed(1234)  # lm-eval's own default
-        try:
-            with compiled_once():
-                task.build_all_requests(rank=0, world_size=1)
-        except ValueError as error:
-            raise TaskUnusable(f"task '{name}' has no items: {error}") from error
-        grouped: dict[int, list[Instance]] = {}
-        for instance in task.instances:
-            grouped.setdefault(instance.doc_id, []).append(instance)
-        instances = tuple(
-            tuple(sorted(grouped[number], key=lambda instance: instance.idx))
-            for number in sorted(grouped)
-        )
-        with compiled_once():
-            items = tuple(
-                Item(
-                    task=name,
-                    number=number,
-                    prompt=str(group[0].args[0]),
-                    target=_target_text(task, group[0].doc),
-                    requests=tuple(tokenizer.request(instance) for instance in group),
-                )
-                for number, group in enumerate(instances)
+        options = options or TaskOptions()
+        parts = tuple(
+            prepare(
+                task,
+                tokenizer,
+                options,
+                metric=metric if group is None else group.metric,
+                require_split=require_split,
             )
-        known = list(task.aggregation())
-        metric = metric or next(iter(known), None)
-        if metric is None or metric not in known:
-            raise TaskUnusable(
-                f"task '{name}' has no metric '{metric}': choose one of {', '.join(known)}"
-            )
-        choices = [len(item.requests) for item in items if item.requests[0].kind == "loglikelihood"]
-        chance = (
-            sum(1 / count for count in choices) / len(choices)
-            if min(choices, default=1) > 1
-            else 0.0
+            for task in (tasks if isinstance(tasks, list | tuple) else [tasks])
         )
-        metadata = task.config.metadata or {}
-        return cls(
+        name = parts[0].name if group is None else group.name
+        places = tuple(
+            (index, number) for index, part in enumerate(parts) for number in range(len(part))
+        )
+        items = tuple(
+            Item(
+                task=name,
+                number=position,
+                prompt=parts[part].prompt(number),
+                target=parts[part].target_text(number),
+                requests=parts[part].requests(number),
+            )
+            for position, (part, number) in enumerate(places)
+        )
+        built = cls(
             name=name,
             items=items,
-            metric=metric,
-            higher_is_better=bool(task.higher_is_better().get(metric, True)),
-            chance=chance,
-            capability=str(metadata.get("capability", name)),
+            metric=parts[0].metric.full_name,
+            higher_is_better=parts[0].metric.higher_is_better,
+            chance=0.0,
+            capability=str(parts[0].metadata.get("capability", name)) if group is None else name,
+            notes=tuple(note for part in parts for note in part.notes),
+            relative=all(part.metadata.get("loss") == "relative" for part in parts),
             _tokenizer=tokenizer,
-            _task=task,
-            _instances=instances,
+            _parts=parts,
+            _places=places,
+            _group=group,
+            _reference=reference_function(options) or options.reference,
         )
+        return replace(built, chance=built._chance())
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        """Its tasks: one, or those of the group."""
+        return tuple(part.name for part in self._parts)
+
+    @property
+    def kind(self) -> str:
+        """Its output type in lm-eval's words; several are joined by `+`."""
+        return "+".join(dict.fromkeys(part.kind for part in self._parts))
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """What `--metric` takes: every metric of all its tasks after every filter."""
+        several = [part.metric_names for part in self._parts]
+        return tuple(one for one in several[0] if all(one in names for names in several))
 
     @property
     def cut_items(self) -> int:
         """Items whose prompt was cut to fit the model's context."""
         return sum(any(request.cut for request in item.requests) for item in self.items)
 
+    def split(self, *, items: int, seed: int) -> Split:
+        """Cuts the items into `locate`, `confirm` and `report`; see `split_parts`."""
+        parts, start = [], 0
+        for part in self._parts:
+            end, first = start + len(part), start + len(part) - part.located
+            parts.append(SplitPart(part.name, range(start, first), range(first, end)))
+            start = end
+        return split_parts(self.name, parts, items=items, seed=seed)
+
+    def metrics(self, item: Item, outputs: Sequence[Output]) -> dict[str, Any]:
+        """Everything that the task's own code computes for one item, as lm-eval logs it."""
+        part, number = self._place(item)
+        return part.metrics(number, outputs)
+
     def score(self, item: Item, outputs: Sequence[Output]) -> float:
         """Returns the main metric of one item, as the task's own code computes it.
+
+        For a perplexity it is the item's negative log-likelihood (for each word or byte where the
+        task counts them), from which `aggregate` makes the perplexity.
 
         Args:
             item: One of this task's items.
@@ -121,71 +168,92 @@ class Benchmark:
         """
         key = (item.number, tuple(outputs))
         if key not in self._scored:
-            self._scored[key] = self._compute_score(item, outputs)
+            part, number = self._place(item)
+            self._scored[key] = self._number(part, number, part.metrics(number, outputs))
         return self._scored[key]
 
-    def _compute_score(self, item: Item, outputs: Sequence[Output]) -> float:
-        instances = self._instances[item.number]
-        for instance, output in zip(instances, outputs, strict=True):
-            instance.resps, instance.filtered_resps = [_harness_response(output)], {}
-        for ensemble in getattr(self._task, "_filters", None) or []:
-            ensemble.apply(list(instances))
-        chosen = next(iter(instances[0].filtered_resps), None)
-        responses = [
-            instance.resps[0] if chosen is None else instance.filtered_resps[chosen]
-            for instance in instances
-        ]
-        with compiled_once():
-            metrics = self._task.process_results(instances[0].doc, responses)
-        if self.metric not in metrics:
-            raise TaskUnusable(
-                f"task '{self.name}' returned no '{self.metric}' for item {item.number}: it "
-                f"returned {', '.join(metrics)}"
-            )
-        value = metrics[self.metric]
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            raise TaskUnusable(
-                f"metric '{self.metric}' of task '{self.name}' is no number for a single item "
-                f"(it is {type(value).__name__}): choose another metric of the task"
-            ) from None
+    def right(self, item: Item, text: str) -> bool:
+        """Whether `text` is a right answer to an item that asks for a generation."""
+        part, number = self._place(item)
+        if not part.metric.higher_is_better or not text.strip():
+            return False
+        return self._number(part, number, part.metrics_of_text(number, text)) >= _RIGHT
+
+    @property
+    def wants_own_answers(self) -> bool:
+        """Whether margins take the model's own answers, which have yet to be generated."""
+        return self._reference == "own" and any(p.kind == "generate_until" for p in self._parts)
+
+    def answered(self, answers: Mapping[int, str]) -> Benchmark:
+        """The same task with right answers of the model's own, by item number, for its margins.
+
+        Until it is called, the task's target stands in for the model's own answer.
+        """
+        return replace(self, _answers={**(self._answers or {}), **answers})
 
     def margin(self, item: Item) -> Margin | None:
-        """How to ask for the item's margin; None where it has no gold answer to compare with.
+        """How to ask for the item's margin; None where there is no right answer to ask about.
 
-        Multiple choice compares the gold choice with the others; a generation takes the task's
-        target as the answer under teacher forcing.
+        Multiple choice compares the right choices with the others. A generation takes an answer
+        under teacher forcing, from where the options say; the task's target counts only where the
+        task's own metric accepts it as an answer.
         """
-        instances = self._instances[item.number]
-        with compiled_once():
-            gold = self._task.doc_to_target(instances[0].doc)
-            choices = (
-                []
-                if self._task.config.doc_to_choice is None
-                else self._task.doc_to_choice(instances[0].doc)
-            )
-        if item.requests[0].kind == "loglikelihood":
-            if len(item.requests) == 1:
-                return Margin(item.requests, None)
-            if isinstance(gold, str):
-                gold = choices.index(gold) if gold in choices else None
-            if not isinstance(gold, int) or not 0 <= gold < len(choices):
-                return None
-            return Margin(item.requests[: len(choices)], gold)
-        if not isinstance(gold, str) or not gold.strip():
+        part, number = self._place(item)
+        if callable(self._reference):
+            return self._margin_of_function(part, number, self._reference)
+        if part.kind == "generate_until":
+            if self._reference == "own" and self._answers is not None:
+                answer = self._answers.get(item.number)
+            else:
+                answer = self._gold_answer(item, part, number)
+            return None if answer is None else Margin((self._forced(part, number, answer),), None)
+        if part.kind == "loglikelihood_rolling" or len(item.requests) == 1:
+            return Margin(item.requests, None)
+        choices, right = len(part.choices(number)), part.right_choices(number)
+        if not right or len(set(right)) == choices:
             return None
-        answer = f"{self._task.config.target_delimiter}{gold}"
-        request = self._tokenizer.loglikelihood(str(instances[0].args[0]), answer)
-        return Margin((request,), None)
+        return Margin(item.requests[:choices], right[0] if len(right) == 1 else right)
 
-    def aggregate(self, values: Sequence[float]) -> float:
-        """Returns the task's score over several items, by the task's own aggregation."""
-        return float(self._task.aggregation()[self.metric](list(values)))
+    def aggregate(self, values: Sequence[float], items: Sequence[Item] | None = None) -> float:
+        """Returns the task's score over several items, by the task's or group's own aggregation.
+
+        Args:
+            values: The score of every item.
+            items: The items, in the order of the values; needed for groups and for perplexities,
+                whose items do not count alike.
+
+        Raises:
+            ValueError: The items are needed and were not given.
+        """
+        if items is None:
+            if self._group is not None or is_weighted(self._parts[0].metric):
+                raise ValueError(f"the score of '{self.name}' depends on its items: give them")
+            items = self.items[: len(values)]
+        found: dict[int, tuple[list[float], list[int]]] = {}
+        for value, item in zip(values, items, strict=True):
+            index, number = self._places[item.number]
+            own, numbers = found.setdefault(index, ([], []))
+            own.append(value)
+            numbers.append(number)
+        scores = {}
+        for index, (own, numbers) in sorted(found.items()):
+            part = self._parts[index]
+            weights = [part.weight(one) for one in numbers] if is_weighted(part.metric) else None
+            scores[part.name] = (aggregate(part.metric, own, weights), len(own))
+        if self._group is None:
+            return next(iter(scores.values()))[0]
+        return self._group.score(scores)
 
     def loss(self, before: float, after: float) -> float:
-        """How much was lost between two scores: positive where the second is worse."""
-        return before - after if self.higher_is_better else after - before
+        """How much was lost between two scores: positive where the second is worse.
+
+        Where the task's file asks for it (`loss: relative` in its metadata), as a share of the
+        first: a count of words has no scale of its own, and so stands beside accuracies.
+        """
+        lost = before - after if self.higher_is_better else after - before
+        if not self.relative:
+            return lost
+        return lost / before if before > 0 else 0.0
 
     def at_chance(self, score: float, *, items: int) -> bool:
         """Whether a score over `items` is within one-sided 95 % of guessing, or zero."""
@@ -194,18 +262,46 @@ class Benchmark:
         deviation = math.sqrt(self.chance * (1 - self.chance) / items)
         return score <= self.chance + 1.645 * deviation
 
+    def _place(self, item: Item) -> tuple[PreparedTask, int]:
+        index, number = self._places[item.number]
+        return self._parts[index], number
 
-def _harness_response(output: Output) -> Any:
-    """An answer in the form that the harness's metrics expect."""
-    if isinstance(output, LogLikelihood):
-        return (output.value, output.greedy)
-    assert isinstance(output, Generation)
-    return output.text
+    @staticmethod
+    def _number(part: PreparedTask, number: int, values: dict[str, Any]) -> float:
+        name = part.item(number)
+        return number_of(part.metric, raw_value(part.metric, values, name), name)
 
+    def _chance(self) -> float:
+        if not self.higher_is_better:
+            return 0.0
+        guesses = []
+        for part, number in self._places:
+            asked = self._parts[part]
+            count = len(asked.choices(number)) or len(asked.requests(number))
+            several = asked.kind in ("multiple_choice", "loglikelihood") and count > 1
+            right = max(1, len(asked.right_choices(number))) if several else 0
+            guesses.append(right / count if several else 0.0)
+        return self.aggregate(guesses, self.items) if any(guesses) else 0.0
 
-def _target_text(task: Any, doc: Any) -> str:
-    """The right answer as text: a choice's text where the task stores its index."""
-    target = task.doc_to_target(doc)
-    if isinstance(target, int) and task.config.doc_to_choice is not None:
-        return str(task.doc_to_choice(doc)[target])
-    return str(target)
+    def _gold_answer(self, item: Item, part: PreparedTask, number: int) -> str | None:
+        target = part.target(number)
+        several = target if isinstance(target, list) else [part.target_text(number)]
+        for one in several:
+            if isinstance(one, str) and self.right(item, f"{part.delimiter}{one}"):
+                return f"{part.delimiter}{one}"
+        return None
+
+    def _margin_of_function(
+        self, part: PreparedTask, number: int, function: Reference
+    ) -> Margin | None:
+        answers = function(part.document(number))
+        if answers is None:
+            return None
+        several = [answers] if isinstance(answers, str) else list(answers)
+        requests = tuple(
+            self._forced(part, number, f"{part.delimiter}{answer}") for answer in several
+        )
+        return Margin(requests, 0 if len(requests) > 1 else None)
+
+    def _forced(self, part: PreparedTask, number: int, answer: str) -> Any:
+        return self._tokenizer.loglikelihood(part.prompt(number), answer)

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from broca.errors import BadInput, TaskUnusable, UnknownName, nearest
+from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, nearest
 from broca.hub import skip_retries_if_unreachable
 from broca.tasks.benchmark import Benchmark
+from broca.tasks.code import code_tasks, require_enclosed
+from broca.tasks.groups import group_of
+from broca.tasks.options import TaskOptions
+from broca.tasks.paper import paper_metric
+from broca.tasks.taskfiles import BrokenFile, broken_files
 from broca.tasks.tokenizing import RequestTokenizer
 
 
 def shipped_folder() -> Path:
     """The folder of the tasks that are part of the package."""
     return Path(str(files("broca") / "tasks" / "shipped"))
+
+
+def instruct_folder() -> Path:
+    """The folder of the tasks for chat models that are part of the package."""
+    return Path(str(files("broca") / "tasks" / "instruct"))
 
 
 class Catalog:
@@ -28,17 +39,21 @@ class Catalog:
 
     Args:
         include_path: A folder of lm-eval YAML tasks to add.
+        allow_code: Whether tasks may execute what the model writes, in a sandbox.
 
     Raises:
         BadInput: The folder does not exist or holds no task.
     """
 
-    def __init__(self, include_path: str | Path | None = None) -> None:
+    def __init__(self, include_path: str | Path | None = None, *, allow_code: bool = False) -> None:
+        self._allow_code = allow_code
         self._include_path = Path(include_path).expanduser() if include_path else None
         if self._include_path is not None:
             if not self._include_path.is_dir():
                 raise BadInput(f"--include-path '{include_path}' is not a folder; check the path")
             if not self.included:
+                if self._broken:
+                    raise TaskUnusable(self._broken[0].message)
                 raise BadInput(
                     f"--include-path '{include_path}' holds no lm-eval task: no YAML file in it "
                     "names a 'task'"
@@ -47,6 +62,10 @@ class Catalog:
     @cached_property
     def _shipped_manager(self) -> Any:
         return self._manager(shipped_folder(), defaults=False)
+
+    @cached_property
+    def _instruct_manager(self) -> Any:
+        return self._manager(instruct_folder(), defaults=False)
 
     @cached_property
     def _included_manager(self) -> Any:
@@ -70,51 +89,136 @@ class Catalog:
         return tuple(self._shipped_manager.all_subtasks)
 
     @cached_property
+    def instruct(self) -> tuple[str, ...]:
+        """Names of the package's tasks for chat models, which no shipped model can do."""
+        return tuple(self._instruct_manager.all_subtasks)
+
+    @cached_property
     def included(self) -> tuple[str, ...]:
         """Names of the tasks in `include_path`."""
         return () if self._include_path is None else tuple(self._included_manager.all_subtasks)
 
+    @cached_property
+    def _broken(self) -> tuple[BrokenFile, ...]:
+        return () if self._include_path is None else broken_files(self._include_path)
+
     def load(
-        self, name: str, tokenizer: RequestTokenizer, *, metric: str | None = None
+        self,
+        name: str,
+        tokenizer: RequestTokenizer,
+        *,
+        metric: str | None = None,
+        options: TaskOptions | None = None,
+        require_split: bool = True,
     ) -> Benchmark:
-        """Loads a task and builds its items.
+        """Loads a task, a group or a tag and builds its items.
+
+        Args:
+            name: Its name.
+            tokenizer: For the model that will be asked.
+            metric: The metric to use; by default the one that the paper reports for its tasks,
+                else see `TaskOptions.metric`.
+            options: How it is asked; as its file says by default.
+            require_split: Whether a task without the locate split of the options is refused.
 
         Raises:
             UnknownName: No task has this name.
+            BadInput: The tokenizer has no chat template, and one is wanted.
             TaskUnusable: Its data are missing, it has no items, or it cannot be scored.
+        """
+        if metric is None and name not in self.included:
+            metric = paper_metric(name)
+        tasks, group = self.harness_tasks(name)
+        alone = group is None and len(tasks) == 1
+        return Benchmark.build(
+            tasks,
+            tokenizer,
+            metric=metric,
+            options=options,
+            group=None if alone else group_of(name, group, tasks, metric=metric),
+            require_split=require_split,
+        )
+
+    def harness_tasks(self, name: str) -> tuple[list[Any], Any | None]:
+        """Loads lm-eval's own objects: the tasks that a name means, and their group if any.
+
+        Raises:
+            UnknownName: No task has this name.
+            TaskUnusable: The file or the data of one cannot be read.
         """
         manager = self._manager_of(name)
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
-        if manager is not self._shipped_manager:
+        own = manager in (self._shipped_manager, self._instruct_manager)
+        if not own:
             skip_retries_if_unreachable()
         try:
-            loaded = manager.load([name])["tasks"]
+            # the package's own tasks execute nothing, and the metric takes seconds to import
+            with nullcontext() if own else code_tasks(allowed=self._allow_code):
+                loaded = manager.load([name])
+        except BrocaError:
+            raise
         except Exception as error:  # a task file may raise anything
             raise TaskUnusable(
-                f"task '{name}' could not be loaded: {_cause(error)}; check its file, its data "
-                "and the network"
+                f"task '{name}' could not be loaded: {_cause(error)}; {_advice(error)}"
             ) from error
-        if set(loaded) != {name}:
-            raise TaskUnusable(
-                f"'{name}' is a group of {len(loaded)} tasks: name one of them "
-                f"({', '.join(sorted(loaded)[:5])}{', ...' if len(loaded) > 5 else ''})"
-            )
-        return Benchmark.build(loaded[name], tokenizer, metric=metric)
+        for task in loaded["tasks"].values():
+            require_enclosed(task, allowed=self._allow_code)
+        return list(loaded["tasks"].values()), loaded.get("groups", {}).get(name)
 
     def _manager_of(self, name: str) -> Any:
-        if name in self.included:
-            return self._included_manager
-        if name in self.shipped:
+        if self._include_path is not None and name in self._included_manager.all_tasks:
+            own = _self_contained(name, self._included_manager.task_index)
+            return self._included_manager if own else self._full_manager
+        if name in self._shipped_manager.all_tasks:
             return self._shipped_manager
+        if name in self._instruct_manager.all_tasks:
+            return self._instruct_manager
+        for one in self._broken:
+            if name in one.names:
+                raise TaskUnusable(one.message)
         if name in self._full_manager.all_tasks:
             return self._full_manager
-        known: Sequence[str] = [*self.shipped, *self.included, *self._full_manager.all_tasks]
+        known: Sequence[str] = [
+            *self.shipped,
+            *self.instruct,
+            *self.included,
+            *self._full_manager.all_tasks,
+        ]
+        unread = f"; {self._broken[0].message}" if self._broken else ""
         raise UnknownName(
             f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
-            "ones, --include-path adds a folder of your own"
+            f"ones, --include-path adds a folder of your own{unread}"
         )
+
+
+def _self_contained(name: str, index: Any) -> bool:
+    """Whether everything that a task or group names lies in the same folder."""
+    if name not in index:
+        return False
+    members = (index[name].cfg or {}).get("task")
+    if not isinstance(members, list):
+        return True
+    names = [one if isinstance(one, str) else one.get("task", one.get("group")) for one in members]
+    return all(
+        _self_contained(one, index) if isinstance(one, str) else isinstance(one, list)
+        for one in names
+    )
 
 
 def _cause(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
     return f"{type(error).__name__}: {text.splitlines()[0]}".rstrip(".")
+
+
+def _advice(error: BaseException) -> str:
+    text = str(error).lower()
+    if "gated" in text or "authenticated" in text:
+        return "accept its terms on the hub and log in with `hf auth login`"
+    if isinstance(error, ConnectionError) or "offline" in text:
+        return (
+            "its data are on the hub and not in the local cache, and the network cannot be used: "
+            "connect, or point dataset_path at a local copy"
+        )
+    if isinstance(error, FileNotFoundError):
+        return "check the paths in its file"
+    return "check its file, its data and the network"

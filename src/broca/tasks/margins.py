@@ -1,9 +1,15 @@
-"""The margin: a continuous response that says more than right or wrong.
+"""The margin and the probability: continuous responses that say more than right or wrong.
 
-For multiple choice it is log p(gold) - log sum of p over the other choices; for generation the mean
-log-probability of a correct answer's tokens under teacher forcing. Higher is better. The accuracy
-can change while the margin does not (a generation that goes wrong after a good start) and the
-reverse (a choice that stays first with less confidence); the metric itself has the last word.
+For multiple choice it is log p(gold) - log sum of p over the other choices; for a single answer
+under teacher forcing the mean log-probability of its tokens. Higher is better. The accuracy can
+change while the margin does not (a generation that goes wrong after a good start) and the reverse
+(a choice that stays first with less confidence); the metric itself has the last word.
+
+A margin has no bounds: one row in which an answer becomes hopeless outweighs a hundred others. The
+probability is the same measurement bounded: of the right choices among all choices, or of the whole
+answer. It lies between 0 and 1 as accuracy does, so that tasks can be compared and averaged. An
+answer of more than `STRETCH` tokens counts as that many of its average tokens, else its probability
+would be near 0 on the intact model already.
 """
 
 from __future__ import annotations
@@ -13,11 +19,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import expit
 
 from broca.tasks.items import LogLikelihood, Request
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+STRETCH = 8
+"""Tokens whose joint probability stands for a longer answer's."""
 
 
 @dataclass(frozen=True)
@@ -26,22 +36,47 @@ class Margin:
 
     Attributes:
         requests: Log-likelihoods to ask for.
-        gold: Which of them is the right choice; None for a single answer under teacher forcing.
+        gold: Which of them is right, or all that are; None for a single answer under teacher
+            forcing, in one request or several whose values sum.
     """
 
     requests: tuple[Request, ...]
-    gold: int | None
+    gold: int | tuple[int, ...] | None
 
     def of(self, totals: Tensor) -> Tensor:
         """The margin from the requests' log-likelihoods `(requests,)`, differentiable."""
         if self.gold is None:
-            return totals[0] / len(self.requests[0].continuation)
-        others = [index for index in range(len(self.requests)) if index != self.gold]
-        return totals[self.gold] - totals[others].logsumexp(0)
+            return totals.sum() / self._tokens
+        right, wrong = self._sides
+        return totals[right].logsumexp(0) - totals[wrong].logsumexp(0)
 
     def of_answers(self, answers: Sequence[LogLikelihood]) -> float:
         """The margin from the engine's answers to the requests."""
         totals = np.array([answer.value for answer in answers])
         if self.gold is None:
-            return float(totals[0] / len(self.requests[0].continuation))
-        return float(totals[self.gold] - np.logaddexp.reduce(np.delete(totals, self.gold)))
+            return float(totals.sum() / self._tokens)
+        right, wrong = self._sides
+        return float(np.logaddexp.reduce(totals[right]) - np.logaddexp.reduce(totals[wrong]))
+
+    def probability(self, margin: float) -> float:
+        """The probability that belongs to a margin, between 0 and 1."""
+        if self.gold is None:
+            return float(np.exp(min(self._tokens, STRETCH) * margin))
+        return float(expit(margin))
+
+    def slope(self, margin: float) -> float:
+        """Derivative of the probability with respect to the margin."""
+        probability = self.probability(margin)
+        if self.gold is None:
+            return min(self._tokens, STRETCH) * probability
+        return probability * (1 - probability)
+
+    @property
+    def _tokens(self) -> int:
+        return sum(len(request.continuation) for request in self.requests)
+
+    @property
+    def _sides(self) -> tuple[list[int], list[int]]:
+        """Positions of the right requests and of the wrong ones."""
+        right = [self.gold] if isinstance(self.gold, int) else list(self.gold or ())
+        return right, [index for index in range(len(self.requests)) if index not in right]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +11,12 @@ import numpy as np
 from broca.errors import BadInput
 
 _SHARES = {"locate": 0.25, "confirm": 0.25, "report": 0.5}
+_FEWEST = 8
 
 
 @dataclass(frozen=True)
 class Split:
-    """Three disjoint, sorted tuples of positions among a task's documents.
+    """Three disjoint, sorted tuples of positions among a task's items.
 
     Attributes:
         locate: For the search.
@@ -25,6 +27,21 @@ class Split:
     locate: tuple[int, ...]
     confirm: tuple[int, ...]
     report: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SplitPart:
+    """The items of one task of a group.
+
+    Attributes:
+        name: The task's name; with the seed it decides the cut.
+        scored: Positions of the items that the task is scored on.
+        located: Positions of those from another official split; empty without one.
+    """
+
+    name: str
+    scored: Sequence[int]
+    located: Sequence[int] = ()
 
 
 def split_items(task: str, count: int, *, items: int, seed: int) -> Split:
@@ -43,22 +60,58 @@ def split_items(task: str, count: int, *, items: int, seed: int) -> Split:
     Raises:
         BadInput: The task has too few documents to cut, or `items` is below 1.
     """
+    return split_parts(task, [SplitPart(task, range(count))], items=items, seed=seed)
+
+
+def split_parts(task: str, parts: Sequence[SplitPart], *, items: int, seed: int) -> Split:
+    """Cuts the items of every task of a group as `split_items` does.
+
+    Items from another official split go to `locate` and `confirm`, half each; all others of that
+    task then go to `report`.
+
+    Args:
+        task: Name of the group.
+        parts: Its tasks.
+        items: Most items of `locate` and of `confirm`, over all tasks.
+        seed: Seed of the cut.
+
+    Raises:
+        BadInput: There are too few items to cut, or `items` is below 1.
+    """
     if items < 1:
         raise BadInput(f"--items must be at least 1, not {items}")
-    if count < 8:
+    scored = sum(len(part.scored) for part in parts)
+    if scored < _FEWEST:
         raise BadInput(
-            f"task '{task}' has {count} items: at least 8 are needed to locate, confirm and report "
-            "on different ones"
+            f"task '{task}' has {scored} items: at least {_FEWEST} are needed to locate, confirm "
+            "and report on different ones"
         )
-    order = np.random.default_rng([seed, zlib.crc32(task.encode())]).permutation(count)
-    first = int(count * _SHARES["locate"])
-    second = first + int(count * _SHARES["confirm"])
-    return Split(
-        _sorted(order[:first][:items]),
-        _sorted(order[first:second][:items]),
-        _sorted(order[second:]),
-    )
+    locate: list[int] = []
+    confirm: list[int] = []
+    report: list[int] = []
+    for part in parts:
+        rng = np.random.default_rng([seed, zlib.crc32(part.name.encode())])
+        pool = np.asarray(part.located if len(part.located) else part.scored, dtype=np.intp)
+        order = pool[rng.permutation(len(pool))].tolist()
+        if len(part.located):
+            first, second = len(order) // 2, len(order)
+            report += part.scored
+        else:
+            first = int(len(order) * _SHARES["locate"])
+            second = first + int(len(order) * _SHARES["confirm"])
+            report += order[second:]
+        locate += order[:first]
+        confirm += order[first:second]
+    if len(parts) > 1:
+        rng = np.random.default_rng([seed, zlib.crc32(task.encode())])
+        locate, confirm = rng.permutation(locate).tolist(), rng.permutation(confirm).tolist()
+    if not locate or not confirm:
+        raise BadInput(
+            f"task '{task}' has {len(locate) + len(confirm)} items to locate and confirm on: at "
+            "least one of each is needed"
+        )
+    return Split(_sorted(locate[:items]), _sorted(confirm[:items]), _sorted(report))
 
 
-def _sorted(positions: np.ndarray) -> tuple[int, ...]:
-    return tuple(int(position) for position in np.sort(positions))
+def _sorted(positions: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(int(position) for position in positions))

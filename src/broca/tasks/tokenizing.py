@@ -7,13 +7,17 @@ is cut from the left.
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Sequence
 from typing import Any
 
+from jinja2.exceptions import TemplateError
 from lm_eval.api.instance import Instance
 from lm_eval.models.utils import handle_stop_sequences, has_bos_prefix, normalize_gen_kwargs
 
-from broca.errors import TaskUnusable
+from broca.errors import BadInput, TaskUnusable
 from broca.tasks.items import Request
+from broca.tasks.rolling import rolling_requests
 
 _DEFAULT_NEW_TOKENS = 256
 """lm-eval's default for tasks that state no limit."""
@@ -39,23 +43,78 @@ class RequestTokenizer:
         )
         self._prefix_text = None if self._prefix is None else tokenizer.decode(self._prefix)
 
-    def request(self, instance: Instance) -> Request:
-        """Tokenizes one lm-eval request.
+    @property
+    def name(self) -> str:
+        """What tells its chat prompts from those of others: where it comes from, its template."""
+        origin = str(self._tokenizer.name_or_path).replace("/", "__")
+        return f"{origin}-{zlib.crc32(str(self._tokenizer.chat_template).encode()):08x}"
+
+    def requests(self, instance: Instance) -> tuple[Request, ...]:
+        """Tokenizes one lm-eval request: one of ours, or several whose values sum (rolling).
 
         Raises:
-            TaskUnusable: A kind of request, or a way of sampling, that is not supported.
+            TaskUnusable: A kind of request, or a way of sampling, that is not supported, or nothing
+                to take the likelihood of.
         """
-        kind = instance.request_type
-        if kind == "loglikelihood":
-            context, continuation = instance.args[:2]
-            return self.loglikelihood(context, continuation)
+        kind, task = instance.request_type, instance.task_name or ""
         if kind == "generate_until":
-            context, options = instance.args[:2]
-            return self._generation(instance.task_name or "", context, options)
-        raise TaskUnusable(
-            f"task '{instance.task_name}' asks for '{kind}': broca runs loglikelihood, "
-            "multiple-choice and generate_until tasks"
-        )
+            return (self._generation(task, *instance.args[:2]),)
+        if kind == "loglikelihood":
+            request = self.loglikelihood(*instance.args[:2])
+            found: tuple[Request, ...] = (request,) if request.continuation else ()
+        elif kind == "loglikelihood_rolling":
+            found = self.rolling(instance.args[0])
+        else:
+            raise TaskUnusable(
+                f"task '{task}' asks for '{kind}': broca runs loglikelihood, "
+                "loglikelihood_rolling, multiple-choice and generate_until tasks"
+            )
+        if not found:
+            raise TaskUnusable(
+                f"item {instance.doc_id} of task '{task}' has an empty target: there is nothing to "
+                "take the likelihood of; correct or remove the document"
+            )
+        return found
+
+    def chat(
+        self, messages: Sequence[dict[str, str]], *, add_generation_prompt: bool = True
+    ) -> str:
+        """Writes messages in the tokenizer's chat template, as lm-eval's `hf` model does.
+
+        A template that refuses a system message gets the others without it.
+
+        Raises:
+            BadInput: The tokenizer has no chat template, or it refuses the messages.
+        """
+        self.require_chat_template()
+        for kept in (list(messages), [one for one in messages if one["role"] != "system"]):
+            try:
+                return str(
+                    self._tokenizer.apply_chat_template(
+                        kept,
+                        tokenize=False,
+                        add_generation_prompt=add_generation_prompt,
+                        continue_final_message=not add_generation_prompt,
+                    )
+                )
+            except TemplateError as error:
+                refused = error
+        raise BadInput(
+            f"the chat template of the tokenizer refuses the prompt: {refused}; leave out "
+            "--chat-template"
+        ) from refused
+
+    def require_chat_template(self) -> None:
+        """Refuses a tokenizer without a chat template.
+
+        Raises:
+            BadInput: It has none.
+        """
+        if not self._tokenizer.chat_template:
+            raise BadInput(
+                "--chat-template: the model's tokenizer has no chat template (a base model has "
+                "none); leave the option out, or take an instruction-tuned model"
+            )
 
     def encode(self, text: str, *, special: bool | None = None) -> list[int]:
         """Tokenizes text; special tokens as the tokenizer adds them, unless told otherwise."""
@@ -82,6 +141,10 @@ class RequestTokenizer:
         # the model reads all tokens but the last: max_length + 1 of them fit
         cut = max(0, len(before) + len(after) - (self._max_length + 1))
         return Request("loglikelihood", tuple(before[cut:]), tuple(after), cut=cut)
+
+    def rolling(self, text: str) -> tuple[Request, ...]:
+        """Tokenizes a text whose whole log-likelihood is asked; none for an empty one."""
+        return rolling_requests(self.encode(text), prefix=self._prefix, max_length=self._max_length)
 
     def _generation(self, task: str, context: str, options: dict[str, Any]) -> Request:
         normal = dict(normalize_gen_kwargs(options, _DEFAULT_NEW_TOKENS))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.plan import Measurement, Plan
-from broca.tasks import Benchmark
+from broca.tasks import Benchmark, Item
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ def scores_under(
     benchmarks: Mapping[str, Benchmark],
     items: Mapping[str, Sequence[int]],
     execute: Callable[[Plan], Measurement],
+    bank: Sequence[tuple[Benchmark, Item]] = (),
 ) -> dict[str, float]:
     """Scores several tasks under one mask, each by its own aggregation.
 
@@ -47,6 +48,7 @@ def scores_under(
         benchmarks: The tasks by name.
         items: For each task, the positions of its items in the bank that `execute` uses.
         execute: Measures a plan.
+        bank: The items that `execute` uses; needed for groups of tasks and for perplexities.
     """
     positions = np.concatenate([np.asarray(items[name], dtype=np.intp) for name in benchmarks])
     responses = execute(Plan.crossed(mask[None, :], positions)).responses
@@ -54,7 +56,8 @@ def scores_under(
     for name, benchmark in benchmarks.items():
         end = start + len(items[name])
         own = responses[start:end] if benchmark.higher_is_better else -responses[start:end]
-        scores[name] = benchmark.aggregate(own.tolist())
+        asked = [[bank[position][1] for position in items[name]]] if bank else []
+        scores[name] = benchmark.aggregate(own.tolist(), *asked)
         start = end
     return scores
 

@@ -1,0 +1,164 @@
+"""A campaign of kills: SIGKILL at random moments; the same run must end as if nothing had been.
+
+    python benchmarks/kills.py --kills 50
+
+One process loads the model and forks; each child runs the whole path (search, proof, report) on a
+journal and is killed. After every kill the journal is examined; whenever a run came to its end, its
+result is compared with the undisturbed one and the next journal begins.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TQDM_DISABLE", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import torch
+
+import broca
+from broca import runs
+from broca.engine import EngineOptions
+from broca.journal import Journal
+from broca.journal.checking import check
+
+STAGES = ("building", "scoring", "searching", "verifying", "writing")
+ASKED = {
+    "task": "mc_biology", "others": ["capitals"], "rows": 500, "items": 10, "response": "margin",
+    "engine_options": EngineOptions(token_budget=512),
+}  # fmt: skip
+
+
+def main() -> None:
+    """Runs the campaign and prints what was found."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    runs.NOMINAL_S = 0.0  # many commits in a short run
+    model = broca.load("reference", device="cpu")
+    _ = model.fingerprint
+    rng = np.random.default_rng(options.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        whole, spent = undisturbed(model, place)
+        print(f"undisturbed: {totals(place / 'whole.sqlite')[0]} rows; seconds by stage: {spent}")
+        stages: Counter[str] = Counter()
+        ended = journal = before = 0
+        while sum(stages.values()) < options.kills:
+            file, out = place / f"{journal}.sqlite", place / f"out{journal}"
+            wanted = STAGES[1 + int(rng.integers(4))]
+            stage = killed(model, file, out, wanted, float(rng.uniform(0, spent[wanted])))
+            rows, measured = totals(file)
+            require(rows == measured, f"{rows} rows are there, {measured} were measured")
+            require(rows >= before, f"{before - rows} committed rows were lost")
+            before = rows
+            if stage is None:  # it was done before the kill came
+                same(out, whole)
+                ended, journal, before = ended + 1, journal + 1, 0
+                continue
+            stages[stage] += 1
+            if rng.random() < 0.15:
+                work(model, file, out)
+                same(out, whole)
+                require(totals(file) == totals(place / "whole.sqlite"), "other rows than whole")
+                ended, journal, before = ended + 1, journal + 1, 0
+        print(
+            f"{sum(stages.values())} kills: {dict(stages)}; {ended} runs ended, all as undisturbed"
+        )
+
+
+def work(model: broca.GatedModel, journal: Path, out: Path, told: Path | None = None) -> None:
+    """The whole path; the stage is written to a file as it begins."""
+
+    def progress(stage: str, _: object) -> None:
+        if told is not None and stage.split()[0] in STAGES:
+            told.write_text(stage.split()[0])
+
+    result = broca.localize(model, **ASKED, journal=journal, on_progress=progress)
+    if told is not None:
+        told.write_text("writing")
+    broca.save(result, out)
+
+
+def undisturbed(model: broca.GatedModel, place: Path) -> tuple[broca.Result, dict[str, float]]:
+    """The result to compare with, and the seconds that each stage takes."""
+    times: dict[str, float] = {}
+
+    def progress(stage: str, _: object) -> None:
+        times.setdefault(stage.split()[0], time.monotonic())
+
+    result = broca.localize(model, **ASKED, journal=place / "whole.sqlite", on_progress=progress)
+    times["writing"] = time.monotonic()
+    broca.save(result, place / "whole")
+    begins = [times[stage] for stage in STAGES] + [time.monotonic()]
+    return result, {
+        stage: round(end - begin, 3)
+        for stage, begin, end in zip(STAGES, begins, begins[1:], strict=False)
+    }
+
+
+def killed(
+    model: broca.GatedModel, journal: Path, out: Path, wanted: str, delay: float
+) -> str | None:
+    """Runs a child, kills it `delay` seconds after the stage begins; None if it ended before."""
+    told = journal.with_suffix(".stage")
+    told.write_text("")
+    child = multiprocessing.get_context("fork").Process(
+        target=work, args=(model, journal, out, told)
+    )
+    child.start()
+    while child.is_alive() and told.read_text() != wanted:
+        time.sleep(0.002)
+    time.sleep(delay)
+    stage = told.read_text()
+    os.kill(child.pid, signal.SIGKILL)
+    child.join()
+    if child.exitcode == -signal.SIGKILL:
+        return stage or "building"
+    require(child.exitcode == 0, f"a child ended with {child.exitcode}")
+    return None
+
+
+def totals(path: Path) -> tuple[int, int]:
+    """Rows in a journal, and rows that its batches say were measured; the journal is sound."""
+    if not path.exists() or not path.stat().st_size:
+        return 0, 0
+    with Journal(path) as journal:
+        for one in check(journal):
+            require(one.passed, f"{one.name}: {one.wrong}")
+        ((rows,),) = journal.query("SELECT count(*) FROM rows")
+        ((measured,),) = journal.query("SELECT coalesce(sum(rows), 0) FROM batches")
+    return rows, measured
+
+
+def same(out: Path, whole: broca.Result) -> None:
+    """The result in a folder is the undisturbed one, its time aside."""
+    found = broca.Result.read(out)
+    untimed = [replace(one, cost=replace(one.cost, wall_s=0.0)) for one in (found, whole)]
+    require(untimed[0].to_json() == untimed[1].to_json(), "the result differs")
+    require(
+        (out / "report.html").read_text().rstrip().endswith("</html>"), "the report is cut short"
+    )
+
+
+def require(held: bool, otherwise: str) -> None:
+    """Ends the campaign where something does not hold."""
+    if not held:
+        sys.exit(f"FAILED: {otherwise}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""The options that say how tasks are asked, shared by the verbs that ask them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        help="NAME or NAME,FILTER of the task's metric, such as acc_norm or "
+        "exact_match,flexible-extract; default: acc_norm, else the task's first."
+    ),
+]
+NumFewshot = Annotated[
+    int | None, typer.Option(help="Solved examples before each question; default: the task's own.")
+]
+Limit = Annotated[
+    float | None,
+    typer.Option(help="First documents of each task that are used; a share of them below 1."),
+]
+ChatTemplate = Annotated[
+    bool, typer.Option("--chat-template", help="Write prompts in the tokenizer's chat template.")
+]
+SystemPrompt = Annotated[str | None, typer.Option(help="Text put before everything else.")]
+FewshotAsMultiturn = Annotated[
+    bool, typer.Option(help="With a chat template, solved examples are turns of their own.")
+]
+LocateSplit = Annotated[
+    str | None,
+    typer.Option(help="Official split, such as train, that the search's items come from."),
+]
+ReferenceOption = Annotated[
+    str,
+    typer.Option(
+        "--reference",
+        help="Answer whose probability is the margin of a generation: own (the intact model's, "
+        "where right), gold (the task's target) or FILE.py:FUNCTION.",
+    ),
+]
+AllowCode = Annotated[
+    bool,
+    typer.Option("--allow-code", help="Let tasks execute what the model writes, in a sandbox."),
+]

@@ -1,0 +1,60 @@
+"""Ctrl+C ends a run after the batch that is being measured; a second one ends it at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Self
+
+from broca.errors import Interrupted
+
+
+class Stopper:
+    """Puts off the first Ctrl+C until the rows at hand are measured and kept.
+
+    Args:
+        on_request: Called when an end is asked for.
+    """
+
+    def __init__(self, on_request: Callable[[], None] = lambda: None) -> None:
+        self._on_request = on_request
+        self._busy = False
+        self._before: Any = None
+        self.requested = False
+        """Whether an end was asked for."""
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    @contextmanager
+    def measuring(self) -> Iterator[None]:
+        """While this is open, a first Ctrl+C is put off."""
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+
+    def checkpoint(self) -> None:
+        """Ends the run if that was asked for.
+
+        Raises:
+            Interrupted: It was.
+        """
+        if self.requested:
+            raise Interrupted("interrupted: everything that was measured is kept")
+
+    def _handle(self, signum: int, frame: FrameType | None) -> None:
+        if not self._busy or self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+        self._on_request()

@@ -1,0 +1,190 @@
+"""Reads what runs asked and what came of it, as matrices."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.errors import BadInput, NotInJournal
+from broca.journal.files import damaged
+from broca.journal.keys import ItemRecord, components_digest, mask_digests
+from broca.journal.store import Ids, Journal
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run of a journal.
+
+    Attributes:
+        id: Its number in the journal.
+        digest: Digest of what it asked, hexadecimal.
+        settings: What was asked, as the command gave it.
+        search: Method, options and problem of its search.
+        components: Names of the components, in column order.
+        items: Ids of the bank of items, in the order of positions in plans.
+        process: Who wrote it.
+        finished: When it ended; None while it has not.
+        rows: Rows that it measured.
+        tokens: Tokens that they took.
+    """
+
+    id: int
+    digest: str
+    settings: dict[str, Any]
+    search: dict[str, Any]
+    components: tuple[str, ...]
+    items: Ids
+    process: str
+    finished: str | None
+    rows: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class RunRows:
+    """Rows that a run asked for, in the order it asked, with what came of them.
+
+    Attributes:
+        components: Names of the columns.
+        masks: The distinct masks, `(masks, components)`.
+        items: The distinct items.
+        mask_index: Mask of every row, `(rows,)`.
+        item_index: Item of every row, `(rows,)`.
+        responses: Higher is better, `(rows,)`.
+        gradients: `(rows, components)`, where they were asked for.
+    """
+
+    components: tuple[str, ...]
+    masks: NDArray[np.bool_]
+    items: tuple[ItemRecord, ...]
+    mask_index: NDArray[np.intp]
+    item_index: NDArray[np.intp]
+    responses: NDArray[np.float64]
+    gradients: NDArray[np.float32] | None = None
+
+
+def read_runs(journal: Journal) -> list[RunRecord]:
+    """All runs, oldest first."""
+    return [
+        RunRecord(
+            id=number,
+            digest=digest.hex(),
+            settings=json.loads(settings),
+            search=json.loads(search),
+            components=tuple(json.loads(names)),
+            items=np.frombuffer(items, dtype="<i8").astype(np.int64),
+            process=process,
+            finished=finished,
+            rows=rows,
+            tokens=tokens,
+        )
+        for number, digest, settings, search, names, items, process, finished, rows, tokens in (
+            journal.query(
+                "SELECT runs.id, runs.digest, settings, search, components.names, items, process, "
+                "finished, coalesce(sum(batches.rows), 0), coalesce(sum(batches.tokens), 0) "
+                "FROM runs JOIN components ON components.id = runs.components "
+                "LEFT JOIN batches ON batches.run = runs.id GROUP BY runs.id ORDER BY runs.id"
+            )
+        )
+    ]
+
+
+def find_run(journal: Journal, digest: str | None = None) -> RunRecord:
+    """The run of a digest, or the newest one.
+
+    Raises:
+        BadInput: The journal holds no such run.
+    """
+    runs = read_runs(journal)
+    found = [run for run in runs if digest in (None, run.digest)]
+    if not found:
+        raise BadInput(
+            f"journal '{journal.name}' holds no such run: give the journal that the run was "
+            "written to"
+        )
+    return found[-1]
+
+
+def read_run(journal: Journal, run: int, *, role: str = "search") -> RunRows:
+    """Reads the rows that a run asked for.
+
+    Args:
+        journal: An open journal.
+        run: Number of the run.
+        role: `search` for the rows of the search, `scores` for those of the proof.
+
+    Raises:
+        NotInJournal: Some were never measured: the run was cut short.
+        BadInput: The run asked for none, or for rows under several conditions.
+        JournalDamaged: A row is not what was written.
+    """
+    plans = journal.query(
+        "SELECT condition, masks, items FROM plans WHERE run = ? AND role = ? ORDER BY number",
+        (run, role),
+    )
+    if not plans:
+        raise BadInput(f"run {run} of journal '{journal.name}' asked for no rows of its {role}")
+    conditions = {condition for condition, _, _ in plans}
+    if len(conditions) > 1:
+        raise BadInput(
+            f"run {run} of journal '{journal.name}' measured its {role} in {len(conditions)} "
+            "ways: read it plan by plan"
+        )
+    (condition,) = conditions
+    mask_ids = np.concatenate([np.frombuffer(masks, dtype="<i8") for _, masks, _ in plans])
+    item_ids = np.concatenate([np.frombuffer(items, dtype="<i8") for _, _, items in plans])
+    there, responses = journal.known(condition, mask_ids, item_ids)
+    if not there.all():
+        raise NotInJournal(
+            f"{int((~there).sum())} of {len(there)} rows of run {run} are not in journal "
+            f"'{journal.name}': give the command of the run again, which goes on where it ended"
+        )
+    distinct_masks, mask_index = np.unique(mask_ids, return_inverse=True)
+    distinct_items, item_index = np.unique(item_ids, return_inverse=True)
+    names, masks = _masks(journal, distinct_masks)
+    (with_gradients,) = journal.query("SELECT gradients FROM conditions WHERE id = ?", (condition,))
+    return RunRows(
+        components=names,
+        masks=masks,
+        items=_items(journal, distinct_items),
+        mask_index=mask_index.astype(np.intp),
+        item_index=item_index.astype(np.intp),
+        responses=responses,
+        gradients=journal.gradients(condition, mask_ids, item_ids, components=len(names))
+        if with_gradients[0]
+        else None,
+    )
+
+
+def _masks(journal: Journal, ids: Ids) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
+    """Names of the columns, and the masks of some ids, `(masks, components)`."""
+    names: tuple[str, ...] = ()
+    packed = []
+    digests = []
+    for one in ids.tolist():
+        ((digest, bits, listed),) = journal.query(
+            "SELECT masks.digest, ablated, names FROM masks "
+            "JOIN components ON components.id = masks.components WHERE masks.id = ?",
+            (one,),
+        )
+        names = names or tuple(json.loads(listed))
+        packed.append(np.frombuffer(bits, dtype=np.uint8))
+        digests.append(digest)
+    masks = np.unpackbits(np.stack(packed), axis=1, count=len(names)).astype(bool)
+    if mask_digests(masks, components_digest(names)) != digests:
+        raise damaged(journal.name, "a mask was altered")
+    return names, masks
+
+
+def _items(journal: Journal, ids: Ids) -> tuple[ItemRecord, ...]:
+    found = []
+    for one in ids.tolist():
+        (row,) = journal.query(
+            "SELECT digest, task, number, prompt, target FROM items WHERE id = ?", (one,)
+        )
+        found.append(ItemRecord(*row))
+    return tuple(found)

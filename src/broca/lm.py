@@ -1,0 +1,174 @@
+"""broca as a model of lm-eval: `--model broca --model_args pretrained=M,ablate=L0H4+L1H8`.
+
+Importing this file registers it. Releases of lm-eval that look for `lm_eval.models` entry points
+find it by themselves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import LM
+from lm_eval.api.registry import register_model
+
+from broca.engine import Ablation, Engine, EngineOptions
+from broca.errors import BadInput, nearest
+from broca.models import load
+from broca.tasks import Generation, LogLikelihood, Output, RequestTokenizer
+
+_IGNORED = ("batch_size", "max_batch_size", "trust_remote_code")
+"""What lm-eval's command line passes to every model: the engine finds its batches by itself."""
+
+
+@register_model("broca")
+class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
+    """A model with some components ablated, answering for lm-eval.
+
+    Args:
+        pretrained: A shipped model, a local folder, or a hub id.
+        ablate: Components to ablate, joined by `+`; none by default.
+        scale: Their gate; 0 ablates, other values scale.
+        components: Which parts can be ablated, such as `heads` or `heads+mlp`.
+        dtype: Number format of the weights.
+        device: Where to put the model.
+        device_map: `auto` spreads it over devices.
+        token_budget: Most tokens of a batch; found from the free memory if None.
+        options: What lm-eval passes to every model and this one does not need.
+
+    Raises:
+        BrocaError: The model or a component does not exist, or an argument is unknown.
+    """
+
+    def __init__(
+        self,
+        pretrained: str = "",
+        *,
+        ablate: str = "",
+        scale: float = 0.0,
+        components: str = "heads",
+        dtype: str = "auto",
+        device: str | None = None,
+        device_map: str | None = None,
+        token_budget: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        known = ["pretrained", "ablate", "scale", "components", "dtype", "device", "device_map"]
+        for name in options:
+            if name not in _IGNORED:
+                raise BadInput(
+                    f"--model_args: broca takes no '{name}'{nearest(name, known)}; it takes "
+                    f"{', '.join(known)} and token_budget"
+                )
+        if not pretrained:
+            raise BadInput("--model_args: pretrained=MODEL is missing (a folder or a hub id)")
+        how = Ablation("zero", float(scale))
+        self._gated = load(
+            str(pretrained),
+            dtype=dtype,
+            components=components,
+            device=_present(device),
+            device_map=device_map,
+        )
+        mask = self._gated.components.mask(str(ablate))
+        self.ablated = tuple(np.asarray(self._gated.components.names)[mask].tolist())
+        self._gates = how.gates(mask[None])
+        self._engine = Engine(self._gated, EngineOptions(token_budget=token_budget))
+        self._tokenizer = RequestTokenizer(self._gated.tokenizer, max_length=self._gated.max_length)
+        self.tokenizer = self._gated.tokenizer
+        self.max_length = self._gated.max_length
+
+    @property
+    def identity(self) -> str:
+        """A digest of all that decides an answer: weights, number format, ablation."""
+        parts = [
+            self._gated.fingerprint,
+            self._gated.dtype,
+            self._gated.kinds,
+            self.ablated,
+            float(self._gates.min()) if self.ablated else 1.0,
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
+        """Log-likelihood of every continuation after its context, and whether it is greedy."""
+        return [
+            (output.value, output.greedy)
+            for (output,) in self._answers(requests)
+            if isinstance(output, LogLikelihood)
+        ]
+
+    def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
+        """Log-likelihood of every text, in windows as long as the model allows."""
+        return [
+            sum(output.value for output in outputs if isinstance(output, LogLikelihood))
+            for outputs in self._answers(requests)
+        ]
+
+    def generate_until(self, requests: list[Instance]) -> list[str]:
+        """Greedy generation after every context, up to its stop strings."""
+        return [
+            output.text for (output,) in self._answers(requests) if isinstance(output, Generation)
+        ]
+
+    def apply_chat_template(
+        self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
+    ) -> str:
+        """Writes messages in the tokenizer's chat template."""
+        return self._tokenizer.chat(chat_history, add_generation_prompt=add_generation_prompt)
+
+    def chat_template(self, chat_template: bool | str = False) -> str:
+        """The tokenizer's chat template; empty where none is wanted."""
+        if not chat_template:
+            return ""
+        self._tokenizer.require_chat_template()
+        return str(self.tokenizer.chat_template)
+
+    @property
+    def tokenizer_name(self) -> str:
+        """What tells prompts in this chat template from others in lm-eval's cache of requests."""
+        return self._tokenizer.name
+
+    def get_model_info(self) -> dict[str, Any]:
+        """What lm-eval writes into its results."""
+        return {
+            "model_dtype": self._gated.dtype,
+            "model_fingerprint": self._gated.fingerprint,
+            "ablated": list(self.ablated),
+            "gate": float(self._gates.min()),
+        }
+
+    def set_cache_hook(self, cache_hook: Any) -> None:
+        """Gives every ablation a place of its own in lm-eval's cache of answers.
+
+        lm-eval looks answers up by their request alone, in a dictionary that it shares with the
+        hook: its keys get this model's identity in front.
+        """
+        super().set_cache_hook(cache_hook)
+        if cache_hook.dbdict is not None:
+            prefix = f"broca-{self.identity}-"
+            cache_hook.dbdict.encode_key = lambda key: prefix + key
+
+    def _answers(self, requests: Sequence[Instance]) -> list[list[Output]]:
+        """The engine's answers to every request, each in one piece or several windows."""
+        pieces = [self._tokenizer.requests(instance) for instance in requests]
+        flat = [request for group in pieces for request in group]
+        outputs = self._engine.run(flat, self._gates, np.zeros(len(flat), dtype=np.intp))
+        answers, start = [], 0
+        for group in pieces:
+            answers.append(outputs[start : start + len(group)])
+            start += len(group)
+        return answers
+
+
+def _present(device: str | None) -> str | None:
+    """The device, or None for lm-eval's default of `cuda:0` where there is no GPU."""
+    if device is not None and device.startswith("cuda") and not torch.cuda.is_available():
+        return None
+    return device

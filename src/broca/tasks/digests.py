@@ -1,0 +1,119 @@
+"""Digests of tasks and items: equal digests mean the same question, scored in the same way."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from broca.tasks.benchmark import Benchmark
+from broca.tasks.items import Item, Request
+from broca.tasks.prepared import PreparedTask
+
+DIGEST_BYTES = 16
+
+_PLACES = frozenset(
+    {
+        "dataset_path", "dataset_name", "dataset_kwargs", "custom_dataset", "training_split",
+        "validation_split", "test_split", "fewshot_split", "tag", "task_alias",
+    }
+)  # fmt: skip
+"""Settings that say where data come from: the items themselves are digested instead."""
+
+
+def definition_digest(benchmark: Benchmark) -> bytes:
+    """Digest of how a task asks and scores: its settings, its functions' files, lm-eval's version.
+
+    Where its data lie does not enter: the same task copied to another folder is the same task.
+
+    Returns:
+        16 bytes.
+    """
+    return _digest([version("lm-eval"), benchmark.name, [_part(one) for one in benchmark._parts]])
+
+
+def item_digests(benchmark: Benchmark, items: Sequence[Item]) -> list[bytes]:
+    """Digest of every item: its task's definition, its document, and its requests' tokens.
+
+    Returns:
+        16 bytes for each item.
+    """
+    definition = definition_digest(benchmark).hex()
+    digests = []
+    for item in items:
+        part, number = benchmark._place(item)
+        digests.append(_digest([definition, part.document(number), _asked(item.requests)]))
+    return digests
+
+
+def margin_digest(benchmark: Benchmark, item: Item, digest: bytes) -> bytes:
+    """Digest of an item as its margin asks it: with the answers that are compared.
+
+    Args:
+        benchmark: Its task.
+        item: The item.
+        digest: Of the item itself.
+
+    Returns:
+        16 bytes; those of the item where it has no margin.
+    """
+    margin = benchmark.margin(item)
+    if margin is None:
+        return digest
+    return _digest([digest.hex(), _asked(margin.requests), margin.gold])
+
+
+def _part(part: PreparedTask) -> dict[str, Any]:
+    settings = part._task.config.to_dict()
+    kept = {name: value for name, value in settings.items() if name not in _PLACES}
+    metadata = dict(kept.pop("metadata", None) or {})
+    metadata.pop("config_source", None)
+    return {
+        "name": part.name,
+        "settings": kept,
+        "metadata": metadata,
+        "metric": part.metric.full_name,
+        "class": type(part._task).__qualname__,
+        "code": sorted(set(_code(part._task))),
+    }
+
+
+def _asked(requests: Sequence[Request]) -> list[Any]:
+    return [
+        [one.kind, one.context, one.continuation, one.stop, one.max_new_tokens] for one in requests
+    ]
+
+
+def tokenizer_digest(tokenizer: Any) -> str:
+    """Digest of a tokenizer: what it does to text, and its special tokens.
+
+    Returns:
+        32 hexadecimal digits.
+    """
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    content = fast.to_str() if fast is not None else sorted(tokenizer.get_vocab().items())
+    return _digest([content, sorted(map(str, tokenizer.special_tokens_map.items()))]).hex()
+
+
+def _code(task: Any) -> Iterator[str]:
+    """Digests of the files that hold the task's own functions, helpers beside them included."""
+    config = task.config
+    named = [getattr(config, name, None) for name in vars(config)]
+    for one in [*named, type(task)]:
+        if not callable(one):
+            continue
+        try:
+            file = inspect.getsourcefile(one)
+        except TypeError:  # a callable object without a source of its own
+            file = None
+        if file is not None and Path(file).is_file():
+            yield hashlib.blake2b(Path(file).read_bytes(), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def _digest(value: Any) -> bytes:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest()

@@ -1,0 +1,116 @@
+"""Solved examples never come from scored items.
+
+lm-eval draws a question's examples from the task's few-shot split, and leaves out that question
+alone where this is the split that is scored. Here documents are then set aside, by seed, for
+examples only: a few tens, at most a tenth of the split. Nothing changes for a task whose examples
+come from another split.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from broca.errors import TaskUnusable
+
+_FEWEST_ITEMS = 8
+
+
+def set_fewshot(task: Any, wanted: int | None) -> str | None:
+    """Sets how many examples a task gets, by lm-eval's rule.
+
+    Args:
+        task: A loaded harness task; it is changed.
+        wanted: Examples for each question; None leaves it to the task.
+
+    Returns:
+        A note where the task fixes 0 and something else was wanted.
+    """
+    stated = task.get_config("num_fewshot")
+    if wanted is not None and stated == 0 != wanted:
+        return f"{task.task_name} fixes 0 solved examples, as in lm-eval: it got none"
+    task.set_config("num_fewshot", wanted if wanted is not None else stated or 0)
+    return None
+
+
+def keep_apart(task: Any, scored_splits: Iterable[str | None]) -> tuple[frozenset[str], str | None]:
+    """Makes sure that no example is a scored item.
+
+    Args:
+        task: A loaded harness task whose number of examples is set; its sampler may be changed.
+        scored_splits: Official splits that items are taken from.
+
+    Returns:
+        Keys of the documents that must not be items (see `document_key`), and a note on them.
+
+    Raises:
+        TaskUnusable: There are fewer documents than examples are wanted.
+    """
+    count = task.config.num_fewshot or 0
+    if count == 0:
+        return frozenset(), None
+    sampler = getattr(task, "sampler", None)
+    if sampler is None:
+        raise TaskUnusable(
+            f"task '{task.task_name}' chooses its examples with code of its own: use --num-fewshot "
+            "0, so that none is a scored item"
+        )
+    pool = list(sampler.df)
+    split = _pool_split(task)
+    if split is not None and split in set(scored_splits):
+        reserved = _reserve(task, pool, count)
+        sampler.replace_df(reserved)
+        return frozenset(document_key(task, one) for one in reserved), (
+            f"{len(reserved)} documents of {task.task_name} served as solved examples only: "
+            f"examples and items come from the same split ({split})"
+        )
+    _require(task, len(pool), count)
+    if split is None:  # written in the task's file, perhaps copied from what is scored
+        return frozenset(document_key(task, one) for one in pool if _complete(task, one)), None
+    return frozenset(), None
+
+
+def document_key(task: Any, document: Any) -> str:
+    """What a document asks and what is right: equal for copies of it."""
+    choices = task.doc_to_choice(document) if task.config.doc_to_choice is not None else None
+    return repr((task.doc_to_text(document), choices, task.doc_to_target(document)))
+
+
+def _pool_split(task: Any) -> str | None:
+    """The split that examples come from; None where the task's file holds them."""
+    own, config = task.fewshot_cfg, task.config
+    if own.split is not None:
+        return str(own.split)
+    if own.samples is not None:
+        return None
+    return config.training_split or config.validation_split or config.test_split  # type: ignore[no-any-return]
+
+
+def _reserve(task: Any, pool: Sequence[Any], count: int) -> list[Any]:
+    """Documents for examples only: the canonical first ones, or some by seed."""
+    from lm_eval.api.samplers import FirstNSampler
+
+    if isinstance(task.sampler, FirstNSampler):
+        _require(task, len(pool) - _FEWEST_ITEMS, count)
+        return list(pool[:count])
+    # lm-eval draws one more than needed where examples and items share a split
+    _require(task, len(pool) - _FEWEST_ITEMS - 1, count)
+    size = max(count + 1, min(10 * count, len(pool) // 10))
+    order = np.random.default_rng(zlib.crc32(task.task_name.encode())).permutation(len(pool))
+    return [pool[position] for position in sorted(order[:size])]
+
+
+def _require(task: Any, available: int, count: int) -> None:
+    if count > available:
+        raise TaskUnusable(
+            f"--num-fewshot {count} is more than the {max(available, 0)} examples that task "
+            f"'{task.task_name}' has: use fewer"
+        )
+
+
+def _complete(task: Any, document: Any) -> bool:
+    """Whether an example of the task's file has the fields of a document."""
+    return isinstance(document, dict) and set(task.features) <= set(document)

@@ -1,0 +1,97 @@
+"""Groups of tasks: members, and the score that the group's own configuration makes of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from broca.errors import TaskUnusable, nearest
+from broca.tasks.metrics import choose_metric, metric_names
+
+
+@dataclass(frozen=True)
+class TaskGroup:
+    """An lm-eval group, or the tasks of a tag.
+
+    Attributes:
+        name: Its name.
+        metric: The metric of all its tasks, `NAME,FILTER`.
+    """
+
+    name: str
+    metric: str
+    _group: Any = field(repr=False)
+
+    def score(self, scores: Mapping[str, tuple[float, int]]) -> float:
+        """The group's score, by lm-eval's own code.
+
+        Args:
+            scores: Of every task, its score and its number of items.
+        """
+        values = {
+            name: {self.metric: value, "sample_len": size} for name, (value, size) in scores.items()
+        }
+        return float(self._group.aggregate(values)[self.metric])
+
+
+def group_of(
+    name: str, group: Any | None, tasks: Sequence[Any], *, metric: str | None
+) -> TaskGroup:
+    """How a group is scored.
+
+    A tag, or a group that states no aggregation, is scored by the mean over its items (lm-eval
+    reports no number for these).
+
+    Args:
+        name: Its name.
+        group: The lm-eval group; None for a tag.
+        tasks: Its tasks.
+        metric: `NAME` or `NAME,FILTER`; by default the first that the group aggregates.
+
+    Raises:
+        TaskUnusable: The group aggregates no such metric.
+    """
+    from lm_eval.api.group import Group
+    from lm_eval.config.group import AggMetricConfig
+
+    stated = list(group.aggregate_metric_list or []) if group is not None else []
+    wanted, _, chosen = (metric or "").partition(",")
+    if stated:
+        known = [one.metric for one in stated]
+        wanted = wanted or known[0]
+        if wanted not in known:
+            raise TaskUnusable(
+                f"group '{name}' has no metric '{wanted}'{nearest(wanted, known)}: choose one of "
+                f"{', '.join(known)}"
+            )
+        used = stated[known.index(wanted)]
+        if used.filter_list and not chosen:
+            chosen = used.filter_list[0]
+        if used.filter_list and chosen not in used.filter_list:
+            raise TaskUnusable(
+                f"group '{name}' aggregates '{wanted}' after {', '.join(used.filter_list)}, not "
+                f"after '{chosen}': choose one of them"
+            )
+    else:
+        wanted = wanted or _common_metric(name, tasks)
+        used = AggMetricConfig(metric=wanted)
+    found = choose_metric(tasks[0], f"{wanted},{chosen}" if chosen else wanted)
+    if group is None:
+        group = Group(name)
+        for task in tasks:
+            group.add(task)
+    group = replace(group, aggregate_metric_list=[replace(used, filter_list=[found.filter])])
+    return TaskGroup(name, f"{found.name},{found.filter}", group)
+
+
+def _common_metric(name: str, tasks: Sequence[Any]) -> str:
+    """The default metric of the first task if all have it, else the first that all have."""
+    first = [choose_metric(tasks[0], None).name, *metric_names(tasks[0])]
+    common = [one for one in first if all(one in metric_names(task) for task in tasks)]
+    if not common:
+        raise TaskUnusable(
+            f"the tasks of '{name}' have no metric in common: name one of them instead "
+            f"({', '.join(task.task_name for task in tasks[:5])})"
+        )
+    return common[0]

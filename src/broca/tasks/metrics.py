@@ -1,0 +1,181 @@
+"""Which metric of a task is used, and one number for each item.
+
+A metric is named as lm-eval names it in its results: `acc_norm`, or with the filter that the
+answers pass first, `exact_match,flexible-extract`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from broca.errors import TaskUnusable, nearest
+
+_PREFERRED_METRIC = "acc_norm"
+_PREFERRED_FILTER = "flexible-extract"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of a task.
+
+    Attributes:
+        name: Its key in what the task's `process_results` returns.
+        filter: The filter that the answers pass first.
+        aggregate: The task's own aggregation over items.
+        higher_is_better: Whether more of it is better.
+        stated: Whether the task lists it; else it is what the first of its functions returns.
+    """
+
+    name: str
+    filter: str
+    aggregate: Callable[[list[Any]], float]
+    higher_is_better: bool
+    stated: bool = True
+
+    @property
+    def full_name(self) -> str:
+        """Name and filter, the filter left out where it is `none`."""
+        return self.name if self.filter == "none" else f"{self.name},{self.filter}"
+
+
+def metric_names(task: Any) -> list[str]:
+    """The metrics of a harness task, in its order."""
+    return [str(name) for name in task.aggregation()]
+
+
+def filter_names(task: Any) -> list[str]:
+    """The filters of a harness task, in its order."""
+    return [one.name for one in getattr(task, "_filters", None) or []] or ["none"]
+
+
+def full_metric_names(task: Any) -> tuple[str, ...]:
+    """What `choose_metric` takes: every metric after every filter."""
+    return tuple(
+        name if one == "none" else f"{name},{one}"
+        for name in metric_names(task)
+        for one in filter_names(task)
+    )
+
+
+def choose_metric(task: Any, wanted: str | None) -> Metric:
+    """The metric that is used.
+
+    By default `acc_norm` where the task has it (choices of different lengths are to be compared per
+    letter), else the task's first; after the filter `flexible-extract` where it has it (the strict
+    one measures the format as well), else after the first.
+
+    Args:
+        task: A loaded harness task.
+        wanted: `NAME` or `NAME,FILTER`; None for the default.
+
+    Raises:
+        TaskUnusable: The task has no such metric or no such filter.
+    """
+    from lm_eval.api.metrics import mean
+
+    known, filters = metric_names(task), filter_names(task)
+    name, _, chosen = (wanted or "").partition(",")
+    name, chosen = name.strip(), chosen.strip()
+    if not name:
+        if not known:
+            raise TaskUnusable(f"task '{task.task_name}' has no metric: give it a metric_list")
+        name = _PREFERRED_METRIC if _PREFERRED_METRIC in known else known[0]
+    if name not in known and not _returns_unlisted(task):
+        raise TaskUnusable(
+            f"task '{task.task_name}' has no metric '{name}'{nearest(name, known)}: choose one of "
+            f"{', '.join(known)}"
+        )
+    if not chosen:
+        chosen = _PREFERRED_FILTER if _PREFERRED_FILTER in filters else filters[0]
+    if chosen not in filters:
+        raise TaskUnusable(
+            f"task '{task.task_name}' has no filter '{chosen}'{nearest(chosen, filters)}: choose "
+            f"one of {', '.join(filters)}"
+        )
+    return Metric(
+        name,
+        chosen,
+        task.aggregation().get(name, mean),
+        bool(task.higher_is_better().get(name, True)),
+        stated=wanted is not None,
+    )
+
+
+def _returns_unlisted(task: Any) -> bool:
+    """Whether a function of the task's own computes its metrics, under names it does not list."""
+    listed = getattr(task.config, "metric_list", None) or []
+    return any(callable(one.get("metric")) for one in listed)
+
+
+def raw_value(metric: Metric, values: dict[str, Any], item: str) -> Any:
+    """What the task returned for the metric and one item.
+
+    Args:
+        metric: The metric.
+        values: What `process_results` returned.
+        item: What to call the item in a message.
+
+    Raises:
+        TaskUnusable: It returned no such metric.
+    """
+    if metric.name in values:
+        return values[metric.name]
+    if not metric.stated and values:  # a function such as pass_at_k returns `pass@1`
+        return next(iter(values.values()))
+    raise TaskUnusable(
+        f"{item} got no '{metric.name}' from its task: it returned {', '.join(values) or 'nothing'}"
+    )
+
+
+def number_of(metric: Metric, raw: Any, item: str) -> float:
+    """One number for an item, in the direction of the metric, from what the task returned.
+
+    Perplexities are aggregated from log-likelihoods: an item's number is then its negative
+    log-likelihood, for each word or byte where the task counts them.
+
+    Raises:
+        TaskUnusable: The metric is no number for a single item.
+    """
+    if _is_perplexity(metric):
+        return -float(raw)
+    if is_weighted(metric):
+        total, weight = raw
+        return -float(total) / float(weight)
+    try:
+        return float(raw)
+    except (TypeError, ValueError):
+        raise TaskUnusable(
+            f"metric '{metric.name}' of {item} is no number for a single item (it is "
+            f"{type(raw).__name__}): choose another metric of the task"
+        ) from None
+
+
+def aggregate(metric: Metric, numbers: Sequence[float], weights: Sequence[float] | None) -> float:
+    """The task's score from the numbers of its items, by the task's own aggregation.
+
+    Args:
+        metric: The metric.
+        numbers: What `number_of` gave for every item.
+        weights: The words or bytes of every item, where the metric counts them.
+    """
+    if _is_perplexity(metric):
+        return float(metric.aggregate([-number for number in numbers]))
+    if weights is not None:
+        pairs = zip(numbers, weights, strict=True)
+        return float(metric.aggregate([(-number * weight, weight) for number, weight in pairs]))
+    return float(metric.aggregate(list(numbers)))
+
+
+def _is_perplexity(metric: Metric) -> bool:
+    from lm_eval.api.metrics import perplexity
+
+    return metric.aggregate is perplexity
+
+
+def is_weighted(metric: Metric) -> bool:
+    """Whether items count by their words or bytes."""
+    from lm_eval.api.metrics import bits_per_byte, weighted_perplexity
+
+    return metric.aggregate in (bits_per_byte, weighted_perplexity)

@@ -1,0 +1,328 @@
+"""One lm-eval task with its requests built, once a run, as the options say."""
+
+from __future__ import annotations
+
+import copy
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from lm_eval.api.instance import Instance
+
+from broca.errors import TaskUnusable
+from broca.tasks.code import code_isolation, executes_code
+from broca.tasks.fewshot import document_key, keep_apart, set_fewshot
+from broca.tasks.items import Generation, LogLikelihood, Output, Request
+from broca.tasks.metrics import Metric, choose_metric, full_metric_names, raw_value
+from broca.tasks.options import TaskOptions
+from broca.tasks.templates import compiled_once
+from broca.tasks.tokenizing import RequestTokenizer
+
+_MOST_LOCATE_DOCUMENTS = 2000
+_SEED = 1234  # lm-eval's own default for examples
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedTask:
+    """A harness task and the requests of its documents.
+
+    Attributes:
+        name: The task's name.
+        metric: The metric that is used.
+        located: How many of the documents, the last ones, come from the locate split.
+        delimiter: What stands between a prompt and its answer.
+        notes: What the reader should know.
+    """
+
+    name: str
+    metric: Metric
+    located: int
+    delimiter: str
+    notes: tuple[str, ...]
+    _task: Any = field(repr=False)
+    _instances: tuple[tuple[Instance, ...], ...] = field(repr=False)
+    _requests: tuple[tuple[tuple[Request, ...], ...], ...] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self._instances)
+
+    @property
+    def kind(self) -> str:
+        """The task's output type, in lm-eval's words."""
+        return str(self._task.OUTPUT_TYPE)
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Its metrics after each of its filters."""
+        return full_metric_names(self._task)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the task's file says about it."""
+        return dict(self._task.config.metadata or {})
+
+    def prompt(self, number: int) -> str:
+        """The text that document `number` is asked with."""
+        return str(self._instances[number][0].args[0])
+
+    def document(self, number: int) -> Any:
+        """Document `number`, as its data hold it."""
+        return self._instances[number][0].doc
+
+    def requests(self, number: int) -> tuple[Request, ...]:
+        """All requests of document `number`."""
+        return tuple(request for group in self._requests[number] for request in group)
+
+    def target(self, number: int) -> Any:
+        """What the task's file gives as right for document `number`: text, index or several."""
+        with compiled_once():
+            return self._task.doc_to_target(self.document(number))
+
+    def target_text(self, number: int) -> str:
+        """The right answer as text: a choice's text where the task stores its index."""
+        target, choices = self.target(number), self.choices(number)
+        if isinstance(target, int) and choices and 0 <= target < len(choices):
+            return choices[target]
+        return str(target)
+
+    def choices(self, number: int) -> list[str]:
+        """The choices of document `number`; none for other kinds of task."""
+        if self._task.config.doc_to_choice is None:
+            return []
+        with compiled_once():
+            return [str(one) for one in self._task.doc_to_choice(self.document(number))]
+
+    def right_choices(self, number: int) -> tuple[int, ...]:
+        """Which choices of document `number` are right; none where the task does not say."""
+        choices = self.choices(number)
+        if getattr(self._task, "multiple_input", 0):
+            with compiled_once():
+                target = self._task.doc_to_text(self.document(number))
+        else:
+            target = self.target(number)
+        several = target if isinstance(target, list) else [target]
+        placed = [
+            choices.index(one) if isinstance(one, str) and one in choices else one
+            for one in several
+        ]
+        return tuple(one for one in placed if isinstance(one, int) and 0 <= one < len(choices))
+
+    def metrics(self, number: int, outputs: Sequence[Output]) -> dict[str, Any]:
+        """Everything that the task's own code computes for one document.
+
+        Args:
+            number: Of the document.
+            outputs: The answers to `requests(number)`, in their order.
+        """
+        responses, start = [], 0
+        for instance, group in zip(self._instances[number], self._requests[number], strict=True):
+            answers = outputs[start : start + len(group)]
+            start += len(group)
+            responses.append(_response(instance, answers))
+        return self._processed(number, responses)
+
+    def metrics_of_text(self, number: int, text: str) -> dict[str, Any]:
+        """What the task's own code computes for one document if `text` is the generation."""
+        return self._processed(number, [text])
+
+    def weight(self, number: int) -> float:
+        """The words or bytes that a perplexity counts in document `number`."""
+        with compiled_once():
+            values = self._task.process_results(self.document(number), [0.0])
+        return float(raw_value(self.metric, values, self.item(number))[1])
+
+    def item(self, number: int) -> str:
+        """What to call document `number` in a message."""
+        return f"item {number} of task '{self.name}'"
+
+    def _processed(self, number: int, responses: Sequence[Any]) -> dict[str, Any]:
+        instances = list(self._instances[number])
+        for instance, response in zip(instances, responses, strict=True):
+            instance.resps = [response] * (instance.repeats or 1)
+            instance.filtered_resps = {}
+        for ensemble in getattr(self._task, "_filters", None) or []:
+            if ensemble.name == self.metric.filter:
+                ensemble.apply(instances)
+        filtered = [one.filtered_resps.get(self.metric.filter, one.resps[0]) for one in instances]
+        with compiled_once():
+            return dict(self._task.process_results(instances[0].doc, filtered))
+
+
+def _response(instance: Instance, answers: Sequence[Output]) -> Any:
+    """Answers to one harness request in the form that the harness's metrics expect."""
+    if instance.request_type == "loglikelihood_rolling":
+        return sum(answer.value for answer in answers if isinstance(answer, LogLikelihood))
+    (answer,) = answers
+    if isinstance(answer, LogLikelihood):
+        return (answer.value, answer.greedy)
+    assert isinstance(answer, Generation)
+    return answer.text
+
+
+def prepare(
+    task: Any,
+    tokenizer: RequestTokenizer,
+    options: TaskOptions,
+    *,
+    metric: str | None = None,
+    require_split: bool = True,
+) -> PreparedTask:
+    """Builds and tokenizes every request of a harness task.
+
+    Args:
+        task: A loaded `lm_eval.api.task.Task`; its settings are changed.
+        tokenizer: For the model that will be asked.
+        options: How the task is asked.
+        metric: The metric, as `choose_metric` takes it.
+        require_split: Whether a task without the locate split is refused; else its scored documents
+            serve for everything.
+
+    Raises:
+        BadInput: The tokenizer has no chat template, and one is wanted.
+        TaskUnusable: The task has no items, no such metric or split, too few examples, an empty
+            target, or unsupported requests.
+    """
+    chosen = choose_metric(task, metric)
+    notes = [set_fewshot(task, options.num_fewshot)]
+    if executes_code(task):
+        notes.append(f"{task.task_name} executes what the model writes, within {code_isolation()}")
+    scored, locate = _splits(task, options.locate_split or _own_locate_split(task))
+    if options.locate_split is not None and locate is None:
+        if require_split:
+            raise TaskUnusable(_no_split(task, options.locate_split, scored))
+        notes.append(
+            f"{task.task_name} has no split {options.locate_split} apart from the scored one: its "
+            "scored documents were cut in three"
+        )
+    chat: Callable[..., str] | None = None
+    if options.chat_template:
+        tokenizer.require_chat_template()
+        chat = tokenizer.chat
+    with compiled_once():
+        excluded, note = keep_apart(task, [scored, locate])
+        notes.append(note)
+        instances = _built(task, options, chat, limit=_limit(task, options.limit))
+        if excluded:
+            instances = [one for one in instances if document_key(task, one[0].doc) not in excluded]
+        located: list[tuple[Instance, ...]] = []
+        if locate is not None:
+            seen = {document_key(task, one[0].doc) for one in instances}
+            located = _built(_on_split(task, locate, excluded | seen), options, chat, limit=None)
+        requests = tuple(
+            tuple(tokenizer.requests(one) for one in group) for group in [*instances, *located]
+        )
+    prepared = PreparedTask(
+        name=task.task_name,
+        metric=chosen,
+        located=len(located),
+        delimiter=_delimiter(task, chat=chat is not None),
+        notes=tuple(note for note in notes if note),
+        _task=task,
+        _instances=(*instances, *located),
+        _requests=requests,
+    )
+    _require_targets(prepared, task)
+    return prepared
+
+
+def _delimiter(task: Any, *, chat: bool) -> str:
+    """What lm-eval puts before a choice: in a chat template, only what a prefix calls for."""
+    prefix = task.get_config("gen_prefix")
+    if chat and (not prefix or prefix[-1:].isspace()):
+        return ""
+    return str(task.config.target_delimiter)
+
+
+def _limit(task: Any, limit: float | None) -> int | None:
+    from lm_eval.evaluator_utils import get_sample_size
+
+    size: int | None = get_sample_size(task, limit)
+    return size
+
+
+def _built(
+    task: Any, options: TaskOptions, chat: Callable[..., str] | None, *, limit: int | None
+) -> list[tuple[Instance, ...]]:
+    """The requests of every document, document by document."""
+    task.set_fewshot_seed(_SEED)
+    try:
+        task.build_all_requests(
+            limit=limit,
+            rank=0,
+            world_size=1,
+            system_instruction=options.system_prompt,
+            apply_chat_template=chat is not None,
+            fewshot_as_multiturn=options.fewshot_as_multiturn,
+            chat_template=chat,
+        )
+    except ValueError as error:
+        raise TaskUnusable(f"task '{task.task_name}' has no items: {error}") from error
+    grouped: dict[int, list[Instance]] = {}
+    for instance in task.instances:
+        grouped.setdefault(instance.doc_id, []).append(instance)
+    return [
+        tuple(sorted(grouped[number], key=lambda instance: instance.idx))
+        for number in sorted(grouped)
+    ]
+
+
+def _own_locate_split(task: Any) -> str | None:
+    """The locate split that the task's own file states, so that no word of it is ever reported."""
+    stated = (task.config.metadata or {}).get("locate_split")
+    return None if stated is None else str(stated)
+
+
+def _splits(task: Any, wanted: str | None) -> tuple[str | None, str | None]:
+    """The split that is scored, and the other one that was asked for, by their own names."""
+    config = task.config
+    scored = config.test_split or config.validation_split
+    if wanted is None:
+        return scored, None
+    official = {"train": config.training_split, "training": config.training_split}
+    official |= {"validation": config.validation_split, "test": config.test_split}
+    name = official.get(wanted) or wanted
+    dataset = getattr(task, "dataset", None) or {}
+    return scored, name if name in dataset and name != scored else None
+
+
+def _no_split(task: Any, wanted: str, scored: str | None) -> str:
+    others = [str(name) for name in getattr(task, "dataset", None) or {} if name != scored]
+    return (
+        f"--locate-split: task '{task.task_name}' has no split '{wanted}' beside the scored one "
+        f"({scored}): " + (f"it has {', '.join(others)}" if others else "leave the option out")
+    )
+
+
+def _on_split(task: Any, split: str, excluded: frozenset[str]) -> Any:
+    """The same task on some documents of another split, chosen by the task's name."""
+    documents = task.dataset[split]
+    if task.config.process_docs is not None:
+        documents = task.config.process_docs(documents)
+    order = np.random.default_rng(zlib.crc32(task.task_name.encode())).permutation(len(documents))
+    chosen: list[int] = []
+    for position in order:
+        if len(chosen) == _MOST_LOCATE_DOCUMENTS:
+            break
+        if document_key(task, documents[int(position)]) not in excluded:
+            chosen.append(int(position))
+    twin = copy.copy(task)
+    twin._config = copy.copy(task._config)
+    twin._config.process_docs = None
+    twin._config.test_split = split
+    twin.dataset = {split: [documents[position] for position in sorted(chosen)]}
+    return twin
+
+
+def _require_targets(prepared: PreparedTask, task: Any) -> None:
+    """Refuses a generation whose target is empty: a model that says nothing would be right."""
+    if prepared.kind != "generate_until" or callable(task.config.process_results):
+        return
+    for number in range(len(prepared)):
+        target = prepared.target(number)
+        if isinstance(target, str) and not target.strip():
+            raise TaskUnusable(
+                f"{prepared.item(number)} has an empty target: a model that says nothing would be "
+                "right; correct or remove the document"
+            )

@@ -1,0 +1,29 @@
+"""Runs the command as a user does."""
+
+import os
+import re
+import subprocess
+import sys
+
+
+def broca(*arguments, **options):
+    """Runs the command in a process of its own."""
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+    return subprocess.run(
+        [sys.executable, "-c", "from broca.cli import main; main()", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+        **options,
+    )
+
+
+def assert_refused(done, message):
+    """Exit code 2, one line on stderr besides progress, no traceback, nothing on stdout."""
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if line.startswith("broca: ")]
+    assert len(lines) == 1, done.stderr
+    assert re.search(message, lines[0]), lines[0]

@@ -1,0 +1,212 @@
+"""What is known is not measured again; what is measured is kept chunk by chunk."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from broca.errors import BadResponse, NotInJournal
+from broca.executors import JournaledExecutor, Recording
+from broca.executors.journaled import chunks
+from broca.journal import Condition, ItemRecord, Journal, Replay, read_run
+from broca.plan import Measurement, Plan
+from broca.tasks.items import Generation, LogLikelihood
+
+CONDITION = Condition("w", "t", "float32", "zero", 0.0, 0, "", "margin")
+NAMES = tuple(f"L0H{number}" for number in range(12))
+
+
+class Counting:
+    """Answers with a number made from mask and item, and counts how often each is asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def run(self, plan):
+        """Answers."""
+        for mask, item in zip(plan.mask_index, plan.item_index, strict=True):
+            self.asked.append((plan.masks[mask].tobytes(), int(item)))
+        weights = np.linspace(-1, 1, plan.masks.shape[1])
+        responses = plan.masks[plan.mask_index] @ weights + plan.item_index / 7
+        slopes = (weights * plan.item_index[:, None]).astype(np.float32)
+        return Measurement(plan, responses, slopes if plan.gradients else None)
+
+    def answers(self, plan):
+        """Says which item it was."""
+        self.run(plan)
+        return [(Generation(f"é {item}", 2), LogLikelihood(-0.1, True)) for item in plan.item_index]
+
+
+def recording(journal, **options):
+    """A run of 30 items, 10 tokens each, in chunks of 100 tokens."""
+    items = journal.items([ItemRecord(bytes([n]), "task", n) for n in range(30)])
+    components = journal.components(NAMES)
+    run = journal.begin_run(b"r", settings={}, components=components, items=items, process="p")
+    return Recording(
+        journal, run, components, items, np.full(30, 10, dtype=np.int64), 100, **options
+    )
+
+
+def executor(journal, inner, **options):
+    """An executor of such a run."""
+    return JournaledExecutor(
+        inner, recording(journal, **options), condition=CONDITION, role="search"
+    )
+
+
+@pytest.fixture
+def plan():
+    """300 rows, some of them twice, under 20 masks of which two are equal."""
+    rng = np.random.default_rng(0)
+    masks = rng.random((20, 12)) < 0.3
+    masks[7] = masks[3]
+    return Plan(masks, rng.integers(0, 20, 300), rng.integers(0, 30, 300))
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+def test_answers_are_those_of_the_inner_executor(plan, gradients):
+    """Each distinct row is measured once, within a plan and in the next one."""
+    plan = replace(plan, gradients=gradients)
+    direct = Counting().run(plan)
+    inner = Counting()
+    with Journal.in_memory() as journal:
+        through = executor(journal, inner)
+        first, second = through.run(plan), through.run(plan)
+    for found in (first, second):
+        np.testing.assert_array_equal(found.responses, direct.responses)
+        if gradients:
+            np.testing.assert_array_equal(found.gradients, direct.gradients)
+    assert len(inner.asked) == len(set(inner.asked)) == through.measured < 300
+    assert through.rows == 2 * plan.cost
+
+
+def test_another_run_reuses_what_the_first_measured(plan, tmp_path):
+    """Across processes that share a file: only new rows are measured."""
+    with Journal(tmp_path / "j.sqlite") as journal:
+        executor(journal, Counting()).run(plan)
+    more = np.vstack([plan.masks[::-1], np.ones((1, 12), dtype=bool)])
+    longer = Plan(more, np.append(19 - plan.mask_index, 20), np.append(plan.item_index, 29))
+    inner = Counting()
+    with Journal(tmp_path / "j.sqlite") as journal:
+        found = executor(journal, inner).run(longer)
+    assert inner.asked == [(more[20].tobytes(), 29)]
+    np.testing.assert_array_equal(found.responses, Counting().run(longer).responses)
+
+
+@pytest.mark.parametrize("after", [0, 1, 3, 7])
+def test_a_break_loses_at_most_one_chunk(plan, tmp_path, after):
+    """The run goes on with the chunks it would have had; no row is measured twice."""
+
+    class Dying(Counting):
+        calls = 0
+
+        def run(self, plan):
+            if self.calls == after:
+                raise RuntimeError("power cut")
+            self.calls += 1
+            return super().run(plan)
+
+    dying, rest, whole = Dying(), Counting(), Counting()
+    with Journal(tmp_path / "j.sqlite") as journal, pytest.raises(RuntimeError, match="power"):
+        executor(journal, dying).run(plan)
+    with Journal(tmp_path / "j.sqlite") as journal:
+        found = executor(journal, rest).run(plan)
+    with Journal.in_memory() as journal:
+        wanted = executor(journal, whole).run(plan)
+    np.testing.assert_array_equal(found.responses, wanted.responses)
+    assert dying.asked + rest.asked == whole.asked
+
+
+def test_chunks_cover_a_plan_and_keep_masks_together():
+    """In order, each row once; a mask is cut only where it is longer than two chunks."""
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        groups = rng.integers(1, 30, rng.integers(1, 20))
+        masks = np.eye(len(groups), dtype=bool)
+        plan = Plan(
+            masks, np.repeat(np.arange(len(groups)), groups), rng.integers(0, 9, sum(groups))
+        )
+        lengths = rng.integers(1, 20, 9)
+        found = list(chunks(plan, lengths, 100))
+        np.testing.assert_array_equal(np.concatenate(found), np.arange(len(plan)))
+        sizes = [lengths[plan.item_index[rows]].sum() for rows in found]
+        assert all(100 <= size <= 200 + lengths.max() for size in sizes[:-1])
+    assert list(chunks(Plan(masks, np.array([], int), np.array([], int)), lengths, 9)) == []
+
+
+def test_what_is_no_number_is_refused_and_not_kept(plan):
+    """A NaN ends the run with the row's name."""
+
+    class Broken(Counting):
+        def run(self, plan):
+            measured = super().run(plan)
+            measured.responses[3] = np.nan
+            return measured
+
+    with Journal.in_memory() as journal:
+        with pytest.raises(BadResponse, match="is nan"):
+            executor(journal, Broken()).run(plan)
+        assert journal.query("SELECT count(*) FROM rows") == [(0,)]
+
+
+def test_a_run_can_be_read_back_without_a_model(plan, tmp_path):
+    """As matrices, and as an executor that refuses what is not there."""
+    with Journal(tmp_path / "j.sqlite") as journal:
+        wanted = executor(journal, Counting()).run(plan)
+    with Journal(tmp_path / "j.sqlite", read_only=True) as journal:
+        rows = read_run(journal, 1)
+        np.testing.assert_array_equal(rows.responses, wanted.responses)
+        np.testing.assert_array_equal(rows.masks[rows.mask_index], plan.masks[plan.mask_index])
+        assert [rows.items[one].number for one in rows.item_index] == plan.item_index.tolist()
+        assert rows.components == NAMES
+        again = Replay(journal, 1, components=NAMES)
+        np.testing.assert_array_equal(again.run(plan).responses, wanted.responses)
+        with pytest.raises(NotInJournal, match="ended after 1 plans"):
+            again.run(plan)
+        with pytest.raises(NotInJournal, match="other masks"):
+            Replay(journal, 1, components=NAMES).run(replace(plan, masks=~plan.masks))
+        items = plan.item_index.copy()
+        items[0] = (items[0] + 1) % 30
+        with pytest.raises(NotInJournal, match="other items"):
+            Replay(journal, 1, components=NAMES).run(replace(plan, item_index=items))
+
+
+def test_kept_outputs_are_a_share_drawn_by_row():
+    """Half of the rows, the same ones each time, as JSON."""
+
+    class Speaking(Counting):
+        def run(self, plan):
+            words = tuple((Generation(f"item {item}", 2),) for item in plan.item_index)
+            return replace(super().run(plan), outputs=words)
+
+    kept = []
+    for _ in range(2):
+        with Journal.in_memory() as journal:
+            plan = Plan.crossed(np.eye(12, dtype=bool), np.arange(30))
+            executor(journal, Speaking(), keep_outputs=0.5).run(plan)
+            kept.append(journal.query("SELECT mask, item, output FROM outputs ORDER BY 1, 2"))
+    assert kept[0] == kept[1]
+    assert 120 < len(kept[0]) < 240
+    _, item, text = kept[0][0]
+    assert text == f'[{{"text": "item {item - 1}", "tokens": 2}}]'
+
+
+def test_answers_are_kept_and_asked_once(plan, tmp_path):
+    """What the model said is read back as it was, in another process too."""
+    inner = Counting()
+    with Journal(tmp_path / "j.sqlite") as journal:
+        first = executor(journal, inner).answers(plan)
+    with Journal(tmp_path / "j.sqlite") as journal:
+        assert executor(journal, Counting()).answers(plan) == first == Counting().answers(plan)
+    assert len(inner.asked) == len(set(inner.asked)) < 300
+
+
+def test_plans_may_ask_for_another_response(plan):
+    """Its rows are other rows; the executor's own response is not taken for them."""
+    inner = Counting()
+    with Journal.in_memory() as journal:
+        through = executor(journal, inner)
+        for response in (None, "margin", "probability", "accuracy", "accuracy"):
+            through.run(replace(plan, response=response))
+        assert journal.query("SELECT count(DISTINCT condition) FROM rows") == [(3,)]
+    assert len(inner.asked) == 3 * len(set(inner.asked))

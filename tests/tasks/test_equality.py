@@ -1,0 +1,153 @@
+"""Without a mask everything equals lm-eval's `hf` model, on every kind of task."""
+
+import copy
+
+import pytest
+from harness_tasks import answers, harness_results, write_tasks
+
+from broca.models import GatedModel
+from broca.tasks import Catalog, Generation, RequestTokenizer, TaskOptions
+
+CHAT = (
+    "{% for m in messages %}<{{ m['role'] }}> {{ m['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+NO_SYSTEM = (
+    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}" + CHAT
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tasks of every kind."""
+    return write_tasks(tmp_path_factory.mktemp("tasks"))
+
+
+@pytest.fixture(scope="module")
+def harness(tiny, folder):
+    """What lm-eval gets on all of them: `nested` contains `pair`, `choice`, `few` and `inputs`."""
+    names = ["generation", "mutual", "last_word", "rolling", "nested"]
+    return harness_results(tiny.model, tiny.tokenizer, names, folder=folder)
+
+
+def assert_equal(model, folder, name, theirs, *, options=None, metric=None):
+    """Per-item metrics and texts are identical, log-likelihoods within 1e-4, the score the same."""
+    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
+    benchmark = Catalog(folder).load(
+        name, tokenizer, metric=metric, options=options or TaskOptions()
+    )
+    full = benchmark.metric if "," in benchmark.metric else f"{benchmark.metric},none"
+    found = answers(model, benchmark)
+    samples = [
+        sample
+        for task in benchmark.task_names
+        for sample in sorted(theirs["samples"][task], key=lambda one: one["doc_id"])
+        if sample["filter"] == full.partition(",")[2]
+    ]
+    assert len(samples) == len(benchmark.items)
+    for item, outputs, sample in zip(benchmark.items, found, samples, strict=True):
+        assert item.prompt == sample["arguments"][0][0]
+        metrics = benchmark.metrics(item, outputs)
+        for key in sample["metrics"]:
+            assert metrics[key] == pytest.approx(sample[key], rel=1e-4, abs=1e-4)
+        if isinstance(outputs[0], Generation):
+            assert [one.text for one in outputs] == [one[0] for one in sample["resps"]]
+        elif not isinstance(sample["resps"][0][0], float):
+            for output, (pair,) in zip(outputs, sample["resps"], strict=True):
+                assert output.value == pytest.approx(pair[0], abs=1e-4)
+                assert output.greedy == pair[1]
+    scores = [
+        benchmark.score(item, outputs) for item, outputs in zip(benchmark.items, found, strict=True)
+    ]
+    score = benchmark.aggregate(scores, benchmark.items)
+    assert score == pytest.approx(theirs["results"][name][full], rel=1e-4)
+    return benchmark
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("generation", None),
+        ("generation", "exact_match,strict-match"),
+        ("choice", "acc"),
+        ("choice", "acc_norm"),
+        ("mutual", "acc_mutual_info"),
+        ("inputs", None),
+        ("last_word", "acc"),
+        ("last_word", "perplexity"),
+        ("rolling", "word_perplexity"),
+        ("rolling", "byte_perplexity"),
+        ("rolling", "bits_per_byte"),
+        ("few", None),
+        ("pair", None),
+        ("nested", None),
+    ],
+)
+def test_every_kind_of_task(tiny, folder, harness, name, metric):
+    """Generation, choices, several inputs, likelihoods, rolling windows, groups, nested groups."""
+    assert_equal(tiny, folder, name, harness, metric=metric)
+
+
+def test_group_that_weights_its_tasks_alike(tiny, folder):
+    """`weight_by_size: false` is the mean of the tasks' scores, not of the items'."""
+    theirs = harness_results(tiny.model, tiny.tokenizer, ["even"], folder=folder)
+    benchmark = assert_equal(tiny, folder, "even", theirs)
+    values = [1.0] * 24 + [0.0] * 10
+    assert benchmark.aggregate(values, benchmark.items) == 0.5
+    with pytest.raises(ValueError, match="depends on its items"):
+        benchmark.aggregate(values)
+
+
+def test_solved_examples_and_limit(tiny, folder):
+    """The same examples in the same order; long prompts are cut alike; a share of the documents."""
+    asked = {"num_fewshot": 12, "limit": 0.5}
+    theirs = harness_results(
+        tiny.model, tiny.tokenizer, ["generation", "pair"], folder=folder, **asked
+    )
+    generation = assert_equal(tiny, folder, "generation", theirs, options=TaskOptions(**asked))
+    assert generation.cut_items > 0
+    assert len(generation.items) == 12
+    pair = assert_equal(tiny, folder, "pair", theirs, options=TaskOptions(**asked))
+    assert len(pair.items) == 12 + 5
+
+
+@pytest.mark.parametrize(
+    ("template", "multiturn"), [(CHAT, True), (CHAT, False), (NO_SYSTEM, True)]
+)
+def test_chat_template_and_system_prompt(reference, folder, template, multiturn):
+    """Prompts in the shipped tokenizer's template; one that refuses system messages as well."""
+    tokenizer = copy.deepcopy(reference.tokenizer)
+    tokenizer.chat_template = template
+    model = GatedModel.wrap(reference.model, tokenizer, name="reference")
+    names, asked = ["generation", "choice"], {"num_fewshot": 2, "limit": 6}
+    theirs = harness_results(
+        model.model, tokenizer, names, folder=folder, apply_chat_template=True,
+        system_instruction="be brief", fewshot_as_multiturn=multiturn, **asked,
+    )  # fmt: skip
+    options = TaskOptions(
+        chat_template=True, system_prompt="be brief", fewshot_as_multiturn=multiturn, **asked
+    )
+    for name in names:
+        benchmark = assert_equal(model, folder, name, theirs, options=options)
+        assert ("be brief" in benchmark.items[0].prompt) == (template == CHAT)
+        assert benchmark.items[0].prompt.endswith("<assistant>")
+
+
+def test_system_prompt_without_a_template(tiny, folder):
+    """It stands before everything else."""
+    theirs = harness_results(
+        tiny.model, tiny.tokenizer, ["choice"], folder=folder, limit=4, system_instruction="brief"
+    )
+    options = TaskOptions(system_prompt="brief", limit=4)
+    benchmark = assert_equal(tiny, folder, "choice", theirs, options=options)
+    assert benchmark.items[0].prompt.startswith("brief")
+
+
+def test_rolling_windows_are_several_requests(tiny, folder):
+    """A text longer than the context is read in windows that predict every token once."""
+    tokenizer = RequestTokenizer(tiny.tokenizer, max_length=tiny.max_length)
+    benchmark = Catalog(folder).load("rolling", tokenizer)
+    item = max(benchmark.items, key=lambda one: len(one.requests))
+    assert len(item.requests) > 2
+    predicted = [token for request in item.requests for token in request.continuation]
+    assert predicted == tiny.tokenizer.encode(item.prompt)
