@@ -50,7 +50,7 @@ ALLOWED = {
         "result",
         "searches",
     },
-    "report": {"evidence", "result"},
+    "report": {"evidence", "result", "stressed"},
     "neurons": {
         "components",
         "designs",
@@ -65,6 +65,9 @@ ALLOWED = {
         "tasks",
     },
     "testing": {"plan"},
+    "published": {"errors"},
+    "stressed": {"evidence"},
+    "stress": {"errors", "evidence", "models", "stressed", "verify"},
     "workbench": {"engine", "executors", "models", "tasks", "verify"},
     "verifying": {
         "api",
@@ -72,6 +75,7 @@ ALLOWED = {
         "errors",
         "evidence",
         "models",
+        "published",
         "tasks",
         "verify",
         "workbench",

@@ -13,6 +13,7 @@ from broca.engine.ablation import AblationKind
 from broca.errors import BadInput
 from broca.evidence import Crossing, Evidence, TaskDrop
 from broca.models import GatedModel, load
+from broca.published import is_published, published_heads
 from broca.tasks import Catalog
 from broca.verify import Scope
 from broca.workbench import Report, Workbench, requested
@@ -45,7 +46,8 @@ def verify(
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: The task that the heads are claimed for.
-        heads: Names such as `L0H4`, as a list or joined by `+`.
+        heads: Names such as `L0H4`, as a list or joined by `+`, or a published list such as
+            `published:llama-3.1-8b/gsm8k/css`.
         order: All heads in the order in which the curve ablates them, such as a search's ranking;
             `heads` by default.
         others: Tasks that should not suffer, as in `localize`.
@@ -76,7 +78,7 @@ def verify(
         model = load(
             model, dtype=dtype, device=device, device_map=device_map, components=components
         )
-    names = _heads(model, heads)
+    names = named_heads(model, heads)
     scope = replace(scope or Scope(), seed=seed)
     how = Ablation(ablation, scale, seed)
     report("building the tasks", None)
@@ -135,8 +137,11 @@ def _crossing(found_on: str, measured_on: str, heads: Sequence[str], drop: TaskD
     return Crossing(found_on, measured_on, tuple(heads), drop.drop, drop.p)
 
 
-def _heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...]:
-    """The names as the model has them, in the order given."""
+def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...]:
+    """The names as the model has them, in the order given; published lists are looked up."""
+    if is_published(heads):
+        assert isinstance(heads, str)
+        heads = published_heads(heads, layers=model.structure.layers, heads=model.heads)
     columns = model.components.columns(heads)
     if not columns:
         raise BadInput("no heads are named: give --heads such as L0H4+L1H8")

@@ -12,8 +12,10 @@ from broca.cli.journal import journal
 from broca.cli.lm_eval import SETTINGS, lm_eval
 from broca.cli.localize import localize
 from broca.cli.neurons import app as neurons
+from broca.cli.published import published
 from broca.cli.rerun import rerun
 from broca.cli.scan import scan
+from broca.cli.stress import stress
 from broca.cli.tasks import tasks
 from broca.cli.verify import verify
 from broca.errors import BrocaError
@@ -35,6 +37,8 @@ app.command()(rerun)
 app.command("lm-eval", context_settings=SETTINGS)(lm_eval)
 app.command()(verify)
 app.add_typer(neurons)
+app.command()(published)
+app.command()(stress)
 
 
 def _version(value: bool) -> None:

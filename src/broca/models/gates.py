@@ -52,8 +52,8 @@ class GatePoint:
 
 
 Replacement = Mapping[GatePoint, Tensor]
-"""What takes the place of an ablated activation at each point, `(rows, width of the activation)`;
-a point that is missing gets zeros."""
+"""What takes the place of an ablated activation at each point: `(rows, width)`, or
+`(rows, tokens, width)` where tokens get different ones; a point that is missing gets zeros."""
 
 
 class ActiveGates:
@@ -142,7 +142,9 @@ class ActiveGates:
         if replacement is None:
             mixed = slices * wide
         else:
-            instead = replacement.to(slices).reshape(len(gates), 1, point.units, -1)
+            # one activation for all tokens, or one for each of them
+            tokens = replacement.shape[1] if replacement.dim() == 3 else 1
+            instead = replacement.to(slices).reshape(len(gates), tokens, point.units, -1)
             # exact at a gate of 1, and differentiable there
             mixed = slices + (wide - 1) * (slices - instead)
         return mixed.reshape(activation.shape)

@@ -1,0 +1,127 @@
+"""Published head lists by name, such as `published:llama-3.1-8b/gsm8k/css`.
+
+The data lie beside this file; its notes say where a source contradicts itself and what was done.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from broca.errors import BadInput, UnknownName, nearest
+
+PREFIX = "published:"
+"""What a head list begins with to be looked up here."""
+
+
+@dataclass(frozen=True)
+class PublishedModel:
+    """A model that heads were published for.
+
+    Attributes:
+        name: Short name, as lists have it.
+        hub: Its id on the hub.
+        layers: Decoder layers.
+        heads: Query heads of a layer.
+        kv_heads: Key/value heads of a layer.
+    """
+
+    name: str
+    hub: str
+    layers: int
+    heads: int
+    kv_heads: int
+
+
+@dataclass(frozen=True)
+class PublishedList:
+    """One published head list: for a model, a task (or `universal`) and a method."""
+
+    model: str
+    task: str
+    method: str
+    heads: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What `--heads` takes."""
+        return f"{PREFIX}{self.model}/{self.task}/{self.method}"
+
+
+@cache
+def _data() -> dict[str, Any]:
+    text = (files("broca.published") / "compressed_sensing.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def published_models() -> dict[str, PublishedModel]:
+    """The models by short name."""
+    return {name: PublishedModel(name, **one) for name, one in _data()["models"].items()}
+
+
+def published_lists() -> tuple[PublishedList, ...]:
+    """All lists, in the order of the source."""
+    return tuple(
+        PublishedList(one["model"], one["task"], one["method"], tuple(one["heads"]))
+        for one in _data()["lists"]
+    )
+
+
+def published_results(model: str) -> dict[str, Any]:
+    """The published figures of a model by table; empty if there are none."""
+    results: dict[str, Any] = _data()["results"].get(model, {})
+    return results
+
+
+def notes() -> tuple[str, ...]:
+    """Where the source contradicts itself, and what was done."""
+    return (_data()["source"], *_data()["notes"])
+
+
+def is_published(heads: object) -> bool:
+    """Whether a value of `--heads` names a published list."""
+    return isinstance(heads, str) and heads.strip().startswith(PREFIX)
+
+
+def model_like(*, layers: int, heads: int, name: str) -> PublishedModel | None:
+    """The published model that a loaded one is: of its shape, and of its name."""
+    for one in published_models().values():
+        own = one.hub.rsplit("/", 1)[-1].lower()
+        if (one.layers, one.heads) == (layers, heads) and own in name.lower():
+            return one
+    return None
+
+
+def published_heads(text: str, *, layers: int, heads: int) -> tuple[str, ...]:
+    """Looks up a list by its name.
+
+    Args:
+        text: Such as `published:llama-3.1-8b/gsm8k/css`; without a method, css.
+        layers: Decoder layers of the model that the heads are wanted for.
+        heads: Its query heads of a layer.
+
+    Raises:
+        UnknownName: There is no such list.
+        BadInput: The model has another shape than the one that the list was published for.
+    """
+    name = text.strip()
+    if name.count("/") == 1:
+        name += "/css"
+    known = {one.name: one for one in published_lists()}
+    if name not in known:
+        raise UnknownName(
+            f"there is no list '{text.strip()}'{nearest(name, known)}; `broca published` shows all"
+        )
+    found = known[name]
+    shape = published_models()[found.model]
+    if (shape.layers, shape.heads) != (layers, heads):
+        raise BadInput(
+            f"'{found.name}' was published for {shape.hub} ({shape.layers} layers of "
+            f"{shape.heads} heads); this model has {layers} layers of {heads} heads: its heads "
+            "are others"
+        )
+    return found.heads

@@ -1,0 +1,75 @@
+"""Published head lists."""
+
+import pytest
+
+from broca.components import Component
+from broca.errors import BadInput, UnknownName
+from broca.published import (
+    is_published,
+    model_like,
+    notes,
+    published_heads,
+    published_lists,
+    published_models,
+    published_results,
+)
+
+SHAPE = {"layers": 32, "heads": 32}
+
+
+def test_every_head_exists_in_its_model():
+    """No list names a layer or head that the model lacks; all have five heads, or are universal."""
+    models = published_models()
+    assert len({one.name for one in published_lists()}) == len(published_lists())
+    for one in published_lists():
+        model = models[one.model]
+        for head in map(Component.parse, one.heads):
+            assert head.layer < model.layers, one
+            assert head.index < model.heads, one
+        assert len(set(one.heads)) == (5 if one.task != "universal" else len(one.heads))
+
+
+def test_contradictions_are_corrected_and_noted():
+    """The copied rows are gone, the layer count is the model's own."""
+    names = {one.name for one in published_lists()}
+    assert not [name for name in names if name.startswith("published:llama-3.2-3b/wmdp")]
+    assert "published:llama-3.1-8b/wmdp_bio/css" in names
+    assert published_models()["qwen2.5-3b"].layers == 36
+    assert any("36 layers" in note for note in notes())
+
+
+def test_lists_are_found_by_name():
+    """With and without the method."""
+    css = published_heads("published:llama-3.1-8b/gsm8k/css", **SHAPE)
+    assert css == ("L15H13", "L16H2", "L12H12", "L16H21", "L13H18")
+    assert published_heads("published:llama-3.1-8b/gsm8k", **SHAPE) == css
+    assert is_published("published:a/b")
+    assert not is_published("L0H1")
+    assert not is_published(["L0H1"])
+
+
+def test_unknown_lists_and_other_models_are_refused():
+    """With a suggestion, and with both shapes."""
+    with pytest.raises(UnknownName, match=r"did you mean 'published:llama-3\.1-8b/gsm8k/css'"):
+        published_heads("published:llama-3.1-8b/gsm8/css", **SHAPE)
+    with pytest.raises(BadInput, match="16 heads"):
+        published_heads("published:llama-3.1-8b/gsm8k/css", layers=6, heads=16)
+
+
+def test_figures_have_one_value_for_every_task():
+    """Rows are as long as their header, and each k of the sweep has a value."""
+    for name in published_models():
+        for key in ("top5", "wmdp"):
+            table = published_results(name).get(key, {})
+            for row, values in table.items():
+                assert len(values) == len(table["tasks"]), (name, key, row)
+    sweep = published_results("llama-3.1-8b")["k_sweep"]
+    assert {len(values) for row, values in sweep.items() if row != "heads"} == {11}
+    assert published_results("qwen2.5-7b") == {}
+
+
+def test_models_are_recognised_by_shape_and_name():
+    """Both must fit."""
+    assert model_like(name="meta-llama/Llama-3.1-8B-Instruct", **SHAPE).name == "llama-3.1-8b"
+    assert model_like(name="reference", **SHAPE) is None
+    assert model_like(name="Llama-3.1-8B-Instruct", layers=2, heads=4) is None
