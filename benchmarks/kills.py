@@ -35,7 +35,8 @@ from broca.journal.checking import check
 
 STAGES = ("building", "scoring", "searching", "verifying", "writing")
 ASKED = {
-    "task": "mc_biology", "others": ["capitals"], "rows": 500, "items": 10, "response": "margin",
+    "task": "mc_biology", "others": [], "rows": 300, "items": 10, "response": "margin",
+    "verify": False,
     "engine_options": EngineOptions(token_budget=512),
 }  # fmt: skip
 
