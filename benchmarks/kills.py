@@ -71,6 +71,7 @@ def main() -> None:
                 ended, journal, before = ended + 1, journal + 1, 0
                 continue
             stages[stage] += 1
+            print(f"kill {sum(stages.values())} while {stage}: {rows} rows kept", flush=True)
             if rng.random() < 0.15:
                 work(model, file, out)
                 same(out, whole)

@@ -39,9 +39,10 @@ def require_types(value: Any, hint: Any, *, where: str = "") -> None:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise TypeError(f"{where} is no number")
         return
+    fits = isinstance(kind, type) and isinstance(value, kind)
     if not isinstance(kind, type):
         return
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+    if not fits or (kind is int and isinstance(value, bool)):
         raise TypeError(f"{where} is no {kind.__name__}")
     if is_dataclass(kind):
         hints = get_type_hints(kind)
