@@ -38,3 +38,11 @@ def reference() -> GatedModel:
 def planted() -> GatedModel:
     """The shipped model `planted`."""
     return load("planted", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def full_manager():
+    """lm-eval's own task manager: reading its thousands of files takes seconds."""
+    from lm_eval.tasks import TaskManager
+
+    return TaskManager()

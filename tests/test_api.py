@@ -115,3 +115,53 @@ def test_numbers_out_of_range_are_refused(reference, arguments, message):
     """Before anything is measured."""
     with pytest.raises(BadInput, match=message):
         localize(reference, task="addition", others=[], **arguments)
+
+
+def test_tasks_are_asked_as_the_options_say(reference):
+    """Limit, split and metric reach the search and the proof, and are recorded."""
+    options = broca.TaskOptions(metric="acc", limit=60, locate_split="train")
+    result = localize(
+        reference, task="mc_biology", others=["addition"], rows=600, items=20, task_options=options
+    )
+    assert result.verification.items == {"mc_biology": 60, "addition": 60}
+    assert result.task_options == options.to_dict()
+    assert broca.Result.from_json(result.to_json()) == result
+
+
+def test_group_is_localized_as_one_task(reference, tmp_path):
+    """Its score is the group's own aggregation of its tasks' scores."""
+    from broca.tasks import shipped_folder
+
+    for name in ("mc_biology", "mc_chemistry", "shipped_data"):
+        for file in shipped_folder().glob(f"{name}.*"):
+            (tmp_path / file.name).write_text(file.read_text())
+    (tmp_path / "data").symlink_to(shipped_folder() / "data")
+    (tmp_path / "science.yaml").write_text(
+        "group: science\ntask: [mc_biology, mc_chemistry]\n"
+        "aggregate_metric_list: [{metric: acc, weight_by_size: true}]\n"
+    )
+    result = localize(
+        reference, task="science", others=["addition"], include_path=tmp_path, rows=600, items=40
+    )
+    alone = localize(
+        reference, task="mc_biology", others=["mc_chemistry"], rows=600, items=40, seed=0
+    )
+    assert result.metrics["science"] == "acc"
+    assert result.verification.items["science"] == sum(alone.verification.items.values())
+    both = [alone.baseline["mc_biology"], alone.baseline["mc_chemistry"]]
+    assert result.baseline["science"] == pytest.approx(np.mean(both))
+    with pytest.raises(BadInput, match="'mc_biology' shares mc_biology with 'science'"):
+        localize(reference, task="science", others=["mc_biology"], include_path=tmp_path)
+
+
+@pytest.mark.parametrize("reference_answer", ["own", "gold"])
+def test_margin_is_taken_of_right_answers(reference, reference_answer):
+    """`own` leaves out what the model cannot do and says so; `gold` keeps every item."""
+    options = broca.TaskOptions(reference=reference_answer)
+    result = localize(
+        reference, task="capitals", others=[], response="margin", rows=900, items=100,
+        task_options=options,
+    )  # fmt: skip
+    left_out = [note for note in result.notes if "left out of the margin" in note]
+    assert len(left_out) == (reference_answer == "own")
+    assert result.response == "margin"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from math import isnan
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -86,6 +87,7 @@ class RankedComponent:
         effect: Change of the response when it is ablated; negative = the task needs it.
         ci: Interval of the effect, where the method gives one.
         frequency: Share of resamples in which it is selected, where the method gives one.
+        others: Mean change of the other tasks' response, where the method measures it.
     """
 
     name: str
@@ -94,6 +96,7 @@ class RankedComponent:
     effect: float
     ci: tuple[float, float] | None = None
     frequency: float | None = None
+    others: float | None = None
 
 
 class NamedPart(Protocol):
@@ -108,18 +111,47 @@ class NamedPart(Protocol):
 
 
 def ranked(
-    components: Sequence[NamedPart], effects: Sequence[float] | Any, order: Sequence[int]
+    components: Sequence[NamedPart],
+    effects: Sequence[float] | Any,
+    order: Sequence[int],
+    *,
+    intervals: Any = None,
+    frequency: Any = None,
+    others: Any = None,
 ) -> tuple[RankedComponent, ...]:
-    """The lines of a ranking: components in an order, each with its effect."""
-    return tuple(
-        RankedComponent(
-            name=components[column].name,
-            layer=components[column].layer,
-            head=components[column].index,
-            effect=float(effects[column]),
+    """The lines of a ranking: components in an order, each with what is known of it.
+
+    Args:
+        components: All components, by column.
+        effects: Effect of each, `(components,)`.
+        order: Columns, most harmful to lose first.
+        intervals: Interval of each effect, `(components, 2)`; NaN where there is none.
+        frequency: How often each is selected, `(components,)`.
+        others: Effect of each on the other tasks, `(components,)`.
+    """
+
+    def known(values: Any, column: int) -> float | None:
+        return None if values is None else float(values[column])
+
+    lines = []
+    for column in order:
+        ci = (
+            None
+            if intervals is None
+            else (float(intervals[column][0]), float(intervals[column][1]))
         )
-        for column in order
-    )
+        lines.append(
+            RankedComponent(
+                name=components[column].name,
+                layer=components[column].layer,
+                head=components[column].index,
+                effect=float(effects[column]),
+                ci=None if isnan(low) else (float(low), float(high)),
+                frequency=known(frequency, column),
+                others=known(others, column),
+            )
+        )
+    return tuple(lines)
 
 
 @dataclass(frozen=True)
@@ -153,6 +185,8 @@ class Result:
         task: The task that was localized.
         others: The tasks that the selection should leave alone.
         same_skill: Tasks of the same capability, reported apart.
+        universal: Names of components that the other tasks need too, most harmful first, where the
+            method looks for them.
         search: The method and its settings.
         cost: Rows, tokens and time.
         baseline: Score of every task on the intact model, on its report items.
@@ -188,6 +222,7 @@ class Result:
     task_options: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     same_skill: tuple[str, ...] = ()
+    universal: tuple[str, ...] = ()
     evidence: Evidence | None = None
     broca: str = ""
     schema: int = SCHEMA
@@ -231,6 +266,7 @@ class Result:
                     "verification": Verification(**data["verification"]),
                     "notes": tuple(data["notes"]),
                     "same_skill": tuple(data.get("same_skill", ())),
+                    "universal": tuple(data.get("universal", ())),
                     "evidence": data.get("evidence") and Evidence.from_dict(data["evidence"]),
                 }
             )

@@ -27,7 +27,9 @@ def tiny_tokenizer() -> Any:
     )
 
 
-def tiny_llama(*, layers: int = 2, heads: int = 4, kv_heads: int = 2, seed: int = 0) -> Any:
+def tiny_llama(
+    *, layers: int = 2, heads: int = 4, kv_heads: int = 2, context: int = 256, seed: int = 0
+) -> Any:
     """A Llama model of random weights for `tiny_tokenizer`, large enough to prefer some tokens."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -40,7 +42,7 @@ def tiny_llama(*, layers: int = 2, heads: int = 4, kv_heads: int = 2, seed: int 
         num_attention_heads=heads,
         num_key_value_heads=kv_heads,
         head_dim=8,
-        max_position_embeddings=256,
+        max_position_embeddings=context,
         bos_token_id=0,
         eos_token_id=1,
         pad_token_id=1,

@@ -87,6 +87,13 @@ def test_same_command_gives_the_same_bytes_apart_from_times(finished, tmp_path):
         (["reference", "--task", "addition", "--others", "sortin"], "did you mean 'sorting'"),
         (["reference", "--task", "addition", "--option", "masks"], "NAME=VALUE"),
         (["reference", "--task", "addition", "--option", "sparsty=1"], "did you mean 'sparsity'"),
+        (["reference", "--task", "addition", "--metric", "acc"], "no metric 'acc'"),
+        (["reference", "--task", "addition", "--num-fewshot", "1001"], "--num-fewshot 1001 is mo"),
+        (["reference", "--task", "addition", "--num-fewshot", "-1"], "must be 0 or more"),
+        (["reference", "--task", "addition", "--limit", "0"], "--limit must be"),
+        (["reference", "--task", "addition", "--locate-split", "dev"], "no split 'dev'"),
+        (["reference", "--task", "addition", "--chat-template"], "has no chat template"),
+        (["reference", "--task", "addition", "--reference", "x"], "use own, gold or FILE.py"),
         (["reference", "--task", "addition", "--include-path", "./nope"], "is not a folder"),
         (["reference", "--task", "addition", "--out", "/dev/null/x"], "cannot be written"),
         (["reference", "--task", "addition", "--dtype", "int3"], "dtype 'int3' is unknown"),
@@ -206,3 +213,25 @@ def test_locale_need_not_be_utf8(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     assert Path(tmp_path, "out", "report.html").is_file()
+
+
+def test_task_is_shown_as_it_is_asked():
+    """`broca tasks NAME`: items, metrics and the first prompt under the same options."""
+    done = broca(
+        "tasks",
+        "mc_biology",
+        "--num-fewshot",
+        1,
+        "--limit",
+        12,
+        "--locate-split",
+        "train",
+        "--json",
+    )
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert shown["metrics"] == ["acc"]
+    assert shown["chance"] == 0.25
+    assert shown["first prompt"].count("choose") == 2
+    assert shown["items"] == 12 + 1000 - 10
+    assert_refused(broca("tasks", "additoin"), "did you mean 'addition'")

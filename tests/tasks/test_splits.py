@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from broca.errors import BadInput
 from broca.tasks import split_items
+from broca.tasks.splits import SplitPart, split_parts
 
 
 @given(st.integers(8, 2000), st.integers(1, 300), st.integers(0, 2**32))
@@ -45,3 +46,35 @@ def test_items_below_one_are_refused():
     """The option is named."""
     with pytest.raises(BadInput, match="--items must be at least 1"):
         split_items("t", 70, items=0, seed=0)
+
+
+@given(st.lists(st.integers(1, 60), min_size=2, max_size=8), st.integers(1, 40))
+def test_groups_are_cut_task_by_task(counts, items):
+    """Every task has report items; no item is in two parts; more items move no report item."""
+    parts, start = [], 0
+    for number, count in enumerate([8, *counts]):
+        parts.append(SplitPart(f"t{number}", range(start, start + count)))
+        start += count
+    split = split_parts("group", parts, items=items, seed=0)
+    every = [*split.locate, *split.confirm, *split.report]
+    assert len(set(every)) == len(every)
+    assert len(split.locate) <= items
+    for part in parts:
+        assert len(set(part.scored) & set(split.report)) >= len(part.scored) / 2
+    assert split_parts("group", parts, items=items + 5, seed=0).report == split.report
+
+
+def test_items_of_another_split_are_for_the_search_alone():
+    """Half to locate, half to confirm; everything that is scored is reported."""
+    part = SplitPart("t", range(10), range(10, 50))
+    split = split_parts("t", [part], items=15, seed=0)
+    assert split.report == tuple(range(10))
+    assert len(split.locate) == len(split.confirm) == 15
+    assert set(split.locate) | set(split.confirm) <= set(range(10, 50))
+    assert not set(split.locate) & set(split.confirm)
+
+
+def test_one_located_document_is_too_few():
+    """There must be one to locate and one to confirm on."""
+    with pytest.raises(BadInput, match="1 items to locate and confirm on"):
+        split_parts("t", [SplitPart("t", range(10), range(10, 11))], items=15, seed=0)

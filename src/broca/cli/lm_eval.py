@@ -15,10 +15,13 @@ def lm_eval(context: typer.Context) -> None:
     from lm_eval.__main__ import cli_evaluate
 
     import broca.lm  # noqa: F401  # registers the model
+    from broca.tasks.code import code_tasks
 
     before = sys.argv
     sys.argv = ["lm-eval", *context.args]
     try:
-        cli_evaluate()
+        # with lm-eval's own permission, what models write is executed in broca's sandbox
+        with code_tasks(allowed="--confirm_run_unsafe_code" in context.args):
+            cli_evaluate()
     finally:
         sys.argv = before

@@ -12,6 +12,7 @@ import typer
 from broca.cli.keeping import keeping
 from broca.cli.progress import ProgressLine
 from broca.cli.task_options import (
+    AllowCode,
     ChatTemplate,
     FewshotAsMultiturn,
     Limit,
@@ -54,8 +55,12 @@ def localize(
         str, typer.Option(help="heads, kv-groups, attention, mlp, layers, experts, joined by +.")
     ] = "heads",
     response: Annotated[
-        str, typer.Option(help="What the search measures: accuracy, or the continuous margin.")
-    ] = "accuracy",
+        str | None,
+        typer.Option(
+            help="What the search measures: accuracy, margin or probability; default: the "
+            "method's own choice."
+        ),
+    ] = None,
     ablation: Annotated[
         str, typer.Option(help="What replaces an ablated component: zero, mean or resample.")
     ] = "zero",
@@ -95,6 +100,7 @@ def localize(
         bool,
         typer.Option("--verify/--no-verify", help="End with statistics, random sets, a verdict."),
     ] = True,
+    allow_code: AllowCode = False,
     journal: Annotated[
         str | None,
         typer.Option(help="A journal to share between runs; default: journal.sqlite in --out."),
@@ -130,6 +136,7 @@ def localize(
         "ablation": ablation,
         "scale": scale,
         "dtype": dtype,
+        "allow_code": allow_code,
         "task_options": {
             "metric": metric,
             "num_fewshot": num_fewshot,

@@ -39,3 +39,7 @@ ReferenceOption = Annotated[
         "where right), gold (the task's target) or FILE.py:FUNCTION.",
     ),
 ]
+AllowCode = Annotated[
+    bool,
+    typer.Option("--allow-code", help="Let tasks execute what the model writes, in a sandbox."),
+]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from broca.cli.task_options import (
+    AllowCode,
     ChatTemplate,
     FewshotAsMultiturn,
     Limit,
@@ -39,21 +40,30 @@ def tasks(
     system_prompt: SystemPrompt = None,
     fewshot_as_multiturn: FewshotAsMultiturn = True,
     locate_split: LocateSplit = None,
+    allow_code: AllowCode = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
 ) -> None:
-    """List the shipped tasks and those of a folder, or show how one of any is asked."""
+    """List the package's tasks, the paper's and a folder's, or show how one of any is asked."""
     from broca.tasks import Catalog, RequestTokenizer, TaskOptions
+    from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
 
-    catalog = Catalog(include_path)
+    catalog = Catalog(include_path, allow_code=allow_code)
     if name is None:
-        listed = [*catalog.shipped, *catalog.included]
+        listed = [*catalog.shipped, *catalog.instruct, *catalog.included]
         if json:
             sys.stdout.write(json_format.dumps(listed, indent=2) + "\n")
             return
         for shipped in catalog.shipped:
             typer.echo(shipped)
+        for instruct in catalog.instruct:
+            typer.echo(f"{instruct} (for chat models)")
         for included in catalog.included:
             typer.echo(f"{included} (from {include_path})")
+        for paper in PAPER_TASKS.values():
+            code = ", --allow-code" if paper.executes_code else ""
+            typer.echo(f"{paper.name} (lm-eval's, {paper.skill}: {paper.metric}{code})")
+        for group, members in PAPER_GROUPS.items():
+            typer.echo(f"{group} (for --others: {', '.join(members)})")
         return
     from broca.models import load_tokenizer
 

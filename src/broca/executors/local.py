@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from broca.engine import Ablation, Engine
 from broca.errors import BadLogits, TaskUnusable
 from broca.plan import Measurement, Plan, Response
 from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Output, Request
+from broca.tasks.code import run_code_ahead
 
 
 class LocalExecutor:
@@ -83,6 +85,11 @@ class LocalExecutor:
             for position in set(plan.item_index.tolist())
         }
         asked = self._ask(plan, by_item)
+        if response == "accuracy":
+            run_code_ahead(
+                partial(self._bank[position][0].score, self._bank[position][1], answers)
+                for position, answers in zip(plan.item_index, asked, strict=True)
+            )
         responses = np.empty(len(plan))
         for row, (position, answers) in enumerate(zip(plan.item_index, asked, strict=True)):
             benchmark, item = self._bank[position]

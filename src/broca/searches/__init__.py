@@ -9,12 +9,14 @@ from typing import Any
 
 from broca import designs
 from broca.errors import BadInput, UnknownName, nearest
-from broca.searches.base import Problem, Ranking, Search, run
+from broca.searches.base import OtherTask, Problem, Ranking, Search, run
 from broca.searches.compressed import CompressedSensing
+from broca.searches.focus import Focus
 from broca.searches.greedy import Greedy
 from broca.searches.one_shot import OneShot
 
 METHODS: dict[str, Callable[..., Search]] = {
+    "focus": Focus,
     "one-shot": OneShot,
     "greedy": Greedy,
     "cs-bernoulli": partial(CompressedSensing, design=designs.bernoulli),
@@ -37,6 +39,11 @@ def require_method(method: str) -> Callable[..., Search]:
             f"{', '.join(METHODS)}"
         )
     return METHODS[method]
+
+
+def measures_others(method: str) -> bool:
+    """Whether a method measures the other tasks too, to tell what the task alone needs."""
+    return method == "focus"
 
 
 def make_search(method: str, problem: Problem, **options: Any) -> Search:
@@ -62,12 +69,15 @@ __all__ = [
     "DEFAULT_METHOD",
     "METHODS",
     "CompressedSensing",
+    "Focus",
     "Greedy",
     "OneShot",
+    "OtherTask",
     "Problem",
     "Ranking",
     "Search",
     "make_search",
+    "measures_others",
     "require_method",
     "run",
 ]

@@ -32,6 +32,7 @@ class Benchmark:
         chance: The score of guessing: 1 / choices for multiple choice, else 0.
         capability: What the task measures, where its metadata says so; else its own name.
         notes: What the reader should know about how it was asked.
+        relative: Whether losses are shares of the intact model's score.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Benchmark:
     chance: float
     capability: str
     notes: tuple[str, ...]
+    relative: bool
     _tokenizer: RequestTokenizer = field(repr=False)
     _parts: tuple[PreparedTask, ...] = field(repr=False)
     _places: tuple[tuple[int, int], ...] = field(repr=False)
@@ -107,6 +109,7 @@ class Benchmark:
             chance=0.0,
             capability=str(parts[0].metadata.get("capability", name)) if group is None else name,
             notes=tuple(note for part in parts for note in part.notes),
+            relative=all(part.metadata.get("loss") == "relative" for part in parts),
             _tokenizer=tokenizer,
             _parts=parts,
             _places=places,
@@ -242,8 +245,15 @@ class Benchmark:
         return self._group.score(scores)
 
     def loss(self, before: float, after: float) -> float:
-        """How much was lost between two scores: positive where the second is worse."""
-        return before - after if self.higher_is_better else after - before
+        """How much was lost between two scores: positive where the second is worse.
+
+        Where the task's file asks for it (`loss: relative` in its metadata), as a share of the
+        first: a count of words has no scale of its own, and so stands beside accuracies.
+        """
+        lost = before - after if self.higher_is_better else after - before
+        if not self.relative:
+            return lost
+        return lost / before if before > 0 else 0.0
 
     def at_chance(self, score: float, *, items: int) -> bool:
         """Whether a score over `items` is within one-sided 95 % of guessing, or zero."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from broca.errors import BadInput, TaskUnusable, UnknownName, nearest
+from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, nearest
 from broca.hub import skip_retries_if_unreachable
 from broca.tasks.benchmark import Benchmark
+from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.groups import group_of
 from broca.tasks.options import TaskOptions
+from broca.tasks.paper import paper_metric
 from broca.tasks.taskfiles import BrokenFile, broken_files
 from broca.tasks.tokenizing import RequestTokenizer
 
@@ -21,6 +24,11 @@ from broca.tasks.tokenizing import RequestTokenizer
 def shipped_folder() -> Path:
     """The folder of the tasks that are part of the package."""
     return Path(str(files("broca") / "tasks" / "shipped"))
+
+
+def instruct_folder() -> Path:
+    """The folder of the tasks for chat models that are part of the package."""
+    return Path(str(files("broca") / "tasks" / "instruct"))
 
 
 class Catalog:
@@ -31,12 +39,14 @@ class Catalog:
 
     Args:
         include_path: A folder of lm-eval YAML tasks to add.
+        allow_code: Whether tasks may execute what the model writes, in a sandbox.
 
     Raises:
         BadInput: The folder does not exist or holds no task.
     """
 
-    def __init__(self, include_path: str | Path | None = None) -> None:
+    def __init__(self, include_path: str | Path | None = None, *, allow_code: bool = False) -> None:
+        self._allow_code = allow_code
         self._include_path = Path(include_path).expanduser() if include_path else None
         if self._include_path is not None:
             if not self._include_path.is_dir():
@@ -52,6 +62,10 @@ class Catalog:
     @cached_property
     def _shipped_manager(self) -> Any:
         return self._manager(shipped_folder(), defaults=False)
+
+    @cached_property
+    def _instruct_manager(self) -> Any:
+        return self._manager(instruct_folder(), defaults=False)
 
     @cached_property
     def _included_manager(self) -> Any:
@@ -73,6 +87,11 @@ class Catalog:
     def shipped(self) -> tuple[str, ...]:
         """Names of the shipped tasks."""
         return tuple(self._shipped_manager.all_subtasks)
+
+    @cached_property
+    def instruct(self) -> tuple[str, ...]:
+        """Names of the package's tasks for chat models, which no shipped model can do."""
+        return tuple(self._instruct_manager.all_subtasks)
 
     @cached_property
     def included(self) -> tuple[str, ...]:
@@ -97,7 +116,8 @@ class Catalog:
         Args:
             name: Its name.
             tokenizer: For the model that will be asked.
-            metric: The metric to use; see `TaskOptions.metric` for the default.
+            metric: The metric to use; by default the one that the paper reports for its tasks,
+                else see `TaskOptions.metric`.
             options: How it is asked; as its file says by default.
             require_split: Whether a task without the locate split of the options is refused.
 
@@ -106,6 +126,8 @@ class Catalog:
             BadInput: The tokenizer has no chat template, and one is wanted.
             TaskUnusable: Its data are missing, it has no items, or it cannot be scored.
         """
+        if metric is None and name not in self.included:
+            metric = paper_metric(name)
         tasks, group = self.harness_tasks(name)
         alone = group is None and len(tasks) == 1
         return Benchmark.build(
@@ -126,14 +148,21 @@ class Catalog:
         """
         manager = self._manager_of(name)
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
-        if manager is not self._shipped_manager:
+        own = manager in (self._shipped_manager, self._instruct_manager)
+        if not own:
             skip_retries_if_unreachable()
         try:
-            loaded = manager.load([name])
+            # the package's own tasks execute nothing, and the metric takes seconds to import
+            with nullcontext() if own else code_tasks(allowed=self._allow_code):
+                loaded = manager.load([name])
+        except BrocaError:
+            raise
         except Exception as error:  # a task file may raise anything
             raise TaskUnusable(
                 f"task '{name}' could not be loaded: {_cause(error)}; {_advice(error)}"
             ) from error
+        for task in loaded["tasks"].values():
+            require_enclosed(task, allowed=self._allow_code)
         return list(loaded["tasks"].values()), loaded.get("groups", {}).get(name)
 
     def _manager_of(self, name: str) -> Any:
@@ -142,12 +171,19 @@ class Catalog:
             return self._included_manager if own else self._full_manager
         if name in self._shipped_manager.all_tasks:
             return self._shipped_manager
+        if name in self._instruct_manager.all_tasks:
+            return self._instruct_manager
         for one in self._broken:
             if name in one.names:
                 raise TaskUnusable(one.message)
         if name in self._full_manager.all_tasks:
             return self._full_manager
-        known: Sequence[str] = [*self.shipped, *self.included, *self._full_manager.all_tasks]
+        known: Sequence[str] = [
+            *self.shipped,
+            *self.instruct,
+            *self.included,
+            *self._full_manager.all_tasks,
+        ]
         unread = f"; {self._broken[0].message}" if self._broken else ""
         raise UnknownName(
             f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "

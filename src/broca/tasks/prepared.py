@@ -12,6 +12,7 @@ import numpy as np
 from lm_eval.api.instance import Instance
 
 from broca.errors import TaskUnusable
+from broca.tasks.code import code_isolation, executes_code
 from broca.tasks.fewshot import document_key, keep_apart, set_fewshot
 from broca.tasks.items import Generation, LogLikelihood, Output, Request
 from broca.tasks.metrics import Metric, choose_metric, full_metric_names, raw_value
@@ -185,7 +186,9 @@ def prepare(
     """
     chosen = choose_metric(task, metric)
     notes = [set_fewshot(task, options.num_fewshot)]
-    scored, locate = _splits(task, options.locate_split)
+    if executes_code(task):
+        notes.append(f"{task.task_name} executes what the model writes, within {code_isolation()}")
+    scored, locate = _splits(task, options.locate_split or _own_locate_split(task))
     if options.locate_split is not None and locate is None:
         if require_split:
             raise TaskUnusable(_no_split(task, options.locate_split, scored))
@@ -205,7 +208,8 @@ def prepare(
             instances = [one for one in instances if document_key(task, one[0].doc) not in excluded]
         located: list[tuple[Instance, ...]] = []
         if locate is not None:
-            located = _built(_on_split(task, locate, excluded), options, chat, limit=None)
+            seen = {document_key(task, one[0].doc) for one in instances}
+            located = _built(_on_split(task, locate, excluded | seen), options, chat, limit=None)
         requests = tuple(
             tuple(tokenizer.requests(one) for one in group) for group in [*instances, *located]
         )
@@ -264,6 +268,12 @@ def _built(
     ]
 
 
+def _own_locate_split(task: Any) -> str | None:
+    """The locate split that the task's own file states, so that no word of it is ever reported."""
+    stated = (task.config.metadata or {}).get("locate_split")
+    return None if stated is None else str(stated)
+
+
 def _splits(task: Any, wanted: str | None) -> tuple[str | None, str | None]:
     """The split that is scored, and the other one that was asked for, by their own names."""
     config = task.config
@@ -295,7 +305,7 @@ def _on_split(task: Any, split: str, excluded: frozenset[str]) -> Any:
     for position in order:
         if len(chosen) == _MOST_LOCATE_DOCUMENTS:
             break
-        if not excluded or document_key(task, documents[int(position)]) not in excluded:
+        if document_key(task, documents[int(position)]) not in excluded:
             chosen.append(int(position))
     twin = copy.copy(task)
     twin._config = copy.copy(task._config)

@@ -1,0 +1,60 @@
+"""A Lasso whose coefficients cannot be positive: ablation does not help."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LassoCV
+
+
+class NonPositiveLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped
+    """Lasso with coefficients of zero or below, its penalty chosen by cross-validation.
+
+    What helps when it is removed is nearly always noise; without room for it the noise of hundreds
+    of harmless components cannot cancel out against the few that matter.
+
+    Args:
+        folds: Parts of the cross-validation.
+        penalties: Penalties tried, spaced by scikit-learn.
+
+    Attributes:
+        coef_: Effect of ablating each component, `(components,)`, never above 0.
+        intercept_: Response that the fit gives the intact model.
+    """
+
+    def __init__(self, folds: int = 5, penalties: int = 20) -> None:
+        self.folds = folds
+        self.penalties = penalties
+
+    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
+        """Fits the coefficients.
+
+        Args:
+            masks: 1 where a component was ablated, `(rows, components)`.
+            responses: Response of each row, `(rows,)`.
+        """
+        matrix = np.asarray(masks, dtype=float)
+        y = np.asarray(responses, dtype=float)
+        if y.std() == 0 or len(y) < 2 * self.folds:
+            self.coef_ = np.zeros(matrix.shape[1])
+            self.intercept_ = float(y.mean())
+            return self
+        with warnings.catch_warnings():
+            # at the smallest penalties the path may stop a little early: another one is chosen
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            inner = LassoCV(cv=self.folds, alphas=self.penalties, positive=True).fit(matrix, -y)
+        self.coef_ = 0.0 - inner.coef_
+        self.intercept_ = -float(inner.intercept_)
+        return self
+
+    def predict(self, masks: ArrayLike) -> NDArray[np.float64]:
+        """Predicts the response under each mask, `(rows,)`."""
+        predicted: NDArray[np.float64] = (
+            np.asarray(masks, dtype=float) @ self.coef_ + self.intercept_
+        )
+        return predicted

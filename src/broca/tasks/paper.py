@@ -1,0 +1,71 @@
+"""The tasks of the compressed-sensing paper, with the metrics that it reports.
+
+Facts of Bair, Xu, Sun and Kolter (arXiv 2603.03335). All are tasks of lm-eval, asked with its
+default number of examples; `docs/paper-tasks.md` says where the data come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class PaperTask:
+    """One task of the paper.
+
+    Attributes:
+        name: lm-eval's name of the task, group or tag.
+        metric: The metric that the paper reports, `NAME` or `NAME,FILTER`.
+        skill: What it stands for in the paper.
+        data: Where lm-eval takes its items from.
+        executes_code: Whether its metric executes what the model wrote.
+    """
+
+    name: str
+    metric: str
+    skill: str
+    data: str
+    executes_code: bool = False
+
+
+_TABLE = (
+    PaperTask("gsm8k", "exact_match,flexible-extract", "math", "openai/gsm8k"),
+    PaperTask("arithmetic", "acc", "math", "EleutherAI/arithmetic"),
+    PaperTask("mbpp", "pass_at_1", "code", "google-research-datasets/mbpp", executes_code=True),
+    PaperTask(
+        "humaneval_instruct", "pass@1", "code", "openai/openai_humaneval", executes_code=True
+    ),
+    PaperTask("hellaswag", "acc_norm", "general", "Rowan/hellaswag"),
+    PaperTask("boolq", "acc", "general", "aps/super_glue"),
+    PaperTask("arc_challenge", "acc_norm", "general", "allenai/ai2_arc"),
+    PaperTask("mmlu", "acc", "general", "cais/mmlu"),
+    PaperTask("wmdp_bio", "acc", "hazardous knowledge", "cais/wmdp"),
+    PaperTask("wmdp_chem", "acc", "hazardous knowledge", "cais/wmdp"),
+    PaperTask("wmdp_cyber", "acc", "hazardous knowledge", "cais/wmdp"),
+)
+
+PAPER_TASKS: Mapping[str, PaperTask] = MappingProxyType({task.name: task for task in _TABLE})
+"""By name. The metric is the default where such a task is named without one."""
+
+PAPER_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"general": ("hellaswag", "boolq", "arc_challenge", "mmlu")}
+)
+"""Groups that the paper scores by the plain mean over their members, each in its own metric."""
+
+
+def paper_metric(name: str) -> str | None:
+    """The metric that the paper reports for a task; None for all other tasks."""
+    return PAPER_TASKS[name].metric if name in PAPER_TASKS else None
+
+
+def group_score(group: str, scores: Mapping[str, float]) -> float:
+    """The score of a group of `PAPER_GROUPS`: the plain mean over its members.
+
+    Args:
+        group: Its name.
+        scores: Score of every member by name; others are left out of account.
+    """
+    members = PAPER_GROUPS[group]
+    return sum(scores[name] for name in members) / len(members)

@@ -1,0 +1,244 @@
+"""Tiny data sets with the columns, types and splits of the paper's, for lm-eval's own task files.
+
+Only the data are replaced: `local_data` makes `datasets.load_dataset` read local files where a task
+file names a data set of the hub. Prompts, filters and metrics stay lm-eval's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import datasets
+from datasets import ClassLabel, Dataset, Features, Value
+
+ROWS = 10
+"""Documents of a split."""
+
+WORDS = ("amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath", "islet", "juniper")
+
+STRING, INTEGER = Value("string"), Value("int64")
+STRINGS = datasets.List(STRING)
+
+
+def _gsm8k(split: str, row: int) -> dict:
+    count = row + 2 + (split == "train")
+    return {
+        "question": f"{WORDS[row].title()} has {count} pens and buys 3 more. How many are there?",
+        "answer": f"There are {count} + 3 = <<{count}+3={count + 3}>>{count + 3} pens.\n"
+        f"#### {count + 3}",
+    }
+
+
+def _arithmetic(task: str, row: int) -> dict:
+    """A row as the task's own data set writes it."""
+    first, second = row + 2, 2 * row + 1
+    word, answer = {
+        "a": ("plus", first + second),
+        "c": ("plus", first + second),
+        "s": ("minus", first - second),
+        "m": ("times", first * second),
+    }[task[-1]]
+    return {
+        "context": f"Q: What is {first} {word} {second}?\n\nA:",
+        "completion": f" {answer}",
+    }
+
+
+def _mbpp(split: str, row: int) -> dict:
+    return {
+        "task_id": row + (11 if split == "test" else 601),
+        "text": f"Write a function to add {row} to a number.",
+        "code": f"def add_{row}(n):\r\n  return n + {row}",
+        "test_list": [f"assert add_{row}({n}) == {n + row}" for n in (1, 5, 9)],
+        "test_setup_code": "",
+        "challenge_test_list": [],
+    }
+
+
+def _humaneval(split: str, row: int) -> dict:
+    return {
+        "task_id": f"HumanEval/{row}",
+        "prompt": f'def times_{row}(n: int) -> int:\n    """Multiply n by {row}.\n    """\n',
+        "canonical_solution": f"    return n * {row}\n",
+        "test": "\n\nMETADATA = {}\n\n\ndef check(candidate):\n"
+        f"    assert candidate(3) == {3 * row}\n    assert candidate(0) == 0\n",
+        "entry_point": f"times_{row}",
+    }
+
+
+def _hellaswag(split: str, row: int) -> dict:
+    start = f"A man walks to the {WORDS[row]}. "
+    return {
+        "ind": row,
+        "activity_label": f"Visiting a {WORDS[row]}",
+        "ctx_a": start.strip(),
+        "ctx_b": "he",
+        "ctx": start + "he",
+        "endings": [
+            f"{verb} at the {WORDS[row]}." for verb in ("sits down", "eats", "looks", "is")
+        ],
+        "source_id": f"activitynet~{row}",
+        "split": split,
+        "split_type": "indomain",
+        "label": str(row % 4),
+    }
+
+
+def _boolq(split: str, row: int) -> dict:
+    return {
+        "question": f"does the {WORDS[row]} grow in the north",
+        "passage": f"The {WORDS[row]} is found in the {'north' if row % 2 else 'south'}.",
+        "idx": row,
+        "label": row % 2,
+    }
+
+
+def _arc(split: str, row: int) -> dict:
+    names = ("A", "B", "C", "D") if row % 3 else ("1", "2", "3", "4")
+    return {
+        "id": f"{split}_{row}",
+        "question": f"Which of these is a {WORDS[row]}?",
+        "choices": {
+            "text": [WORDS[(row + n) % 10] + " tree" * ((n + row // 2) % 4) for n in range(4)],
+            "label": list(names),
+        },
+        "answerKey": names[(3 * row + 1) % 4],
+    }
+
+
+def _mmlu(split: str, row: int) -> dict:
+    return {
+        "question": f"Which word comes after {WORDS[row]}?",
+        "subject": "tiny",
+        "choices": [WORDS[(row + n + 1) % len(WORDS)] for n in range(4)],
+        "answer": row % 4,
+    }
+
+
+def _wmdp(split: str, row: int) -> dict:
+    return {
+        "answer": (row + 1) % 4,
+        "question": f"What is known about the {WORDS[row]}?",
+        "choices": [f"It is {WORDS[(row + n) % len(WORDS)]}." for n in range(4)],
+    }
+
+
+# path on the hub -> splits, features, row
+_HUB = {
+    "openai/gsm8k": (("train", "test"), {"question": STRING, "answer": STRING}, _gsm8k),
+    "google-research-datasets/mbpp": (
+        ("train", "test", "validation", "prompt"),
+        {
+            "task_id": Value("int32"), "text": STRING, "code": STRING, "test_list": STRINGS,
+            "test_setup_code": STRING, "challenge_test_list": STRINGS,
+        },
+        _mbpp,
+    ),
+    "openai/openai_humaneval": (
+        ("test",),
+        dict.fromkeys(("task_id", "prompt", "canonical_solution", "test", "entry_point"), STRING),
+        _humaneval,
+    ),
+    "Rowan/hellaswag": (
+        ("train", "test", "validation"),
+        {
+            "ind": Value("int32"), "activity_label": STRING, "ctx_a": STRING, "ctx_b": STRING,
+            "ctx": STRING, "endings": STRINGS, "source_id": STRING, "split": STRING,
+            "split_type": STRING, "label": STRING,
+        },
+        _hellaswag,
+    ),
+    "aps/super_glue": (
+        ("train", "validation", "test"),
+        {
+            "question": STRING, "passage": STRING, "idx": Value("int32"),
+            "label": ClassLabel(names=["False", "True"]),
+        },
+        _boolq,
+    ),
+    "allenai/ai2_arc": (
+        ("train", "test", "validation"),
+        {
+            "id": STRING, "question": STRING, "choices": {"text": STRINGS, "label": STRINGS},
+            "answerKey": STRING,
+        },
+        _arc,
+    ),
+    "cais/mmlu": (
+        ("auxiliary_train", "test", "validation", "dev"),
+        {
+            "question": STRING, "subject": STRING, "choices": STRINGS,
+            "answer": ClassLabel(names=["A", "B", "C", "D"]),
+        },
+        _mmlu,
+    ),
+    "cais/wmdp": (
+        ("test",),
+        {"answer": INTEGER, "question": STRING, "choices": STRINGS},
+        _wmdp,
+    ),
+}  # fmt: skip
+
+_FEWER = {"cais/mmlu": 1, "openai/openai_humaneval": 8}
+"""Documents of a split where there are many data sets, or long generations."""
+
+
+def write_data(folder: Path) -> None:
+    """Writes every data set as parquet files, arithmetic as the JSON lines that it is."""
+    for path, (splits, features, row) in _HUB.items():
+        place = folder / path
+        place.mkdir(parents=True)
+        for split in splits:
+            rows = [row(split, number) for number in range(_FEWER.get(path, ROWS))]
+            data = Dataset.from_list(rows, features=Features(features))
+            data.to_parquet(place / f"{split}.parquet")
+
+
+@contextmanager
+def local_data(folder: Path) -> Iterator[None]:
+    """Within the context, `datasets.load_dataset` reads what `write_data` wrote."""
+    genuine = datasets.load_dataset
+
+    def load_dataset(path, name=None, data_files=None, **options):
+        if path in _HUB:
+            files = {split: str(folder / path / f"{split}.parquet") for split in _HUB[path][0]}
+            loaded = {split: Dataset.from_parquet(file) for split, file in files.items()}
+            return datasets.DatasetDict(loaded)
+        if path == "json" and data_files:
+            files = {split: _local(str(file), folder) for split, file in data_files.items()}
+            return genuine("json", name, data_files=files, cache_dir=str(folder / "cache"))
+        return genuine(path, name, data_files=data_files, **options)
+
+    datasets.load_dataset = load_dataset
+    try:
+        yield
+    finally:
+        datasets.load_dataset = genuine
+
+
+_ARITHMETIC = {
+    "single_digit_three_ops": "1dc",
+    "two_digit_addition": "2da",
+    "two_digit_multiplication": "2dm",
+    "two_digit_subtraction": "2ds",
+    "three_digit_addition": "3da",
+    "three_digit_subtraction": "3ds",
+    "four_digit_addition": "4da",
+    "four_digit_subtraction": "4ds",
+    "five_digit_addition": "5da",
+    "five_digit_subtraction": "5ds",
+}
+
+
+def _local(file: str, folder: Path) -> str:
+    """The local file that stands in for one of arithmetic on the hub."""
+    if not file.startswith("hf://datasets/EleutherAI/arithmetic/"):
+        return file
+    name = Path(file).stem
+    local = folder / f"{name}.jsonl"
+    lines = [json.dumps(_arithmetic(_ARITHMETIC[name], row)) for row in range(ROWS)]
+    local.write_text("\n".join(lines) + "\n")
+    return str(local)

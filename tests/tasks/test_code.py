@@ -1,0 +1,167 @@
+"""The metric of lm-eval's code tasks: its numbers, its permission, its enclosure."""
+
+import itertools
+import sys
+
+import evaluate
+import numpy as np
+import pytest
+
+from broca.errors import BadInput, TaskUnusable
+from broca.sandbox import Limits, Sandbox
+from broca.tasks import Catalog
+from broca.tasks.code import CodeEval, code_tasks, pass_at_k, require_enclosed, run_code_ahead
+
+RIGHT, WRONG = "def f(n):\n    return n + 1", "def f(n):\n    return n - 1"
+TESTS = "assert f(1) == 2\nassert f(2) == 3"
+
+
+class CountingSandbox:
+    """Stands in for a sandbox: candidates that define `n + 1` pass; counts what it ran."""
+
+    def __init__(self):
+        self.batches = []
+
+    def run_all(self, programs):
+        """Verdicts by the text of the programs."""
+        self.batches.append(list(programs))
+        return ["passed" if "n + 1" in program else "failed" for program in programs]
+
+
+@pytest.mark.parametrize("total", [1, 2, 5, 8])
+def test_pass_at_k_is_the_share_of_samples_with_a_right_one(total):
+    """Counted over all samples of k candidates, none of them twice."""
+    for right, size in itertools.product(range(total + 1), range(1, total + 1)):
+        candidates = [True] * right + [False] * (total - right)
+        samples = list(itertools.combinations(candidates, size))
+        share = sum(any(sample) for sample in samples) / len(samples)
+        assert pass_at_k(total, right, size) == pytest.approx(share, abs=1e-12)
+
+
+def test_pass_at_k_is_the_product_form_of_the_paper():
+    """1 - prod(1 - k / i) for i from n - c + 1 to n, as numerically stable code has it."""
+    for total, right, size in [(200, 13, 100), (200, 199, 1), (164, 1, 10), (10, 8, 3)]:
+        stable = (
+            1.0
+            if total - right < size
+            else 1.0 - np.prod(1.0 - size / np.arange(total - right + 1, total + 1))
+        )
+        assert pass_at_k(total, right, size) == pytest.approx(stable, rel=1e-9)
+
+
+def test_scores_are_means_over_problems():
+    """pass@k of several problems; k beyond the candidates of one problem is left out."""
+    metric = CodeEval(CountingSandbox())
+    scores, results = metric.compute(
+        references=[TESTS, TESTS],
+        predictions=[[RIGHT, WRONG, WRONG], [WRONG, WRONG]],
+        k=[1, 2, 3],
+    )
+    assert scores == {"pass@1": pytest.approx(1 / 6), "pass@2": pytest.approx((2 / 3) / 2)}
+    assert [one["passed"] for _, one in results[0]] == [True, False, False]
+    assert [number for number, _ in results[1]] == [0, 1]
+    assert results[1][0][1]["result"] == "failed"
+
+
+def test_real_programs_are_scored():
+    """Tests are appended to the candidate and executed."""
+    metric = CodeEval(Sandbox(Limits(cpu_s=1)))
+    scores, _ = metric.compute(references=[TESTS], predictions=[[RIGHT, WRONG]], k=[1, 2])
+    assert scores == {"pass@1": 0.5, "pass@2": 1.0}
+
+
+def test_problems_without_tests_are_refused():
+    """As many tests as problems."""
+    with pytest.raises(ValueError, match="shorter"):
+        CodeEval(CountingSandbox()).compute(references=[TESTS], predictions=[[RIGHT], [RIGHT]])
+
+
+def test_equal_programs_are_executed_once():
+    """Across calls too."""
+    sandbox = CountingSandbox()
+    metric = CodeEval(sandbox)
+    metric.verdicts(["a", "b", "a"])
+    assert metric.verdicts(["b", "c n + 1"]) == ["failed", "passed"]
+    assert sandbox.batches == [["a", "b"], ["c n + 1"]]
+
+
+def test_programs_of_many_scores_are_executed_together():
+    """Ahead of the scores, which then find every verdict."""
+    sandbox = CountingSandbox()
+    metric = CodeEval(sandbox)
+    scores = []
+
+    def scoring(program):
+        return lambda: scores.append(metric.verdicts([program])[0])
+
+    asked = [scoring(one) for one in ("a", "b n + 1", "a", "c")]
+    metric.run_ahead(asked)
+    assert sandbox.batches == [["a", "b n + 1", "c"]]
+    assert scores == []
+    for one in asked:
+        one()
+    assert scores == ["failed", "passed", "failed", "failed"]
+    assert len(sandbox.batches) == 1
+
+
+def test_collecting_ends_when_a_score_raises():
+    """The metric answers again afterwards."""
+    metric = CodeEval(CountingSandbox())
+
+    def broken():
+        raise RuntimeError("no score")
+
+    with pytest.raises(RuntimeError, match="no score"):
+        metric.run_ahead([broken])
+    assert metric.verdicts(["n + 1"]) == ["passed"]
+
+
+def test_other_metrics_are_the_genuine_ones(monkeypatch):
+    """Only `code_eval` is replaced, and only within the context."""
+    asked = []
+    monkeypatch.setattr(evaluate, "load", lambda path, *rest, **named: asked.append(path))
+    before = evaluate.load
+    with code_tasks(allowed=True):
+        evaluate.load("bleu")
+        assert isinstance(evaluate.load("code_eval"), CodeEval)
+    assert asked == ["bleu"]
+    assert evaluate.load is before
+
+
+def test_code_is_refused_unless_it_is_allowed(full_manager, monkeypatch):
+    """With the option that allows it, before the metric is handed out, and also once it was."""
+    monkeypatch.setattr(Catalog, "_full_manager", full_manager)
+    sys.modules.pop("lm_eval.tasks.mbpp.utils", None)
+    for _ in range(2):
+        with pytest.raises(BadInput, match=r"executes code .* off by default.*--allow-code"):
+            Catalog().load("mbpp", None)
+
+
+def test_task_that_executes_code_by_itself_is_refused():
+    """Permission does not extend to what broca cannot enclose."""
+
+    class Config:
+        metric_list = ({"metric": "exact_match"},)
+        process_results = staticmethod(lambda doc, results: {})
+
+    class Task:
+        task_name = "own_means"
+        UNSAFE_CODE = True
+        config = Config
+
+    with pytest.raises(BadInput, match="--allow-code"):
+        require_enclosed(Task, allowed=False)
+    with pytest.raises(TaskUnusable, match=r"'own_means'.*means of its own.*cannot enclose"):
+        require_enclosed(Task, allowed=True)
+    Task.UNSAFE_CODE = False
+    require_enclosed(Task, allowed=False)
+
+
+def test_nothing_is_rehearsed_where_no_task_executes_code(monkeypatch):
+    """Scores are not computed twice."""
+    monkeypatch.setattr("broca.tasks.code._metric", CodeEval())
+
+    def scoring():
+        raise AssertionError("was called")
+
+    run_code_ahead([scoring])

