@@ -36,7 +36,7 @@ from broca.result import (
     ranked,
 )
 from broca.runs import Journaling, RowProgress, closes_journal, journaling
-from broca.searches import DEFAULT_METHOD, OtherTask, Problem
+from broca.searches import DEFAULT_METHOD, OtherTask, Problem, Ranking
 from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, TaskOptions
 from broca.tasks.paper import PAPER_GROUPS
 from broca.verify import QUICK, Examination, Examiner, Remembered, Scope, Trial, prove, roles
@@ -280,6 +280,7 @@ def localize(
         ),
         baseline=before,
         ranking=ranked(model.components, ranking.effects, ranking.order, **ranking.details),
+        off_target_effects=_off_target_effects(model, ranking),
         universal=tuple(model.components.names[column] for column in ranking.universal),
         selected=selected,
         abstained=not selected,
@@ -460,6 +461,14 @@ def _notes(
         if name != task and benchmark.at_chance(before[name], items=len(reported[name])):
             notes.append(f"{name} is at chance on the intact model: it can show no damage")
     return tuple(notes)
+
+
+def _off_target_effects(model: GatedModel, ranking: Ranking) -> dict[str, float]:
+    if ranking.others is None:
+        return {}
+    return {
+        model.components.names[column]: float(ranking.others[column]) for column in ranking.order
+    }
 
 
 def _model_info(model: GatedModel) -> ModelInfo:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -87,7 +87,6 @@ class RankedComponent:
         effect: Change of the response when it is ablated; negative = the task needs it.
         ci: Interval of the effect, where the method gives one.
         frequency: Share of resamples in which it is selected, where the method gives one.
-        others: Mean change of the other tasks' response, where the method measures it.
     """
 
     name: str
@@ -96,7 +95,6 @@ class RankedComponent:
     effect: float
     ci: tuple[float, float] | None = None
     frequency: float | None = None
-    others: float | None = None
 
 
 class NamedPart(Protocol):
@@ -117,7 +115,6 @@ def ranked(
     *,
     intervals: Any = None,
     frequency: Any = None,
-    others: Any = None,
 ) -> tuple[RankedComponent, ...]:
     """The lines of a ranking: components in an order, each with what is known of it.
 
@@ -127,7 +124,6 @@ def ranked(
         order: Columns, most harmful to lose first.
         intervals: Interval of each effect, `(components, 2)`; NaN where there is none.
         frequency: How often each is selected, `(components,)`.
-        others: Effect of each on the other tasks, `(components,)`.
     """
 
     def known(values: Any, column: int) -> float | None:
@@ -135,11 +131,7 @@ def ranked(
 
     lines = []
     for column in order:
-        ci = (
-            None
-            if intervals is None
-            else (float(intervals[column][0]), float(intervals[column][1]))
-        )
+        low, high = (nan, nan) if intervals is None else intervals[column]
         lines.append(
             RankedComponent(
                 name=components[column].name,
@@ -148,7 +140,6 @@ def ranked(
                 effect=float(effects[column]),
                 ci=None if isnan(low) else (float(low), float(high)),
                 frequency=known(frequency, column),
-                others=known(others, column),
             )
         )
     return tuple(lines)
@@ -185,6 +176,8 @@ class Result:
         task: The task that was localized.
         others: The tasks that the selection should leave alone.
         same_skill: Tasks of the same capability, reported apart.
+        off_target_effects: Mean change of the other tasks' response when a component is ablated,
+            where the method measures it.
         universal: Names of components that the other tasks need too, most harmful first, where the
             method looks for them.
         search: The method and its settings.
@@ -222,6 +215,7 @@ class Result:
     task_options: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     same_skill: tuple[str, ...] = ()
+    off_target_effects: dict[str, float] = field(default_factory=dict)
     universal: tuple[str, ...] = ()
     evidence: Evidence | None = None
     broca: str = ""

@@ -113,11 +113,7 @@ class Ranking:
     @property
     def details(self) -> dict[str, Any]:
         """What is known of each component besides its effect."""
-        return {
-            "intervals": self.intervals,
-            "frequency": self.frequency,
-            "others": self.others,
-        }
+        return {"intervals": self.intervals, "frequency": self.frequency}
 
 
 class Search(Protocol):
