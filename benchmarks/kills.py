@@ -126,7 +126,7 @@ def killed(
         time.sleep(0.002)
     time.sleep(delay)
     stage = told.read_text()
-    os.kill(child.pid, signal.SIGKILL)
+    child.kill()
     child.join()
     if child.exitcode == -signal.SIGKILL:
         return stage or "building"
