@@ -41,7 +41,8 @@ ALLOWED = {
         "searches",
         "tasks",
     },
-    "result": {"errors", "evidence"},
+    "typed": set(),
+    "result": {"errors", "evidence", "typed"},
     "rerun": {
         "components",
         "errors",

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from broca.errors import BadInput
 from broca.evidence import Evidence
+from broca.typed import require_types
 
 SCHEMA = 1
 
@@ -243,7 +244,7 @@ class Result:
                     f"the result has schema {data['schema']}, this broca reads schema {SCHEMA}: "
                     "use the version of broca that wrote it"
                 )
-            return cls(
+            read = cls(
                 **{
                     **data,
                     "model": ModelInfo(**data["model"]),
@@ -263,7 +264,9 @@ class Result:
                     "evidence": data.get("evidence") and Evidence.from_dict(data["evidence"]),
                 }
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            require_types(read, cls)
+            return read
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise BadInput(
                 f"this is not a result of broca ({type(error).__name__}: {error}); give the "
                 "result.json of an out folder"
@@ -280,4 +283,8 @@ class Result:
         file = path / "result.json" if path.is_dir() else path
         if not file.is_file():
             raise BadInput(f"'{file}' does not exist: give the out folder of a finished run")
-        return cls.from_json(file.read_text(encoding="utf-8"))
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(f"'{file}' cannot be read ({error}): give a result.json") from error
+        return cls.from_json(text)

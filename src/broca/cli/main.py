@@ -51,11 +51,18 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _common(
+    offline: bool = typer.Option(
+        False, "--offline", help="Before the verb: make no network call at all."
+    ),
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
     ),
 ) -> None:
     """Options of broca itself."""
+    if offline:
+        from broca.hub import go_offline
+
+        go_offline()
 
 
 def main() -> NoReturn:
