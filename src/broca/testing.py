@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,12 @@ class PlantedProblem:
         baseline: Response of the intact model.
         noise: Standard deviation of the response of one row.
         seed: Seed of the noise.
+        pairs: Columns of components that interact, `(pairs, 2)`.
+        pair_effects: What losing both adds to the sum of their effects, `(pairs,)`.
+        backups: For each planted component its backup: what both do is lost only when both are
+            ablated; -1 for none, `(components,)`.
+        saturates: Whether a response levels off smoothly towards 0 rather than being cut there.
+        binary: Whether a row is right or wrong, with the response as its probability.
     """
 
     effects: NDArray[np.float64]
@@ -70,10 +76,44 @@ class PlantedProblem:
     baseline: float
     noise: float
     seed: int
+    pairs: NDArray[np.intp] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
+    pair_effects: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    backups: NDArray[np.intp] | None = None
+    saturates: bool = False
+    binary: bool = False
+
+    def means(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Expected response under every mask, `(masks,)`."""
+        lost = masks.copy()
+        if self.backups is not None:
+            backed = np.flatnonzero(self.backups >= 0)
+            lost[:, backed] &= masks[:, self.backups[backed]]
+        total = self.baseline + lost @ self.effects
+        if len(self.pairs):
+            both = lost[:, self.pairs[:, 0]] & lost[:, self.pairs[:, 1]]
+            total = total + both @ self.pair_effects
+        if self.saturates:
+            # the same slope at the baseline, and never below 0
+            return np.where(
+                total < self.baseline,
+                self.baseline * np.exp((total - self.baseline) / self.baseline),
+                total,
+            )
+        return np.maximum(total, 0.0)
 
     def run(self, plan: Plan) -> Measurement:
-        """Answers a plan like an executor: additive effects, floor at 0, noise by row."""
-        mean = np.maximum(self.baseline + plan.masks @ self.effects, 0.0)
+        """Answers a plan like an executor: the expected response, and noise by row."""
+        mean = self.means(plan.masks)[plan.mask_index]
+        if self.binary and plan.response in (None, "accuracy"):
+            # an item is as hard under every mask
+            hard = {
+                item: np.random.default_rng([self.seed, item]).random()
+                for item in set(plan.item_index.tolist())
+            }
+            right = [
+                hard[item] < one for item, one in zip(plan.item_index.tolist(), mean, strict=True)
+            ]
+            return Measurement(plan, np.array(right, dtype=float))
         # the noise of a row depends on its mask and item alone: a repeated row repeats itself
         keys = plan.masks @ np.arange(1, plan.masks.shape[1] + 1)
         noise = np.array(
@@ -82,7 +122,7 @@ class PlantedProblem:
                 for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
             ]
         )
-        return Measurement(plan, mean[plan.mask_index] + self.noise * noise)
+        return Measurement(plan, mean + self.noise * noise)
 
 
 def planted_problem(
@@ -93,14 +133,55 @@ def planted_problem(
     noise: float = 0.1,
     baseline: float = 1.0,
     seed: int = 0,
+    moderate: int = 0,
+    pairs: int = 0,
+    redundant: int = 0,
+    saturates: bool = False,
+    binary: bool = False,
 ) -> PlantedProblem:
     """Makes a problem in which `planted` components matter and the others nearly do not.
 
     The planted effects fall from `effect` to half of it; the others are Gaussian with a
     hundredth of it.
+
+    Args:
+        components: How many there are.
+        planted: How many of them matter.
+        effect: The largest effect.
+        noise: Standard deviation of one row's response.
+        baseline: Response of the intact model.
+        seed: Seed of everything.
+        moderate: Components of moderate effects: a heavy tail (exponential, a tenth of `effect` on
+            average, at most a third of it).
+        pairs: Interactions between random planted or moderate components, Gaussian with a fifth of
+            `effect`.
+        redundant: Planted components that have a backup, which alone does as little as they do.
+        saturates: Whether responses level off towards 0 smoothly.
+        binary: Whether rows are right or wrong.
     """
     rng = np.random.default_rng(seed)
     effects = rng.normal(0, effect / 100, components)
     columns = rng.choice(components, planted, replace=False)
     effects[columns] = -np.linspace(effect, effect / 2, planted)
-    return PlantedProblem(effects, tuple(int(c) for c in columns), baseline, noise, seed)
+    rest = np.setdiff1d(np.arange(components), columns)
+    tail = rng.choice(rest, moderate, replace=False) if moderate else np.zeros(0, dtype=np.intp)
+    effects[tail] = -np.minimum(rng.exponential(effect / 10, moderate), effect / 3)
+    backups = None
+    if redundant:
+        backups = np.full(components, -1, dtype=np.intp)
+        spare = rng.choice(np.setdiff1d(rest, tail), redundant, replace=False)
+        backups[columns[:redundant]] = spare
+    matter = np.concatenate([columns, tail])
+    chosen = np.array([rng.choice(matter, 2, replace=False) for _ in range(pairs)], dtype=np.intp)
+    return PlantedProblem(
+        effects,
+        tuple(int(column) for column in columns),
+        baseline,
+        noise,
+        seed,
+        pairs=chosen.reshape(-1, 2),
+        pair_effects=rng.normal(0, effect / 5, pairs),
+        backups=backups,
+        saturates=saturates,
+        binary=binary,
+    )
