@@ -103,7 +103,7 @@ def cross(
                 matching=matching, seed=seed,
             )  # fmt: skip
             found = [
-                (_minus(one.drop), -one.random_drop.mean, _minus(one.log_probability_drop))
+                (_minus(one.drop), 0.0 - one.random_drop.mean, _minus(one.log_probability_drop))
                 for one in done
             ]
         else:
@@ -145,4 +145,4 @@ def relation_of(first: QuestionSet, second: QuestionSet) -> str:
 
 
 def _minus(one: Estimate) -> Estimate:
-    return Estimate(-one.mean, -one.high, -one.low, one.n)
+    return Estimate(0.0 - one.mean, 0.0 - one.high, 0.0 - one.low, one.n)  # no negative zeros

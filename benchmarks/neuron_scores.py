@@ -1,4 +1,4 @@
-"""Speed of locating neurons, as a ratio in one run: `python benchmarks/neurons.py [--items N]`.
+"""Speed of locating neurons, a ratio in one run: `python benchmarks/neuron_scores.py [--items N]`.
 
 The plain way runs one neuron layer, one step and one sequence at a time, as
 `tests/neurons/slow.py` writes it; both give the same scores.
