@@ -12,6 +12,7 @@ from broca.cli.journal import journal
 from broca.cli.lm_eval import SETTINGS, lm_eval
 from broca.cli.localize import localize
 from broca.cli.published import published
+from broca.cli.reproduce import reproduce
 from broca.cli.rerun import rerun
 from broca.cli.scan import scan
 from broca.cli.stress import stress
@@ -37,6 +38,7 @@ app.command("lm-eval", context_settings=SETTINGS)(lm_eval)
 app.command()(verify)
 app.command()(published)
 app.command()(stress)
+app.command()(reproduce)
 
 
 def _version(value: bool) -> None:
