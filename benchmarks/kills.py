@@ -35,7 +35,8 @@ from broca.journal.checking import check
 
 STAGES = ("building", "scoring", "searching", "verifying", "writing")
 ASKED = {
-    "task": "mc_biology", "others": ["capitals"], "rows": 500, "items": 10, "response": "margin",
+    "task": "mc_biology", "others": [], "rows": 300, "items": 10, "response": "margin",
+    "verify": False,
     "engine_options": EngineOptions(token_budget=512),
 }  # fmt: skip
 
@@ -70,6 +71,7 @@ def main() -> None:
                 ended, journal, before = ended + 1, journal + 1, 0
                 continue
             stages[stage] += 1
+            print(f"kill {sum(stages.values())} while {stage}: {rows} rows kept", flush=True)
             if rng.random() < 0.15:
                 work(model, file, out)
                 same(out, whole)
@@ -124,7 +126,7 @@ def killed(
         time.sleep(0.002)
     time.sleep(delay)
     stage = told.read_text()
-    os.kill(child.pid, signal.SIGKILL)
+    child.kill()
     child.join()
     if child.exitcode == -signal.SIGKILL:
         return stage or "building"

@@ -23,6 +23,7 @@ from broca.searches import Problem
 
 ASKED = {
     "task": "mc_biology", "others": [], "rows": 360, "items": 9, "response": "margin",
+    "verify": False,
 }  # fmt: skip
 
 

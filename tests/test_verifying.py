@@ -8,6 +8,7 @@ import pytest
 
 import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
+from broca.tasks import TaskOptions
 from broca.verify import Scope
 from broca.verifying import verify
 from broca.workbench import Workbench
@@ -143,3 +144,19 @@ def test_localize_ends_with_a_verdict(reference):
     assert result.evidence.drops[0].after == result.verification.after["capitals"]
     assert broca.Result.from_json(result.to_json()) == result
     assert broca.localize(reference, **call, verify=False).evidence is None
+
+
+def test_asks_the_tasks_as_the_run_did(reference):
+    """With the run's task options the intact scores are those of the run; without, others."""
+    options = TaskOptions(num_fewshot=2, limit=120)
+    run = broca.localize(
+        reference, task="capitals", others=[], method="one-shot", rows=970, items=10, verify=False,
+        task_options=options,
+    )  # fmt: skip
+    scope = Scope(controls=0, curve=0, failure_items=4, member_items=8, resamples=50)
+    common = {"task": "capitals", "heads": ["L0H8"], "others": [], "scope": scope}
+    again = verify(reference, task_options=options, **common)
+    assert again.drops[0].before == run.baseline["capitals"]
+    assert again.drops[0].items == run.verification.items["capitals"] == 60
+    plain = verify(reference, **common)
+    assert plain.drops[0].items == 300

@@ -20,7 +20,7 @@ from broca.engine import (
     output_norms,
 )
 from broca.engine.ablation import AblationKind
-from broca.errors import BadInput, NothingToLocalize
+from broca.errors import BadInput, NothingToLocalize, TaskUnusable
 from broca.evidence import Crossing, Evidence
 from broca.executors import with_references
 from broca.files import write_beside
@@ -36,7 +36,7 @@ from broca.result import (
     ranked,
 )
 from broca.runs import Journaling, RowProgress, closes_journal, journaling
-from broca.searches import DEFAULT_METHOD, Problem
+from broca.searches import DEFAULT_METHOD, OtherTask, Problem, Ranking
 from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, TaskOptions
 from broca.tasks.paper import PAPER_GROUPS
 from broca.verify import QUICK, Examination, Examiner, Remembered, Scope, Trial, prove, roles
@@ -60,7 +60,7 @@ def localize(
     items: int = 100,
     seed: int = 0,
     components: str = "heads",
-    response: Response = "accuracy",
+    response: Response | None = None,
     ablation: AblationKind = "zero",
     scale: float = 0.0,
     dtype: str = "auto",
@@ -118,7 +118,7 @@ def localize(
     """
     report = on_progress or (lambda stage, progress: None)
     how = Ablation(ablation, scale, seed)
-    if response not in get_args(Response):
+    if response is not None and response not in get_args(Response):
         raise BadInput(f"--response '{response}' is unknown: use accuracy, margin or probability")
     if k < 1:
         raise BadInput(f"--k must be at least 1, not {k}")
@@ -156,7 +156,9 @@ def localize(
     }
     _require_controls(task, benchmarks)
     splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
-    bank, reported, located = _bank(task, benchmarks, splits)
+    same, rest = roles(task, benchmarks, same_skill)
+    bank, places = _bank((task, *rest), benchmarks, splits)
+    reported, located = places["report"], places["locate"][task]
 
     stage = ["scoring the intact model"]
     donors = donor_activations(
@@ -193,15 +195,46 @@ def localize(
     before = scores_under(intact, benchmarks, reported, execute, bank)
     require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
 
-    donor_items = located
+    contrast = searches.measures_others(method)
+    tasks = (task, *rest) if contrast else (task,)
     left_out: tuple[str, ...] = ()
-    if response != "accuracy":
+    continuous = False
+    if response not in (None, "accuracy") or (response is None and contrast):
         stage[0] = "looking for right answers"
-        referenced = with_references(engine, bank, located, components=len(model.components))
-        bank, located, left_out = referenced.bank, referenced.positions, referenced.notes
-    searched = recorder.local(bank, donors=donor_items, response=response, role="search")
+        wanted = [position for name in tasks for position in places["locate"][name]]
+        try:
+            referenced = with_references(engine, bank, wanted, components=len(model.components))
+        except TaskUnusable as error:
+            if response is not None:
+                raise
+            left_out = (f"the search measures the tasks' own metrics: {error}",)
+        else:
+            bank, left_out, continuous = referenced.bank, referenced.notes, True
+            kept = set(referenced.positions)
+            places["locate"] = {
+                name: [position for position in positions if position in kept]
+                for name, positions in places["locate"].items()
+            }
+    searched = recorder.local(bank, donors=located, response=response or "accuracy", role="search")
 
-    problem = Problem(len(model.components), np.asarray(located), k, rows, seed)
+    problem = Problem(
+        components=len(model.components),
+        items=np.asarray(places["locate"][task]),
+        k=k,
+        rows=rows,
+        seed=seed,
+        confirm=np.asarray(places["confirm"][task]),
+        others=tuple(
+            OtherTask(
+                name,
+                np.asarray(places["locate"][name], dtype=np.intp),
+                np.asarray(places["confirm"][name], dtype=np.intp),
+            )
+            for name in tasks[1:]
+        ),
+        continuous=continuous,
+        differentiable=True,
+    )
     search = searches.make_search(method, problem, **(options or {}))
     recorder.note_search(method, problem, options or {})
     stage[0] = f"searching ({method})"
@@ -214,7 +247,6 @@ def localize(
         if selected
         else dict(before)
     )
-    same, rest = roles(task, benchmarks, same_skill)
     proof = prove(task, benchmarks, before, after, same_skill=same)
     evidence = None
     if verify and selected:
@@ -247,7 +279,9 @@ def localize(
             measured=measured,
         ),
         baseline=before,
-        ranking=ranked(model.components, ranking.effects, ranking.order),
+        ranking=ranked(model.components, ranking.effects, ranking.order, **ranking.details),
+        off_target_effects=_off_target_effects(model, ranking),
+        universal=tuple(model.components.names[column] for column in ranking.universal),
         selected=selected,
         abstained=not selected,
         reason=ranking.reason,
@@ -258,7 +292,7 @@ def localize(
             specific_drop=proof.specific_drop,
             items={name: len(positions) for name, positions in reported.items()},
         ),
-        response=response,
+        response=response or ("probability" if continuous else "accuracy"),
         components=model.kinds,
         ablation=AblationInfo(how.kind, how.scale),
         metrics={name: one.metric for name, one in benchmarks.items()},
@@ -364,24 +398,30 @@ def _require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
 
 
 def _bank(
-    task: str, benchmarks: Mapping[str, Benchmark], splits: Mapping[str, Split]
-) -> tuple[list[tuple[Benchmark, Any]], dict[str, list[int]], list[int]]:
-    """Lays out the items of a run: every task's report items, then the task's locate items.
+    searched: Sequence[str], benchmarks: Mapping[str, Benchmark], splits: Mapping[str, Split]
+) -> tuple[list[tuple[Benchmark, Any]], dict[str, dict[str, list[int]]]]:
+    """Lays out the items of a run: every task's report items, then those of the search.
+
+    Args:
+        searched: The tasks that a search may measure, the localized one first.
+        benchmarks: All tasks by name.
+        splits: Their items.
 
     Returns:
-        The bank, each task's report positions in it, and the locate positions.
+        The bank, and for `report`, `locate` and `confirm` each task's positions in it.
     """
     bank: list[tuple[Benchmark, Any]] = []
-    reported: dict[str, list[int]] = {}
 
     def place(name: str, numbers: Sequence[int]) -> list[int]:
         first = len(bank)
         bank.extend((benchmarks[name], benchmarks[name].items[number]) for number in numbers)
         return list(range(first, len(bank)))
 
-    for name in benchmarks:
-        reported[name] = place(name, splits[name].report)
-    return bank, reported, place(task, splits[task].locate)
+    return bank, {
+        "report": {name: place(name, splits[name].report) for name in benchmarks},
+        "locate": {name: place(name, splits[name].locate) for name in searched},
+        "confirm": {name: place(name, splits[name].confirm) for name in searched},
+    }
 
 
 def require_something_to_localize(benchmark: Benchmark, score: float, items: int) -> None:
@@ -421,6 +461,14 @@ def _notes(
         if name != task and benchmark.at_chance(before[name], items=len(reported[name])):
             notes.append(f"{name} is at chance on the intact model: it can show no damage")
     return tuple(notes)
+
+
+def _off_target_effects(model: GatedModel, ranking: Ranking) -> dict[str, float]:
+    if ranking.others is None:
+        return {}
+    return {
+        model.components.names[column]: float(ranking.others[column]) for column in ranking.order
+    }
 
 
 def _model_info(model: GatedModel) -> ModelInfo:

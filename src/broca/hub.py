@@ -28,6 +28,13 @@ def reachable() -> bool:
         return False
 
 
+def go_offline() -> None:
+    """Forbids every network call of this process; what is in the local cache still works."""
+    os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TRANSFORMERS_OFFLINE="1")
+    reachable.cache_clear()
+    skip_retries_if_unreachable()
+
+
 def skip_retries_if_unreachable() -> None:
     """Tells the hub libraries that there is no network, if there is none: the cache still works."""
     if reachable():

@@ -53,7 +53,7 @@ def ranking_from_journal(journal: Journal, run: RunRecord) -> Ranking:
             "command again"
         )
     record = run.search
-    problem = Problem(**decoded(record["problem"]))
+    problem = Problem.restored(decoded(record["problem"]))
     search = searches.make_search(record["method"], problem, **record["options"])
     return searches.run(search, Replay(journal, run.id, components=run.components).run)
 
@@ -69,7 +69,7 @@ def rerun_from_journal(folder: OutFolder) -> Comparison:
         run = find_run(journal, folder.record["digests"].get("run"))
         ranking = ranking_from_journal(journal, run)
     components = ComponentSet(tuple(Component.parse(name) for name in run.components))
-    again = ranked(components, ranking.effects, ranking.order)
+    again = ranked(components, ranking.effects, ranking.order, **ranking.details)
     selected = tuple(components.names[column] for column in ranking.selected)
     return compare_rankings(before, again, selected)
 

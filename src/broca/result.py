@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from math import isnan, nan
 from pathlib import Path
 from typing import Any, Protocol
 
 from broca.errors import BadInput
 from broca.evidence import Evidence
+from broca.typed import require_types
 
 SCHEMA = 1
 
@@ -107,18 +109,40 @@ class NamedPart(Protocol):
 
 
 def ranked(
-    components: Sequence[NamedPart], effects: Sequence[float] | Any, order: Sequence[int]
+    components: Sequence[NamedPart],
+    effects: Sequence[float] | Any,
+    order: Sequence[int],
+    *,
+    intervals: Any = None,
+    frequency: Any = None,
 ) -> tuple[RankedComponent, ...]:
-    """The lines of a ranking: components in an order, each with its effect."""
-    return tuple(
-        RankedComponent(
-            name=components[column].name,
-            layer=components[column].layer,
-            head=components[column].index,
-            effect=float(effects[column]),
+    """The lines of a ranking: components in an order, each with what is known of it.
+
+    Args:
+        components: All components, by column.
+        effects: Effect of each, `(components,)`.
+        order: Columns, most harmful to lose first.
+        intervals: Interval of each effect, `(components, 2)`; NaN where there is none.
+        frequency: How often each is selected, `(components,)`.
+    """
+
+    def known(values: Any, column: int) -> float | None:
+        return None if values is None else float(values[column])
+
+    lines = []
+    for column in order:
+        low, high = (nan, nan) if intervals is None else intervals[column]
+        lines.append(
+            RankedComponent(
+                name=components[column].name,
+                layer=components[column].layer,
+                head=components[column].index,
+                effect=float(effects[column]),
+                ci=None if isnan(low) else (float(low), float(high)),
+                frequency=known(frequency, column),
+            )
         )
-        for column in order
-    )
+    return tuple(lines)
 
 
 @dataclass(frozen=True)
@@ -152,6 +176,10 @@ class Result:
         task: The task that was localized.
         others: The tasks that the selection should leave alone.
         same_skill: Tasks of the same capability, reported apart.
+        off_target_effects: Mean change of the other tasks' response when a component is ablated,
+            where the method measures it.
+        universal: Names of components that the other tasks need too, most harmful first, where the
+            method looks for them.
         search: The method and its settings.
         cost: Rows, tokens and time.
         baseline: Score of every task on the intact model, on its report items.
@@ -187,6 +215,8 @@ class Result:
     task_options: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     same_skill: tuple[str, ...] = ()
+    off_target_effects: dict[str, float] = field(default_factory=dict)
+    universal: tuple[str, ...] = ()
     evidence: Evidence | None = None
     broca: str = ""
     schema: int = SCHEMA
@@ -214,7 +244,7 @@ class Result:
                     f"the result has schema {data['schema']}, this broca reads schema {SCHEMA}: "
                     "use the version of broca that wrote it"
                 )
-            return cls(
+            read = cls(
                 **{
                     **data,
                     "model": ModelInfo(**data["model"]),
@@ -230,10 +260,13 @@ class Result:
                     "verification": Verification(**data["verification"]),
                     "notes": tuple(data["notes"]),
                     "same_skill": tuple(data.get("same_skill", ())),
+                    "universal": tuple(data.get("universal", ())),
                     "evidence": data.get("evidence") and Evidence.from_dict(data["evidence"]),
                 }
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            require_types(read, cls)
+            return read
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise BadInput(
                 f"this is not a result of broca ({type(error).__name__}: {error}); give the "
                 "result.json of an out folder"
@@ -250,4 +283,8 @@ class Result:
         file = path / "result.json" if path.is_dir() else path
         if not file.is_file():
             raise BadInput(f"'{file}' does not exist: give the out folder of a finished run")
-        return cls.from_json(file.read_text(encoding="utf-8"))
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(f"'{file}' cannot be read ({error}): give a result.json") from error
+        return cls.from_json(text)

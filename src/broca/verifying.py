@@ -14,7 +14,7 @@ from broca.errors import BadInput
 from broca.evidence import Crossing, Evidence, TaskDrop
 from broca.models import GatedModel, load
 from broca.published import is_published, published_heads
-from broca.tasks import Catalog
+from broca.tasks import Catalog, TaskOptions
 from broca.verify import Scope
 from broca.workbench import Report, Workbench, requested
 
@@ -38,6 +38,8 @@ def verify(
     dtype: str = "auto",
     device: str | None = None,
     device_map: str | None = None,
+    task_options: TaskOptions | None = None,
+    allow_code: bool = False,
     engine_options: EngineOptions | None = None,
     on_progress: Report | None = None,
 ) -> Evidence:
@@ -64,6 +66,8 @@ def verify(
         dtype: Number format of the weights, if the model has yet to be loaded.
         device: Device, if the model has yet to be loaded.
         device_map: `auto` spreads the model over devices, if it has yet to be loaded.
+        task_options: How the tasks are asked. Give those of the search, as its seed.
+        allow_code: Whether tasks may run what the model writes; see docs/sandbox.md.
         engine_options: Size of batches and sharing of work.
         on_progress: Told what is going on.
 
@@ -90,6 +94,8 @@ def verify(
         include_path=include_path,
         limit=limit,
         how=how,
+        task_options=task_options,
+        allow_code=allow_code,
         options=engine_options,
         on_progress=on_progress,
     )
@@ -119,6 +125,8 @@ def verify(
                 seed=seed,
                 ablation=ablation,
                 scale=scale,
+                task_options=task_options,
+                allow_code=allow_code,
                 engine_options=engine_options,
                 verify=False,
                 on_progress=on_progress,

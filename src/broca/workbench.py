@@ -22,7 +22,7 @@ from broca.engine import (
 from broca.engine.ablation import AblationKind
 from broca.executors import LocalExecutor
 from broca.models import GatedModel
-from broca.tasks import Benchmark, Catalog, Item, RequestTokenizer, Split, split_items
+from broca.tasks import Benchmark, Catalog, Item, RequestTokenizer, Split, TaskOptions
 from broca.verify import Examiner, Remembered, Scope, Trial, roles
 
 Report = Callable[[str, Progress | None], None]
@@ -67,6 +67,8 @@ class Workbench:
         items: int = 100,
         limit: int | None = None,
         how: Ablation | None = None,
+        task_options: TaskOptions | None = None,
+        allow_code: bool = False,
         options: EngineOptions | None = None,
         on_progress: Report | None = None,
     ) -> Workbench:
@@ -81,6 +83,8 @@ class Workbench:
             items: Most locate items, for donors and norms.
             limit: Most report items of each task; all by default.
             how: What becomes of ablated components; its seed also cuts the items.
+            task_options: How the tasks are asked, as in `localize`.
+            allow_code: Whether tasks may run what the model writes.
             options: Size of batches and sharing of work.
             on_progress: Told what is going on.
 
@@ -88,15 +92,22 @@ class Workbench:
             BrocaError: A task is unknown or cannot be used.
         """
         how = how or Ablation()
-        catalog = Catalog(include_path)
+        catalog = Catalog(include_path, allow_code=allow_code)
+        asked = task_options or TaskOptions()
         tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
         names = dict.fromkeys((task, *same_skill, *others))
-        benchmarks = {name: catalog.load(name, tokenizer) for name in names}
-        same, rest = roles(task, benchmarks, same_skill)
-        splits = {
-            name: split_items(name, len(one.items), items=items, seed=how.seed)
-            for name, one in benchmarks.items()
+        benchmarks = {
+            name: catalog.load(
+                name,
+                tokenizer,
+                metric=asked.metric if name == task else None,
+                options=asked,
+                require_split=name == task,
+            )
+            for name in names
         }
+        same, rest = roles(task, benchmarks, same_skill)
+        splits = {name: one.split(items=items, seed=how.seed) for name, one in benchmarks.items()}
         if limit is not None:
             splits = {
                 name: Split(one.locate, one.confirm, one.report[:limit])

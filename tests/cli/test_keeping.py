@@ -15,7 +15,7 @@ from broca.errors import BadInput, OutFolderTaken
 from broca.journal import Journal
 from broca.outfolder import OutFolder
 
-ASKED = ("--task", "mc_biology", "--others", "", "--rows", 300, "--items", 12)
+ASKED = ("--task", "mc_biology", "--others", "", "--rows", 300, "--items", 12, "--no-verify")
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_ctrl_c_keeps_everything_and_prints_what_goes_on(tmp_path):
     out = tmp_path / "out"
     arguments = [
         "localize", "reference", "--task", "addition", "--others", "", "--items", "50",
-        "--out", str(out),
+        "--no-verify", "--out", str(out),
     ]  # fmt: skip
     code = "from broca.cli import main; main()"
     process = subprocess.Popen(
@@ -191,3 +191,23 @@ def test_read_only_out_folders_are_refused(tmp_path):
     done = broca("localize", "reference", *ASKED, "--out", tmp_path)
     tmp_path.chmod(0o700)
     assert_refused(done, "cannot be written")
+
+
+def test_offline_makes_no_network_call():
+    """Every way to a socket raises; the shipped model and its tasks need none."""
+    code = (
+        "import socket\n"
+        "def refuse(*a, **k): raise SystemError('a network call')\n"
+        "socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse\n"
+        "from broca.cli import main; main()"
+    )
+    environment = {**os.environ, "HF_HUB_OFFLINE": "0", "OMP_NUM_THREADS": "1"}
+    for verb, message in (("reference", "96 components"), ("no/such-model", "broca: ")):
+        done = subprocess.run(
+            [sys.executable, "-c", code, "--offline", "scan", verb],
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        assert message in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from broca.engine.budget import Budget
+from broca.errors import OutOfMemory
 
 
 def test_rows_fill_the_budget(tiny):
@@ -38,7 +39,7 @@ def test_single_row_that_does_not_fit_is_an_error(tiny):
     def fails():
         raise torch.OutOfMemoryError("no memory")
 
-    with pytest.raises(torch.OutOfMemoryError):
+    with pytest.raises(OutOfMemory):
         Budget(tiny, 100).attempt(fails, rows=1)
 
 

@@ -6,7 +6,7 @@ import torch
 from independent import plain_generation, plain_loglikelihood, zeroed_by_hand
 
 from broca.engine import Engine, EngineOptions
-from broca.errors import BadLogits
+from broca.errors import BadLogits, OutOfMemory
 from broca.models import GatedModel
 from broca.tasks import Generation, LogLikelihood, Request
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -155,7 +155,7 @@ def test_row_too_large_for_the_memory_raises(tiny, gates, monkeypatch):
         raise torch.OutOfMemoryError("no memory")
 
     monkeypatch.setattr(GatedModel, "forward", no_memory)
-    with pytest.raises(torch.OutOfMemoryError):
+    with pytest.raises(OutOfMemory):
         Engine(tiny).run(loglikelihood_requests()[:1], gates, np.zeros(1, dtype=int))
 
 

@@ -157,6 +157,30 @@ def test_broken_files_are_refused(tmp_path, damage):
     assert path.read_bytes() == content
 
 
+def test_a_writer_killed_within_a_write_is_taken_back(tmp_path):
+    """Where it was about to change the kind of file too: readers and writers go on."""
+    with Journal(tmp_path / "j.sqlite") as journal:
+        _, condition, masks, items, responses, _ = filled(journal)
+    code = (
+        "import os, sqlite3, sys\n"
+        "connection = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "connection.execute('PRAGMA cache_size = 1')\n"
+        "connection.execute('BEGIN IMMEDIATE')\n"
+        "connection.execute('DELETE FROM rows')\n"
+        "connection.executemany('INSERT INTO batches VALUES (?, 1, 1, 0, ?, ?)',\n"
+        "    [(n, 'x' * 500, 'y') for n in range(100, 900)])\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    for read_only in (True, False):
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / "j.sqlite")], check=False)
+        assert (tmp_path / "j.sqlite-journal").exists()
+        with Journal(tmp_path / "j.sqlite", read_only=read_only) as journal:
+            there, found = journal.known(condition, masks, items)
+            assert there.all()
+            np.testing.assert_array_equal(found, responses)
+            assert all(one.passed for one in check(journal))
+
+
 def test_another_programs_database_is_refused(tmp_path):
     """And is left alone."""
     with sqlite3.connect(tmp_path / "j.sqlite") as connection:

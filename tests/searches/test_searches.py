@@ -59,7 +59,7 @@ def test_selects_fewer_than_k_rather_than_fill_up(method):
 def test_row_budget_is_kept(method):
     """No search spends more rows than it may."""
     planted = planted_problem(components=30, seed=3)
-    for rows in (200, 333, 1000):
+    for rows in (300, 433, 1000):
         _, spent = solve(method, planted, rows=rows, k=3)
         assert 0 < spent <= rows
 

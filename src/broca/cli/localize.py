@@ -52,11 +52,18 @@ def localize(
     items: Annotated[int, typer.Option(help="Most items to search on.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     components: Annotated[
-        str, typer.Option(help="heads, kv-groups, attention, mlp, layers, experts, joined by +.")
+        str,
+        typer.Option(
+            help="heads, kv-groups, attention, mlp, layers, experts, neurons, joined by +."
+        ),
     ] = "heads",
     response: Annotated[
-        str, typer.Option(help="What the search measures: accuracy, or the continuous margin.")
-    ] = "accuracy",
+        str | None,
+        typer.Option(
+            help="What the search measures: accuracy, margin or probability; default: the "
+            "method's own choice."
+        ),
+    ] = None,
     ablation: Annotated[
         str, typer.Option(help="What replaces an ablated component: zero, mean or resample.")
     ] = "zero",

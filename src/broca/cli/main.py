@@ -11,6 +11,7 @@ import typer
 from broca.cli.journal import journal
 from broca.cli.lm_eval import SETTINGS, lm_eval
 from broca.cli.localize import localize
+from broca.cli.neurons import app as neurons
 from broca.cli.published import published
 from broca.cli.reproduce import reproduce
 from broca.cli.rerun import rerun
@@ -36,6 +37,7 @@ app.command()(journal)
 app.command()(rerun)
 app.command("lm-eval", context_settings=SETTINGS)(lm_eval)
 app.command()(verify)
+app.add_typer(neurons)
 app.command()(published)
 app.command()(stress)
 app.command()(reproduce)
@@ -51,11 +53,18 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _common(
+    offline: bool = typer.Option(
+        False, "--offline", help="Before the verb: make no network call at all."
+    ),
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
     ),
 ) -> None:
     """Options of broca itself."""
+    if offline:
+        from broca.hub import go_offline
+
+        go_offline()
 
 
 def main() -> NoReturn:

@@ -13,7 +13,10 @@ import typer
 def scan(
     model: Annotated[str, typer.Argument(help="reference, planted, a model folder or a hub id.")],
     components: Annotated[
-        str, typer.Option(help="heads, kv-groups, attention, mlp, layers, experts, joined by +.")
+        str,
+        typer.Option(
+            help="heads, kv-groups, attention, mlp, layers, experts, neurons, joined by +."
+        ),
     ] = "heads",
     dtype: Annotated[
         str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from broca.cli.progress import ProgressLine
+from broca.cli.task_options import AllowCode
 from broca.errors import BadInput
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def verify(
     device_map: Annotated[
         str | None, typer.Option(help="auto spreads the model over all devices.")
     ] = None,
+    allow_code: AllowCode = False,
     json: Annotated[bool, typer.Option("--json", help="Print verification.json.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
@@ -68,6 +70,7 @@ def verify(
     from broca import api
     from broca.engine import Ablation
     from broca.result import Result
+    from broca.tasks import TaskOptions
     from broca.verify import Scope
     from broca.verifying import verify as run
 
@@ -105,6 +108,8 @@ def verify(
             scale=result.ablation.scale if result else 0.0,
             both_ways=both_ways,
             limit=limit,
+            task_options=TaskOptions(**result.task_options) if result else None,
+            allow_code=allow_code,
             scope=Scope(controls=controls),
             dtype=dtype,
             device=device,

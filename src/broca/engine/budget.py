@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 
+from broca.errors import OutOfMemory
 from broca.models import GatedModel, text_config
 
 CPU_TOKENS = 4096
@@ -44,13 +45,16 @@ class Budget:
             rows: Rows at stake: a single one that does not fit is an error.
 
         Raises:
-            torch.OutOfMemoryError: Not even one row fits.
+            OutOfMemory: Not even one row fits.
         """
         try:
             run()
-        except torch.OutOfMemoryError:
+        except torch.OutOfMemoryError as error:
             if rows <= 1:
-                raise
+                raise OutOfMemory(
+                    "not even one row fits the memory of the device: use a smaller model or "
+                    "--dtype, --device-map auto, or a shorter task; what was measured is kept"
+                ) from error
         else:
             return True
         gc.collect()  # outside the except: the traceback holds tensors alive

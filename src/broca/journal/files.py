@@ -74,8 +74,7 @@ def connect(name: str, *, write: bool) -> sqlite3.Connection:
         if not write:
             if not Path(name).is_file():
                 raise BadInput(f"journal '{name}' does not exist: check the path")
-            address = f"{Path(name).absolute().as_uri()}?mode=ro"
-            connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=_WAIT_S)
+            connection = _reader(name)
         else:
             connection = sqlite3.connect(name, isolation_level=None, timeout=_WAIT_S)
             # a commit is on the disk before the next batch begins
@@ -84,6 +83,27 @@ def connect(name: str, *, write: bool) -> sqlite3.Connection:
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute("PRAGMA trusted_schema = OFF")
         return connection
+
+
+def _reader(name: str) -> sqlite3.Connection:
+    """A connection for reading, which first takes back what a killed writer left half done."""
+    address = Path(name).absolute().as_uri()
+    for mode in ("ro", "rw"):
+        connection = sqlite3.connect(
+            f"{address}?mode={mode}", uri=True, isolation_level=None, timeout=_WAIT_S
+        )
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if mode == "rw" or "readonly" not in str(error):
+                raise
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            break
+    return connection
 
 
 def require_sound(connection: sqlite3.Connection, *, name: str, whole: bool) -> None:

@@ -4,6 +4,14 @@ from broca.models.choosing import KINDS
 from broca.models.gated import GatedModel
 from broca.models.gates import ActiveGates, GatePoint, Replacement, captured
 from broca.models.loading import SHIPPED_MODELS, load, load_tokenizer, shipped_model_folder
+from broca.models.neurons import (
+    NeuronBlock,
+    Slice,
+    last_token_replaced,
+    met_neurons,
+    neuron_blocks,
+    neuron_slices,
+)
 from broca.models.selftest import Check, require_self_test, self_test
 from broca.models.structure import LayerParts, OutputProjection, Structure, find_structure
 from broca.models.structure import text_config as text_config
@@ -16,13 +24,19 @@ __all__ = [
     "GatePoint",
     "GatedModel",
     "LayerParts",
+    "NeuronBlock",
     "OutputProjection",
     "Replacement",
+    "Slice",
     "Structure",
     "captured",
     "find_structure",
+    "last_token_replaced",
     "load",
     "load_tokenizer",
+    "met_neurons",
+    "neuron_blocks",
+    "neuron_slices",
     "require_self_test",
     "self_test",
     "shipped_model_folder",

@@ -32,6 +32,28 @@ def copy_cache(cache: Any) -> Any:
     return copy.deepcopy(cache)
 
 
+def repeated(cache: Any, rows: Tensor, *, tokens: int, first_layer: int) -> Any:
+    """A plain cache of other rows, cut to its first tokens; the original stays as it is.
+
+    Args:
+        cache: What to take from.
+        rows: Rows to take, each as often as it is named.
+        tokens: How many of the first tokens to keep.
+        first_layer: Lowest layer that will read it: below, the cache keeps its length alone.
+    """
+    taken = copy.copy(cache)
+    taken.layers = [copy.copy(layer) for layer in cache.layers]
+    for number, layer in enumerate(taken.layers):
+        if number < first_layer:
+            shape = (len(rows), -1, -1, -1)
+            layer.keys = layer.keys[:1, :, :tokens].expand(shape)
+            layer.values = layer.values[:1, :, :tokens].expand(shape)
+        else:
+            layer.keys = layer.keys[:, :, :tokens][rows]
+            layer.values = layer.values[:, :, :tokens][rows]
+    return taken
+
+
 def trim_left(cache: Any, tokens: int) -> None:
     """Drops the first `tokens` positions of a plain cache."""
     for layer in cache.layers:

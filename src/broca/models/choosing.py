@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from broca.components import Component, ComponentSet
 from broca.errors import BadInput, UnknownName, UnsupportedModel, nearest
 from broca.models.gates import GatePoint, Place
+from broca.models.neurons import neuron_blocks
 from broca.models.structure import Part, Structure
 
 Found = tuple[Part, int, Place, list[Component], int]
@@ -50,6 +51,12 @@ def _experts(structure: Structure) -> Iterator[Found]:
             yield part.experts, part.layer, "routing", components, 0
 
 
+def _neurons(structure: Structure) -> Iterator[Found]:
+    for block in neuron_blocks(structure):
+        components = [Component(block.layer, "neuron", index) for index in range(block.width)]
+        yield block.part, block.layer, "input", components, 1
+
+
 KINDS: dict[str, Callable[[Structure], Iterator[Found]]] = {
     "heads": _heads,
     "kv-groups": _kv_groups,
@@ -57,6 +64,7 @@ KINDS: dict[str, Callable[[Structure], Iterator[Found]]] = {
     "mlp": _mlp,
     "layers": _layers,
     "experts": _experts,
+    "neurons": _neurons,
 }
 """What `--components` takes; several are joined by `+`."""
 

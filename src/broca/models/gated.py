@@ -168,11 +168,15 @@ class GatedModel:
         """Whether the model can be run from the middle; tried once, on a few tokens."""
         return self._layer_tuple is not None
 
+    def layer_inputs(self) -> AbstractContextManager[list[Tensor | None]]:
+        """Within the context, forward passes record what enters every decoder layer."""
+        return captured_layer_inputs(self._layers)
+
     def forward_with_layer_inputs(
         self, tokens: Tensor, attention_mask: Tensor, *, keep: int
     ) -> tuple[Tensor, list[Tensor | None]]:
         """Runs the model and returns, beside the logits, what entered every decoder layer."""
-        with captured_layer_inputs(self._layers) as inputs:
+        with self.layer_inputs() as inputs:
             logits, _ = self.forward(tokens, attention_mask, keep=keep)
         return logits, inputs
 

@@ -152,7 +152,11 @@ class ActiveGates:
 
 def _on_input(point: GatePoint, active: ActiveGates) -> RemovableHandle:
     def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (active.mix(point, args[0], active.of(point, args[0])), *args[1:])
+        gates = active.of(point, args[0])
+        # some blocks hand their projection flattened tokens, (rows * tokens, width)
+        flat = args[0].dim() == 2
+        shaped = args[0].reshape(len(gates), -1, args[0].shape[-1]) if flat else args[0]
+        return (active.mix(point, shaped, gates).reshape(args[0].shape), *args[1:])
 
     return point.module.register_forward_pre_hook(hook)
 

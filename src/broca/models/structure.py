@@ -155,7 +155,7 @@ def find_structure(model: nn.Module) -> Structure:
         gap = _attention_gap(layer, mixed, names, heads)
         attention = None
         if mixed is not None and not gap:
-            width = _input_width(mixed) // heads
+            width = projection_width(mixed) // heads
             attention = OutputProjection(
                 index,
                 names[mixed],
@@ -221,10 +221,15 @@ def _is_projection(module: nn.Module) -> bool:
     )
 
 
-def _input_width(module: nn.Module) -> int:
-    """Width of a projection's input; transformers' Conv1D keeps its weight transposed."""
+def is_transposed(module: nn.Module) -> bool:
+    """Whether a projection keeps its weight as (inputs, outputs): transformers' Conv1D does."""
+    return type(module).__name__ == "Conv1D"
+
+
+def projection_width(module: nn.Module) -> int:
+    """Width of a projection's input."""
     weight: Tensor = module.weight  # type: ignore[assignment]
-    return int(weight.shape[0] if type(module).__name__ == "Conv1D" else weight.shape[1])
+    return int(weight.shape[0] if is_transposed(module) else weight.shape[1])
 
 
 def _kv_heads(cache: Any, layer: int, config: Any, heads: int) -> int:
@@ -324,7 +329,7 @@ def _attention_gap(
     ]
     if not any("attention" in owner.lower() or "attn" in owner.lower() for owner in owners):
         return f"tokens are mixed by {owners[0] if owners else 'the layer'}, not by attention heads"
-    width = _input_width(module)
+    width = projection_width(module)
     if width % heads:
         return f"{names[module]} has an input of width {width}, which {heads} heads do not divide"
     return ""

@@ -5,8 +5,10 @@ Every recovery is a regressor with the scikit-learn interface: `fit(masks, respo
 """
 
 from broca.recovery.lasso import PaperLasso
+from broca.recovery.nonpositive import NonPositiveLasso
+from broca.recovery.pairwise import PairwiseModel
 
 RECOVERIES = {"lasso": PaperLasso}
 """Recoveries by name, as classes with defaults for every parameter."""
 
-__all__ = ["RECOVERIES", "PaperLasso"]
+__all__ = ["NonPositiveLasso", "PairwiseModel", "RECOVERIES", "PaperLasso"]

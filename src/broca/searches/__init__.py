@@ -41,6 +41,11 @@ def require_method(method: str) -> Callable[..., Search]:
     return METHODS[method]
 
 
+def measures_others(method: str) -> bool:
+    """Whether a method measures the other tasks too, to tell what the task alone needs."""
+    return method == "focus"
+
+
 def make_search(method: str, problem: Problem, **options: Any) -> Search:
     """Makes the search called `method`.
 
@@ -72,6 +77,7 @@ __all__ = [
     "Ranking",
     "Search",
     "make_search",
+    "measures_others",
     "require_method",
     "run",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -58,6 +58,12 @@ class Problem:
     continuous: bool = False
     differentiable: bool = False
 
+    @classmethod
+    def restored(cls, record: Mapping[str, Any]) -> Problem:
+        """The problem of a record that has its fields, other tasks as mappings."""
+        others = tuple(OtherTask(**other) for other in record.get("others", ()))
+        return cls(**{**record, "others": others})
+
     def items_within(self, masks: int, *, method: str) -> NDArray[np.intp]:
         """The items that `masks` masks can each be measured on within the row budget.
 
@@ -103,6 +109,11 @@ class Ranking:
     others: NDArray[np.float64] | None = None
     universal: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What is known of each component besides its effect."""
+        return {"intervals": self.intervals, "frequency": self.frequency}
 
 
 class Search(Protocol):

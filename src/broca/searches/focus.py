@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput
 from broca.plan import Measurement, Plan, Response
-from broca.recovery.nonpositive import NonPositiveLasso
-from broca.recovery.pairwise import PairwiseModel
+from broca.recovery import NonPositiveLasso, PairwiseModel
 from broca.searches.base import OtherTask, Problem, Ranking, Story, Told
 
 ROWS_PER_TASK = 800
 """Rows for each measured task, the task itself and each other one, where no budget is given."""
 
-_FEWEST_ROWS = 200
+_FEWEST_ROWS = 300
+"""Without other tasks; twice as many with them."""
 _SHARES = (0.02, 0.05, 0.1, 0.2, 0.3)
 _PILOT_ROWS = 16
 _SPREAD = 0.7
@@ -48,6 +48,11 @@ _POOL = 12
 _SPENT = {"intact": 0.05, "screen": 0.18, "joint": 0.36, "knock-out": 0.18}
 """Parts of the budget; the knock-out and the proof of members share the rest."""
 
+_RESAMPLES = 20
+_OFTEN = 0.9
+"""Share of resamples in which the others need a component that is called universal."""
+_NOTHING = 0.01
+"""An effect in screening below which a component does nothing."""
 _SURE = 1.3
 """Standard errors by which a member that does nothing alone must add to the others."""
 
@@ -71,10 +76,11 @@ class Focus(Told):
     def __init__(self, problem: Problem, *, cost: float = 0.02, least: float = 0.1) -> None:
         tasks = 1 + len(problem.others)
         budget = problem.rows if problem.rows is not None else ROWS_PER_TASK * tasks
-        if budget < _FEWEST_ROWS:
+        fewest = _FEWEST_ROWS * (2 if problem.others else 1)
+        if budget < fewest:
             raise BadInput(
-                f"--rows {budget} is too few for focus: it needs {_FEWEST_ROWS} at least; use more "
-                "rows or another method"
+                f"--rows {budget} is too few for focus: it needs {fewest} at least; use more rows "
+                "or another method"
             )
         if not 0 <= cost < 1 or not 0 <= least < 1:
             raise BadInput(f"focus's cost and least are drops from 0 to 1, not {cost} and {least}")
@@ -198,7 +204,9 @@ class Focus(Told):
         universal = tuple(
             int(column)
             for column in np.argsort(screened.others, kind="stable")
-            if screened.others[column] < -self._least / 2 and column not in set(first.tolist())
+            if screened.others[column] <= -self._least / 2
+            and screened.universal[column] >= _OFTEN
+            and column not in set(first.tolist())
         )
         record = {
             "rows": bench.rows,
@@ -215,6 +223,7 @@ class Focus(Told):
             reason,
             record,
             intervals=intervals,
+            frequency=screened.frequency,
             others=screened.others,
             universal=universal,
         )
@@ -228,11 +237,15 @@ class _Screened:
         target: Effect of each component on the task, `(components,)`.
         others: Mean effect on the others, `(components,)`.
         short: Columns of the short list.
+        frequency: Share of resamples in which the task needs each component, `(components,)`.
+        universal: Share of resamples in which the others need it, `(components,)`.
     """
 
     target: Floats
     others: Floats
     short: NDArray[np.intp]
+    frequency: Floats
+    universal: Floats
 
     @property
     def contrast(self) -> Floats:
@@ -407,8 +420,9 @@ def _pilot(bench: _Bench) -> Generator[Plan, Measurement, float]:
     count = bench.problem.components
     shares = sorted({max(1, round(share * count)) for share in _SHARES})
     best, chosen = -1.0, shares[0]
+    rows = min(_PILOT_ROWS, bench.budget // 100)
     for size in shares:
-        masks = _random_masks(np.full(_PILOT_ROWS, size), np.arange(count), count, bench.rng)
+        masks = _random_masks(np.full(rows, size), np.arange(count), count, bench.rng)
         drops = yield from bench.drops(masks)
         if drops.std() > best:
             best, chosen = float(drops.std()), size
@@ -416,11 +430,17 @@ def _pilot(bench: _Bench) -> Generator[Plan, Measurement, float]:
 
 
 def _screen(bench: _Bench, share: float, rows: int) -> Generator[Plan, Measurement, _Screened]:
-    """Halves the candidates until a short list is left; every round keeps the better half."""
+    """Halves the candidates until a short list is left; every round keeps the better half.
+
+    Where the rows are few the rounds are fewer, and keep less.
+    """
     count = bench.problem.components
     alive = np.arange(count)
-    rounds = max(1, int(np.ceil(np.log2(count / _SHORT)))) if count > _SHORT else 1
-    per_round = max(_SHORT, rows // rounds // bench.bundle_rows(1))
+    masks_in_all = rows // bench.bundle_rows(1)
+    halvings = int(np.ceil(np.log2(max(2.0, count / _SHORT))))
+    rounds = max(1, min(halvings, masks_in_all // _SHORT))
+    per_round = masks_in_all // rounds
+    shrink = min(1.0, _SHORT / count) ** (1 / rounds)
     masks = np.zeros((0, count), dtype=bool)
     task, others = np.zeros(0), np.zeros(0)
     effects, general = np.zeros(count), np.zeros(count)
@@ -433,9 +453,11 @@ def _screen(bench: _Bench, share: float, rows: int) -> Generator[Plan, Measureme
         task, others = np.concatenate([task, lost]), np.concatenate([others, lost_elsewhere])
         effects[alive] = _effects(masks[:, alive], -task)
         general[alive] = _effects(masks[:, alive], -others) if bench.problem.others else 0.0
-        keep = max(_SHORT, len(alive) // 2) if number < rounds - 1 else _SHORT
+        last = number == rounds - 1
+        keep = _SHORT if last else max(_SHORT, round(count * shrink ** (number + 1)))
         alive = _best(alive, effects, general, keep)
-    return _Screened(effects, general, alive)
+    needed = _often(masks, -task, bench.rng)
+    return _Screened(effects, general, alive, needed, _often(masks, -others, bench.rng))
 
 
 def _effects(masks: Bools, responses: Floats) -> Floats:
@@ -445,6 +467,15 @@ def _effects(masks: Bools, responses: Floats) -> Floats:
     slope = centered.T @ (responses - responses.mean()) / (masks.var(axis=0).sum() + len(masks))
     graded: Floats = lasso + 0.1 * np.minimum(slope, 0.0)
     return graded
+
+
+def _often(masks: Bools, responses: Floats, rng: np.random.Generator) -> Floats:
+    """How often each component has an effect when the rows are drawn anew, `(components,)`."""
+    found = np.zeros(masks.shape[1])
+    for _ in range(_RESAMPLES):
+        rows = rng.integers(len(masks), size=len(masks))
+        found += NonPositiveLasso().fit(masks[rows], responses[rows]).coef_ < -_NOTHING
+    return found / _RESAMPLES
 
 
 def _best(alive: NDArray[np.intp], effects: Floats, general: Floats, keep: int) -> NDArray[np.intp]:

@@ -1,0 +1,244 @@
+"""Feed-forward neurons: where they are met, and which parameters are theirs.
+
+A neuron is one coordinate of the input of a feed-forward block's last projection: what an
+activation function (and, in gated blocks, a product) has made of the block's input. Its parameters
+are the column of that projection that reads it, and the rows of the projections before it that
+write it, with their biases. The rows are found by probing, not by name: a fused gate and up
+projection writes a neuron from two rows, laid out as halves or in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from broca.errors import UnsupportedModel
+from broca.models.structure import LayerParts, Part, Structure, is_transposed, projection_width
+
+
+@dataclass(frozen=True)
+class NeuronBlock:
+    """The neurons of one decoder layer.
+
+    Attributes:
+        layer: Decoder layer, from 0.
+        part: The last projection of the feed-forward block: its input are the neurons.
+        width: How many there are.
+        whole: The decoder layer, for probing.
+    """
+
+    layer: int
+    part: Part
+    width: int
+    whole: Part
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The share of one parameter that belongs to neurons.
+
+    Attributes:
+        path: Dotted name of the parameter.
+        parameter: The whole parameter.
+        dim: The dimension along which neurons are laid out.
+        index: For every neuron of the layer its positions along it, `(neurons, positions)`.
+    """
+
+    path: str
+    parameter: nn.Parameter
+    dim: int
+    index: Tensor
+
+
+def neuron_blocks(structure: Structure) -> tuple[NeuronBlock, ...]:
+    """Lists the feed-forward blocks of a model, layer by layer.
+
+    Layers without a feed-forward block of their own are left out.
+
+    Raises:
+        UnsupportedModel: A layer routes its tokens to experts, or no layer has a block.
+    """
+    blocks = []
+    for part in structure.parts:
+        _refuse_experts(part)
+        if part.feed_forward is not None:
+            width = projection_width(part.feed_forward.module)
+            blocks.append(NeuronBlock(part.layer, part.feed_forward, width, part.whole))
+    if not blocks:
+        raise UnsupportedModel(
+            "no feed-forward block was found in the model: `broca scan` lists what it has"
+        )
+    return tuple(blocks)
+
+
+def _refuse_experts(part: LayerParts) -> None:
+    if part.experts is not None:
+        raise UnsupportedModel(
+            f"layer {part.layer} ({part.experts.path}, {type(part.whole.module).__name__}) routes "
+            "its tokens to experts: neurons of mixtures of experts are not covered; use "
+            "--components experts with `broca localize`"
+        )
+
+
+@contextmanager
+def met_neurons(blocks: Sequence[NeuronBlock]) -> Iterator[dict[int, Tensor]]:
+    """Records what enters the last projection of every block.
+
+    Yields:
+        By layer the last activation, as the projection met it (rows and tokens may be flattened);
+        a forward pass within the context fills it.
+    """
+    seen: dict[int, Tensor] = {}
+
+    def watch(block: NeuronBlock) -> Any:
+        def hook(_module: nn.Module, args: tuple[Any, ...]) -> None:
+            seen[block.layer] = args[0]
+
+        return hook
+
+    with ExitStack() as hooks:
+        for block in blocks:
+            hooks.callback(block.part.module.register_forward_pre_hook(watch(block)).remove)
+        yield seen
+
+
+@contextmanager
+def last_token_replaced(block: NeuronBlock, value: Tensor) -> Iterator[None]:
+    """Within the context, the neurons of the last token are `value`, `(rows, neurons)`."""
+
+    def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        shaped = args[0].reshape(len(value), -1, block.width)  # (rows, tokens, neurons)
+        last = value.to(shaped)[:, None]
+        whole = torch.cat([shaped[:, :-1], last], dim=1) if shaped.shape[1] > 1 else last
+        return (whole.reshape(args[0].shape), *args[1:])
+
+    handle = block.part.module.register_forward_pre_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def neuron_slices(model: nn.Module, blocks: Sequence[NeuronBlock]) -> dict[int, tuple[Slice, ...]]:
+    """Finds, layer by layer, which parameters are the neurons'.
+
+    One backward pass through each block shows which rows of which weights write a neuron; every
+    layout that is known is checked at three neurons.
+
+    Args:
+        model: The transformers model.
+        blocks: Its feed-forward blocks.
+
+    Raises:
+        UnsupportedModel: The rows that write a neuron are laid out in an unknown way.
+    """
+    names = {module: name for name, module in model.named_modules()}
+    return {block.layer: _slices(model, block, names) for block in blocks}
+
+
+def _slices(model: nn.Module, block: NeuronBlock, names: dict[nn.Module, str]) -> tuple[Slice, ...]:
+    down = block.part.module
+    own = torch.arange(block.width)[:, None]
+    weight = _parameter(down, "weight")
+    found = [Slice(f"{block.part.path}.weight", weight, 0 if is_transposed(down) else 1, own)]
+    written = _writers(model, block)
+    if not written:
+        raise UnsupportedModel(
+            f"every neuron of {block.part.path} is written by more than two rows of weights "
+            "(a norm lies between?): their parameters cannot be told apart"
+        )
+    for module, rows in written.items():
+        layout = _layout(rows, block.width, _written_width(module))
+        if layout is None:
+            raise UnsupportedModel(
+                f"{names[module]} writes the neurons of {block.part.path} in an order that is not "
+                "covered: their parameters cannot be told apart"
+            )
+        path = names[module]
+        dim = 1 if is_transposed(module) else 0
+        found.append(Slice(f"{path}.weight", _parameter(module, "weight"), dim, layout))
+        if isinstance(getattr(module, "bias", None), nn.Parameter):
+            found.append(Slice(f"{path}.bias", _parameter(module, "bias"), 0, layout))
+    return tuple(found)
+
+
+def _parameter(module: nn.Module, name: str) -> nn.Parameter:
+    parameter = getattr(module, name)
+    assert isinstance(parameter, nn.Parameter)
+    return parameter
+
+
+def _written_width(module: nn.Module) -> int:
+    weight = _parameter(module, "weight")
+    return int(weight.shape[1] if is_transposed(module) else weight.shape[0])
+
+
+def _writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, Tensor]]:
+    """Modules whose outputs make single neurons, and the outputs that make three of them."""
+    outputs: dict[nn.Module, Tensor] = {}
+    met: list[Tensor] = []
+
+    def keep(module: nn.Module, _args: tuple[Any, ...], output: Any) -> Any:
+        if isinstance(output, Tensor) and output.shape[-1] in (block.width, 2 * block.width):
+            outputs[module] = output if output.requires_grad else output.requires_grad_()
+            return outputs[module]
+        return None
+
+    device = next(model.parameters()).device
+    vocabulary = int(model.get_input_embeddings().num_embeddings)  # type: ignore[operator]
+    tokens = torch.arange(3, 9, device=device)[None] % vocabulary
+    with ExitStack() as hooks:
+        for module in block.whole.module.modules():
+            weight = getattr(module, "weight", None)
+            leaf = not any(True for _ in module.children())
+            if leaf and isinstance(weight, nn.Parameter) and weight.dim() == 2:
+                hooks.callback(module.register_forward_hook(keep).remove)
+        down = block.part.module
+        hooks.callback(down.register_forward_pre_hook(lambda _m, args: met.append(args[0])).remove)
+        with torch.enable_grad():
+            model(input_ids=tokens, use_cache=False)
+        outputs.pop(down, None)
+        neurons = met[0].reshape(-1, block.width)
+        written: dict[nn.Module, dict[int, Tensor]] = {}
+        for number in {0, 1, block.width - 1}:
+            gradients = torch.autograd.grad(
+                neurons[:, number].float().sum(),
+                list(outputs.values()),
+                retain_graph=True,
+                allow_unused=True,
+            )
+            for module, gradient in zip(outputs, gradients, strict=True):
+                if gradient is not None:
+                    touched = gradient.reshape(-1, gradient.shape[-1]).abs().amax(0).nonzero()[:, 0]
+                    written.setdefault(module, {})[number] = touched.cpu()
+    return {
+        module: rows
+        for module, rows in written.items()
+        if any(map(len, rows.values())) and max(map(len, rows.values())) <= 2
+    }
+
+
+def _layout(rows: dict[int, Tensor], width: int, outputs: int) -> Tensor | None:
+    """Positions of every neuron among a writer's outputs, `(neurons, 1 or 2)`; None if unknown.
+
+    A position may have no gradient where an activation function is flat: what was touched must
+    lie within the layout, and two layouts are told apart by what lies within only one.
+    """
+    numbers = torch.arange(width)
+    known = (
+        [numbers[:, None]]
+        if outputs == width
+        else [
+            torch.stack([numbers, numbers + width], dim=1),
+            torch.stack([2 * numbers, 2 * numbers + 1], dim=1),
+        ]
+    )
+    for layout in known:
+        if all(set(touched.tolist()) <= set(layout[n].tolist()) for n, touched in rows.items()):
+            return layout
+    return None

@@ -1,0 +1,271 @@
+"""Integrated gradients of every feed-forward neuron for the gold answer, in batches.
+
+For a neuron with activation w_n at the last token of a context x, and the gold next token y,
+
+    A_n(x) = w_n / (S + 1) * sum over k = 0..S of  dP(y | x; (k / S) w) / dw_n,
+
+where all activations w of the neuron's layer (and of no other layer) are scaled together. Longer
+answers are taken token by token under teacher forcing; the item's score is the mean.
+
+Only the last token changes, so the rest of the sequence is read once (keys and values are kept),
+and the layers below the scaled one are not run again. Every (answer token, step) is a row of its
+own: the rows of many items share a batch, and one way back gives the gradients of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from broca.engine.budget import Budget
+from broca.engine.checks import require_finite
+from broca.models import GatedModel, NeuronBlock, last_token_replaced, met_neurons
+from broca.models.caches import is_plain, repeated
+from broca.tasks import Request
+
+_KEPT_COST = 4
+"""Tokens that a token costs in the budget while what enters every layer is kept."""
+
+_BACKWARD_COST = 8
+"""Tokens that a token costs in the budget while its activations are kept for the way back."""
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """What was found for one item.
+
+    Attributes:
+        scores: Of every neuron, layer by layer, `(neurons,)`.
+        activations: Their activations at the tokens before the answer's, mean, `(neurons,)`.
+        probability: p(gold token), mean over the answer's tokens.
+        residual: |sum of a layer's scores - (p at the whole activations - p at none)|, mean over
+            the layers and the answer's tokens: the error of the steps; NaN with a single step.
+    """
+
+    scores: NDArray[np.float32]
+    activations: NDArray[np.float32]
+    probability: float
+    residual: float
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What one forward pass over equally long sequences left behind."""
+
+    tokens: Tensor  # (items, context + answer - 1)
+    answers: Tensor  # (items, answer)
+    context: int
+    cache: Any | None
+    hidden: list[Tensor | None]  # by layer, (items, tokens, hidden)
+    neurons: dict[int, Tensor]  # by layer, (items, tokens, neurons)
+    probability: Tensor  # (items, answer)
+
+
+class Attributor:
+    """Scores the neurons of a model.
+
+    Args:
+        model: The model; its weights are frozen.
+        blocks: Its feed-forward blocks.
+        alphas: Factors of the activations at which gradients are taken: `steps_of(19)` for
+            integrated gradients, `(1.0,)` for gradient x activation.
+        token_budget: Most tokens of a batch; found from the free memory if None.
+    """
+
+    def __init__(
+        self,
+        model: GatedModel,
+        blocks: Sequence[NeuronBlock],
+        *,
+        alphas: Sequence[float],
+        token_budget: int | None = None,
+    ) -> None:
+        self._model = model
+        self._blocks = tuple(blocks)
+        self._alphas = torch.tensor(alphas, dtype=torch.float32, device=model.device)
+        self._budget = Budget(model, token_budget)
+        offsets = np.cumsum([0, *(block.width for block in blocks)])
+        self._offset = {
+            block.layer: int(start) for block, start in zip(blocks, offsets[:-1], strict=True)
+        }
+        self._neurons = int(offsets[-1])
+        self.tokens = 0
+        """Tokens read so far; steps count one each, as the rest of the sequence is kept."""
+
+    def run(self, requests: Sequence[Request], store: Callable[[int, Attribution], None]) -> None:
+        """Scores every request's continuation.
+
+        Args:
+            requests: Contexts with their gold answers.
+            store: Told the position of a request and what was found, as soon as it is known.
+
+        Raises:
+            BadLogits: The model returned NaN or infinite logits.
+        """
+        groups: dict[tuple[int, int], list[int]] = {}
+        for position, request in enumerate(requests):
+            shape = (len(request.context), len(request.continuation))
+            groups.setdefault(shape, []).append(position)
+        for (context, answer), positions in sorted(groups.items(), reverse=True):
+            pending = list(positions)
+            while pending:
+                size = min(len(pending), self._budget.rows(_KEPT_COST * (context + answer)))
+                some = pending[:size]
+
+                def run(some: list[int] = some) -> None:
+                    found = self._batch([requests[position] for position in some], some)
+                    for position, attribution in zip(some, found, strict=True):
+                        store(position, attribution)
+
+                if self._budget.attempt(run, rows=size):
+                    del pending[:size]
+
+    def _batch(self, requests: list[Request], positions: list[int]) -> list[Attribution]:
+        read = self._read(requests, positions)
+        items, answer = read.answers.shape
+        scores = torch.zeros(items, self._neurons, device=self._model.device)
+        activations = torch.zeros_like(scores)
+        residual = torch.zeros(items, device=self._model.device)
+        for number in range(answer):
+            for block in self._blocks:
+                start = self._offset[block.layer]
+                columns = slice(start, start + block.width)
+                own = read.neurons[block.layer][:, read.context - 1 + number].float()
+                found, ends = self._integrate(read, number, block, own)
+                scores[:, columns] += found.to(scores) / answer
+                activations[:, columns] += own.to(scores) / answer
+                miss = found.sum(1) - (ends[:, 1] - ends[:, 0])
+                residual += miss.abs().to(residual) / (answer * len(self._blocks))
+        single = len(self._alphas) < 2
+        return [
+            Attribution(
+                scores[item].cpu().numpy(),
+                activations[item].cpu().numpy(),
+                float(read.probability[item].mean()),
+                float("nan") if single else float(residual[item]),
+            )
+            for item in range(items)
+        ]
+
+    @torch.no_grad()
+    def _read(self, requests: list[Request], positions: list[int]) -> _Read:
+        """Reads contexts and answers once, keeping what the steps go on from."""
+        sequences = [(*request.context, *request.continuation) for request in requests]
+        whole = torch.tensor(sequences, device=self._model.device)
+        tokens = whole[:, :-1]
+        context = len(requests[0].context)
+        answers = whole[:, context:]
+        attention = torch.ones_like(tokens)
+        keep = answers.shape[1]
+        self.tokens += tokens.numel()
+        with met_neurons(self._blocks) as met:
+            from_middle = self._model.resumable
+            hidden: list[Tensor | None] = [None] * self._model.structure.layers
+            if from_middle:
+                with self._model.layer_inputs() as hidden:
+                    logits, cache = self._model.forward(
+                        tokens, attention, keep=keep, use_cache=True
+                    )
+            else:
+                logits, cache = self._model.forward(tokens, attention, keep=keep, use_cache=True)
+        require_finite(logits, positions)
+        chosen = torch.softmax(logits.float(), -1).gather(-1, answers[..., None].to(logits.device))
+        neurons = {
+            block.layer: met[block.layer].reshape(*tokens.shape, block.width)
+            for block in self._blocks
+        }
+        return _Read(
+            tokens=tokens,
+            answers=answers,
+            context=context,
+            cache=cache if is_plain(cache) else None,
+            hidden=hidden,
+            neurons=neurons,
+            probability=chosen[..., 0],
+        )
+
+    def _integrate(
+        self, read: _Read, number: int, block: NeuronBlock, own: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Scores of one layer for one answer token.
+
+        Args:
+            read: What is known of the items.
+            number: Position of the answer token.
+            block: The layer.
+            own: Its activations at the token before, `(items, neurons)`.
+
+        Returns:
+            Scores `(items, neurons)`, and p(gold) at the first and the last step `(items, 2)`.
+        """
+        items, steps = len(own), len(self._alphas)
+        last = read.context - 1 + number
+        gradient = torch.zeros_like(own)
+        reached = torch.zeros(items, steps, device=own.device)
+        pending = items * steps
+        while pending:
+            first = items * steps - pending
+            size = min(pending, self._rows(last, cached=read.cache is not None))
+            rows = torch.arange(first, first + size, device=own.device)
+
+            def run(rows: Tensor = rows) -> None:
+                item, step = rows // steps, rows % steps
+                found, probability = self._gradients(
+                    read, number, block, item, own[item] * self._alphas.to(own)[step, None]
+                )
+                gradient.index_add_(0, item, found.to(gradient))
+                reached[item, step] = probability.to(reached)
+
+            if self._budget.attempt(run, rows=size):
+                pending -= size
+        return own * gradient / steps, reached[:, [0, -1]]
+
+    def _rows(self, last: int, *, cached: bool) -> int:
+        if cached:
+            return self._budget.rows(_BACKWARD_COST, cached=last)
+        return self._budget.rows(_BACKWARD_COST * (last + 1))
+
+    @torch.enable_grad()
+    def _gradients(
+        self, read: _Read, number: int, block: NeuronBlock, item: Tensor, value: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """dP/dvalue `(rows, neurons)` and P `(rows,)` with a layer's last activations replaced.
+
+        Where keys and values were kept, only the last token is run, else the whole context.
+        """
+        last = read.context - 1 + number
+        item_in = item.to(read.tokens.device)
+        tokens = read.tokens[item_in, last : last + 1]
+        attention = torch.ones(len(item), last + 1, dtype=torch.long, device=tokens.device)
+        cache = None
+        if read.cache is None:
+            tokens = read.tokens[item_in, : last + 1]
+        elif last:
+            cache = repeated(read.cache, item_in, tokens=last, first_layer=block.layer)
+        hidden = read.hidden[block.layer]
+        resume: Any = nullcontext()
+        if hidden is not None:
+            start = 0 if read.cache is None else last
+            resume = self._model.resumed_at(
+                block.layer, hidden[item.to(hidden.device), start : last + 1]
+            )
+        leaf = value.detach().requires_grad_()
+        self.tokens += tokens.numel()
+        with resume, last_token_replaced(block, leaf):
+            logits, _ = self._model.forward(tokens, attention, keep=1, cache=cache)
+        gold = read.answers[item_in, number].to(logits.device)
+        probability = torch.softmax(logits[:, -1].float(), -1).gather(1, gold[:, None])[:, 0]
+        (gradient,) = torch.autograd.grad(probability.sum(), leaf)
+        return gradient, probability.detach()
+
+
+def steps_of(steps: int) -> tuple[float, ...]:
+    """The factors k/S for k = 0..S."""
+    return tuple(number / steps for number in range(steps + 1))

@@ -1,0 +1,215 @@
+"""Shipped data for fidelity and decoupling: one content in several wordings, and pairs of items.
+
+Everything is made from the items of the shipped tasks, by seed, so that it runs offline. Wordings
+are those that the shipped models know.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from broca.errors import BadInput
+from broca.neurons.decoupling import Pair
+from broca.neurons.questions import Text
+from broca.tasks import shipped_folder
+
+CAPITAL_WORDINGS = (
+    "the capital of {} is",
+    "{} has its capital in",
+    "capital city of {} :",
+    "{} is governed from",
+    "the government of {} is in",
+    "in {} the capital is",
+    "name the capital of {} :",
+    "question : capital of {} ? answer :",
+    "the parliament of {} meets in",
+    "{} , capital :",
+    "ministers of {} work in",
+    "the capital that {} chose is",
+)
+
+_LETTERS = "ABCD"
+
+
+def _items(task: str) -> Iterator[dict[str, str]]:
+    """All items of a shipped task, the training side first."""
+    for split in ("train", "test"):
+        path = shipped_folder() / "data" / task / f"{split}.jsonl"
+        for line in path.read_text(encoding="utf-8").splitlines():
+            yield json.loads(line)
+
+
+def capitals() -> dict[str, str]:
+    """Country -> capital, read from the shipped items."""
+    patterns = [
+        re.compile(re.escape(wording).replace(r"\{\}", "(.+)")) for wording in CAPITAL_WORDINGS
+    ]
+    found: dict[str, str] = {}
+    for item in _items("capitals"):
+        matches = [match for one in patterns if (match := one.fullmatch(item["prompt"]))]
+        # "in X the capital is": the shortest country is what the longest wording leaves
+        country = min((match.group(1) for match in matches), key=len)
+        found[country] = item["answer"]
+    return dict(sorted(found.items()))
+
+
+def _capitals(rng: np.random.Generator, wordings: int) -> Iterator[list[Text]]:
+    facts = list(capitals().items())
+    for index in rng.permutation(len(facts)):
+        country, capital = facts[index]
+        chosen = rng.permutation(len(CAPITAL_WORDINGS))[:wordings]
+        yield [
+            Text(CAPITAL_WORDINGS[w].format(country), capital, country, f"wording {w}")
+            for w in sorted(chosen.tolist())
+        ]
+
+
+def _addition(rng: np.random.Generator, wordings: int) -> Iterator[list[Text]]:
+    for first, second in operands(rng):
+        total, content = str(first + second), f"{min(first, second)}+{max(first, second)}"
+        if first == second:
+            continue
+        texts = [
+            Text(f"compute {first} + {second} =", total, content, "compute"),
+            Text(f"the sum of {first} and {second} is", total, content, "sum"),
+            Text(f"compute {second} + {first} =", total, content, "compute, turned"),
+            Text(f"the sum of {second} and {first} is", total, content, "sum, turned"),
+        ]
+        yield texts[:wordings]
+
+
+def operands(rng: np.random.Generator) -> Iterator[tuple[int, int]]:
+    """Pairs of operands of the shipped additions, in random order."""
+    pairs = [
+        (int(a), int(b))
+        for item in _items("addition")
+        for a, b in [re.findall(r"\d+", item["prompt"])]
+    ]
+    for index in rng.permutation(len(pairs)):
+        yield pairs[index]
+
+
+def _choices(task: str) -> Callable[[np.random.Generator, int], Iterator[list[Text]]]:
+    def make(rng: np.random.Generator, wordings: int) -> Iterator[list[Text]]:
+        items = list(_items(task))
+        for index in rng.permutation(len(items)):
+            item = items[index]
+            listed, question = item["prompt"].removeprefix("choose ").rsplit(" : ", 1)
+            options = re.findall(r"[ABCD] (\S+)", listed)
+            right = options[_LETTERS.index(item["answer"])]
+            content = f"{' '.join(sorted(options))} : {question}"
+            texts = []
+            for turn in range(min(wordings, len(options))):
+                order = options[turn:] + options[:turn]
+                named = " ".join(
+                    f"{letter} {one}" for letter, one in zip(_LETTERS, order, strict=True)
+                )
+                answer = _LETTERS[order.index(right)]
+                texts.append(Text(f"choose {named} : {question}", answer, content, f"turn {turn}"))
+            yield texts
+
+    return make
+
+
+PARAPHRASED: dict[str, Callable[[np.random.Generator, int], Iterator[list[Text]]]] = {
+    "capitals": _capitals,
+    "addition": _addition,
+    "mc_biology": _choices("mc_biology"),
+    "mc_chemistry": _choices("mc_chemistry"),
+}
+"""Shipped tasks with paraphrases: other templates, operands in turn, options in turn."""
+
+
+def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -> list[Text]:
+    """Items of a shipped task, each in several wordings.
+
+    Args:
+        task: A key of `PARAPHRASED`.
+        contents: Most contents.
+        wordings: Most wordings of a content.
+        seed: Seed of the choice.
+
+    Raises:
+        BadInput: The task has no paraphrases, or a number is too low.
+    """
+    if task not in PARAPHRASED:
+        raise BadInput(
+            f"task '{task}' has no paraphrases: use {', '.join(PARAPHRASED)}, or data of your own "
+            "with a field 'paraphrases' (data:FILE.jsonl)"
+        )
+    if contents < 2 or wordings < 2:
+        raise BadInput("fidelity needs at least 2 contents in at least 2 wordings")
+    made: dict[str, list[Text]] = {}
+    for texts in PARAPHRASED[task](np.random.default_rng([seed, 17]), wordings):
+        made.setdefault(texts[0].content, texts)
+        if len(made) == contents:
+            break
+    return [text for texts in made.values() for text in texts]
+
+
+OTHER_CONTENT = "same capability, other content"
+OTHER_CAPABILITY = "same content, other capability"
+OTHER_WORDING = "same capability and content, other wording"
+NEITHER = "other capability and content"
+
+
+def shipped_pairs(*, count: int, seed: int = 0) -> list[Pair]:
+    """Pairs for decoupling, made of letters to sort or reverse and of numbers to add.
+
+    Sorting and reversing ask for different things about one list of letters. Lists that are
+    compared have one length, so that length tells nothing.
+
+    Args:
+        count: Pairs of every relation.
+        seed: Seed of the choice.
+
+    Raises:
+        BadInput: A count below 1.
+    """
+    if count < 1:
+        raise BadInput(f"--items must be at least 1, not {count}")
+    rng = np.random.default_rng([seed, 19])
+    lists = [
+        tuple(re.findall(r"\b[a-z]\b", item["prompt"]))
+        for task in ("sorting", "reversing")
+        for item in _items(task)
+    ]
+    lists = [lists[index] for index in rng.permutation(len(lists))]
+    by_length = {length: [one for one in lists if len(one) == length] for length in (4, 5, 6)}
+    most = 3 * (min(len(one) for one in by_length.values()) // 2)
+    if count > most:
+        raise BadInput(f"--items {count} is more than the {most} pairs that can be made")
+    sums = operands(rng)
+    pairs: list[Pair] = []
+    for number in range(count):
+        length = 4 + number % 3
+        mine, other = by_length[length][2 * (number // 3)], by_length[length][2 * (number // 3) + 1]
+        (a, b), (c, d) = next(sums), next(sums)
+        own = [(_sort(mine), _sort(other)), (_reverse(mine), _reverse(other))]
+        own.append((_compute(a, b), _compute(c, d)))
+        pairs.append(Pair(OTHER_CONTENT, *own[number % 3]))
+        pairs.append(Pair(OTHER_CAPABILITY, _sort(mine), _reverse(mine)))
+        worded = Text(f"the sum of {a} and {b} is", str(a + b), f"{a}+{b}", "sum")
+        pairs.append(Pair(OTHER_WORDING, _compute(a, b), worded))
+        pairs.append(Pair(NEITHER, _sort(mine), _reverse(other)))
+    return pairs
+
+
+def _sort(letters: tuple[str, ...]) -> Text:
+    joined = " ".join(letters)
+    return Text(f"sort {joined} =", " ".join(sorted(letters)), joined, "sort")
+
+
+def _reverse(letters: tuple[str, ...]) -> Text:
+    joined = " ".join(letters)
+    return Text(f"reverse {joined} =", " ".join(letters[::-1]), joined, "reverse")
+
+
+def _compute(first: int, second: int) -> Text:
+    return Text(
+        f"compute {first} + {second} =", str(first + second), f"{first}+{second}", "compute"
+    )

@@ -1,0 +1,104 @@
+"""`broca neurons` as a user meets it."""
+
+import functools
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from broca.cli.main import app
+from broca.errors import BadInput
+from broca.models import load
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded_once():
+    """The model is loaded once for all commands, and tables are wide enough for their words."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("broca.models.load", functools.cache(load))
+        patch.setenv("COLUMNS", "200")
+        yield
+
+
+def neurons(*arguments):
+    """Runs the command in this process; errors come as exceptions."""
+    done = CliRunner().invoke(app, ["neurons", *map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """Located on few items."""
+    folder = tmp_path_factory.mktemp("neurons")
+    neurons("locate", "reference", "--task", "capitals", "--items", 6, "--out", folder)
+    return folder
+
+
+def test_locate_writes_neurons_json(out):
+    """With shares, settings and the selected neurons; the scores of the items lie beside it."""
+    data = json.loads((out / "neurons.json").read_text())
+    assert (data["schema"], data["task"], data["items"]) == (1, "capitals", 6)
+    assert (data["settings"]["sigma"], data["settings"]["steps"]) == (6.0, 19)
+    assert data["model"]["neurons"] == 1536
+    assert 0 < data["share_of_neurons"] < 0.05
+    assert all(one["sigmas"] > 6 for one in data["selected"])
+    assert (out / "scores.bin").stat().st_size > 0
+
+
+def test_a_second_run_reuses_the_scores_and_prints_the_same(out):
+    """Stdout of --json is the file, byte for byte, and nothing was appended to the book."""
+    before = (out / "neurons.json").read_text()
+    size = (out / "scores.bin").stat().st_size
+    printed = neurons(
+        "locate", "reference", "--task", "capitals", "--items", 6, "--out", out, "--json"
+    )
+    assert printed == before == (out / "neurons.json").read_text()
+    assert (out / "scores.bin").stat().st_size == size
+
+
+def test_erase_compares_methods_at_equal_size(out):
+    """On the task and the others; a table on stdout, everything in erase.json."""
+    printed = neurons(
+        "erase", "reference", "--task", "capitals", "--others", "rhyming", "--items", 6,
+        "--methods", "cnl,knowledge-neurons,sensing", "--rows", 60, "--report-items", 10,
+        "--draws", 1, "--count", 4, "--out", out,
+    )  # fmt: skip
+    assert "knowledge" in printed
+    data = json.loads((out / "erase.json").read_text())
+    assert [(one["questions"], one["neurons"]) for one in data["result"]] == (
+        [("capitals", 4)] * 3 + [("rhyming", 4)] * 3
+    )
+
+
+def test_data_files_work_as_tasks(tmp_path):
+    """JSON lines of prompt and answer are located on like tasks."""
+    path = tmp_path / "own.jsonl"
+    rows = [{"prompt": f"compute 1{n} + 2{n} =", "answer": str(30 + 2 * n)} for n in range(9)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    neurons("locate", "reference", "--task", f"data:{path}", "--count", 3, "--out", tmp_path)
+    data = json.loads((tmp_path / "neurons.json").read_text())
+    assert (data["items"], len(data["selected"])) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["locate", "reference", "--task", "capitals", "--scope", "head"], "--scope"),
+        (["locate", "reference", "--task", "capitals", "--method", "cln"], "did you mean 'cnl'"),
+        (["locate", "reference", "--task", "capitals", "--search", "greedyy"], "'greedy'"),
+        (["locate", "reference", "--task", "capital"], "did you mean 'capitals'"),
+        (["locate", "reference", "--task", "data:none", "--fields", "x"], "--fields"),
+        (["reliability", "reference", "--task", "capitals", "--factors", "a"], "--factors"),
+        (["fidelity", "reference", "--task", "sorting"], "no paraphrases"),
+        (["cross", "reference", "--tasks", "capitals"], "two data sets"),
+        (["enhance", "reference", "--task", "capitals", "--lr", 0], "--lr"),
+        (["decouple", "reference", "--pairs", "nowhere.jsonl"], "--pairs"),
+        (["erase", "reference", "--task", "capitals", "--methods", "x"], "method 'x'"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, message, tmp_path):
+    """What, why, and what to do."""
+    with pytest.raises(BadInput, match=message) as error:
+        neurons(*arguments, "--out", tmp_path)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,109 @@
+"""Neurons: gated at the down projection's input, with the parameters that are theirs."""
+
+import copy
+
+import pytest
+import torch
+from models.architectures import ARCHITECTURES, LAYERS, VOCABULARY, make_model
+
+from broca.errors import UnsupportedModel
+from broca.models import GatedModel, neuron_blocks, neuron_slices, self_test
+from broca.testing import tiny_tokenizer
+
+BY_NAME = {one.name: one for one in ARCHITECTURES}
+DENSE = [one for one in ARCHITECTURES if one.experts is None]
+TOKENS = torch.randint(3, VOCABULARY, (1, 7), generator=torch.Generator().manual_seed(4))
+
+
+def wrap(architecture, components="neurons"):
+    """A tiny model and its gates."""
+    model = make_model(architecture)
+    return model, GatedModel.wrap(
+        model, tiny_tokenizer(), name=architecture.name, components=components
+    )
+
+
+def zero_columns(module, columns):
+    """Zeroes what a projection reads, wherever it keeps it."""
+    with torch.no_grad():
+        if type(module).__name__ == "Conv1D":
+            module.weight[columns] = 0
+        else:
+            module.weight[:, columns] = 0
+
+
+@pytest.mark.parametrize("architecture", DENSE, ids=[one.name for one in DENSE])
+def test_gated_neurons_equal_zeroed_columns(architecture):
+    """Ablating neurons is zeroing their columns of the last projection, on every dense model."""
+    model, gated = wrap(architecture)
+    edited, layer = copy.deepcopy(model), LAYERS - 1
+    zero_columns(edited.get_submodule(architecture.down.format(layer)), list(range(0, 96, 2)))
+    gates = torch.ones(1, len(gated.components))
+    gates[:, gated.components.columns([f"L{layer}N{n}" for n in range(0, 96, 2)])] = 0
+    with torch.no_grad():
+        with gated.gates(gates):
+            ours, _ = gated.forward(TOKENS, torch.ones_like(TOKENS), keep=7)
+        reference = edited(input_ids=TOKENS, use_cache=False).logits
+        bare = model(input_ids=TOKENS, use_cache=False).logits
+    torch.testing.assert_close(ours, reference, atol=2e-4, rtol=1e-4)
+    assert (bare - reference).abs().max() > 1e-3, "the ablation changed nothing"
+
+
+@pytest.mark.parametrize("name", ["Llama", "GPT-2", "OPT", "BitNet", "Bamba (hybrid)"])
+def test_heads_and_neurons_are_held_at_once(name):
+    """The self-test passes on both kinds together, and each keeps its columns."""
+    _, gated = wrap(BY_NAME[name], "heads+neurons")
+    for check in self_test(gated):
+        assert check.passed, f"{check.name}: {check.detail}"
+    kinds = [one.kind for one in gated.components]
+    assert kinds == sorted(kinds)
+    assert set(kinds) == {"head", "neuron"}
+    assert [point.units for point in gated.points if point.width == 1] == [
+        block.width for block in neuron_blocks(gated.structure)
+    ]
+
+
+def test_mixtures_of_experts_are_refused_by_name():
+    """Nothing is skipped silently."""
+    with pytest.raises(UnsupportedModel, match=r"model\.layers\.0\.mlp\.experts, Mixtral"):
+        wrap(BY_NAME["Mixtral"])
+
+
+@pytest.mark.parametrize("name", ["Llama", "GPT-2", "Phi-3", "GLM", "OPT", "GPT-J", "MPT"])
+def test_slices_are_the_parameters_of_their_neuron(name):
+    """Changing one neuron's slices changes that neuron and the block's output, no other neuron."""
+    model, gated = wrap(BY_NAME[name])
+    block = neuron_blocks(gated.structure)[0]
+    slices = neuron_slices(model, [block])[block.layer]
+    met = []
+    block.part.module.register_forward_pre_hook(lambda _, args: met.append(args[0].clone()))
+
+    def run():
+        with torch.no_grad():
+            model(input_ids=TOKENS, use_cache=False)
+        return met.pop().reshape(-1, block.width)
+
+    before = run()
+    assert slices[0].path == f"{block.part.path}.weight"
+    for neuron in (0, 17, block.width - 1):
+        saved = [one.parameter.detach().clone() for one in slices]
+        with torch.no_grad():
+            for one in slices[1:]:
+                one.parameter.index_fill_(one.dim, one.index[neuron], 0.37)
+        changed = (run() != before).any(0).nonzero()[:, 0].tolist()
+        assert changed == [neuron]
+        with torch.no_grad():
+            for one, value in zip(slices, saved, strict=True):
+                one.parameter.copy_(value)
+    covered = sum(one.index.numel() for one in slices[1:] if one.path.endswith("weight"))
+    writers = {"Llama": 2, "Phi-3": 2, "GLM": 2}.get(name, 1)
+    assert covered == writers * block.width
+    biased = name in ("GPT-2", "OPT", "GPT-J")
+    assert any(one.path.endswith("bias") for one in slices) == biased
+
+
+def test_neurons_behind_a_norm_have_no_parameters_of_their_own():
+    """BitNet's norm mixes them: they can be located and ablated, not trained."""
+    model, gated = wrap(BY_NAME["BitNet"])
+    with pytest.raises(UnsupportedModel, match="cannot be told apart"):
+        neuron_slices(model, neuron_blocks(gated.structure))

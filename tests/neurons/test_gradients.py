@@ -1,0 +1,128 @@
+"""Integrated gradients: equal to a plain loop, complete, the same whatever the batch."""
+
+import numpy as np
+import pytest
+import torch
+from models.architectures import ARCHITECTURES, make_model
+from neurons.slow import slow_scores
+
+from broca.models import GatedModel, neuron_blocks
+from broca.neurons.gradients import Attributor, steps_of
+from broca.tasks import Request
+from broca.testing import tiny_tokenizer
+
+STEPS = 5
+DENSE = [one for one in ARCHITECTURES if one.experts is None]
+REQUESTS = [
+    Request("loglikelihood", (5, 9, 30, 77, 21), (40, 8)),
+    Request("loglikelihood", (11, 6, 99, 3, 55), (12, 90)),
+    Request("loglikelihood", (7, 8, 9), (10,)),
+    Request("loglikelihood", (64,), (33, 34)),
+]
+
+
+def attributed(model, *, alphas=None, budget=None, requests=REQUESTS):
+    """Attributions of some requests."""
+    attributor = Attributor(
+        model,
+        neuron_blocks(model.structure),
+        alphas=alphas or steps_of(STEPS),
+        token_budget=budget,
+    )
+    found = {}
+    attributor.run(requests, found.__setitem__)
+    return [found[position] for position in range(len(requests))]
+
+
+def likely(model, context, length):
+    """A request for what the model itself finds most likely: small models are sure of nothing."""
+    tokens = list(context)
+    for _ in range(length):
+        with torch.no_grad():
+            logits = model(input_ids=torch.tensor([tokens]), use_cache=False).logits
+        tokens.append(int(logits[0, -1].argmax()))
+    return Request("loglikelihood", tuple(context), tuple(tokens[len(context) :]))
+
+
+@pytest.mark.parametrize("architecture", DENSE, ids=[one.name for one in DENSE])
+def test_scores_equal_a_plain_loop(architecture):
+    """On every dense architecture, one token and several, and a prompt of a single token."""
+    plain = make_model(architecture)
+    model = GatedModel.wrap(plain, tiny_tokenizer(), name=architecture.name)
+    blocks = neuron_blocks(model.structure)
+    paths = [block.part.path for block in blocks]
+    requests = [likely(plain, (5, 9, 30, 77, 21), 2), likely(plain, (64,), 1)]
+    for request, ours in zip(requests, attributed(model, requests=requests), strict=True):
+        expected, _ = slow_scores(plain, paths, request.context, request.continuation, steps=STEPS)
+        whole = torch.cat([expected[path] for path in paths]).numpy()
+        largest = float(np.abs(whole).max())  # next to a norm, scores reach 40
+        np.testing.assert_allclose(ours.scores, whole, rtol=0, atol=1e-5 * max(1.0, largest))
+        assert largest > 1e-4, "nothing to compare"
+
+
+def test_scores_of_the_shipped_model_equal_a_plain_loop(reference):
+    """With the paper's 19 steps."""
+    paths = [f"model.layers.{layer}.mlp.down_proj" for layer in range(6)]
+    prompt = tuple(reference.tokenizer.encode("compute 29 + 81 ="))
+    answer = tuple(reference.tokenizer.encode(" 110"))
+    (ours,) = attributed(
+        reference, alphas=steps_of(19), requests=[Request("loglikelihood", prompt, answer)]
+    )
+    expected, _ = slow_scores(reference.model, paths, prompt, answer, steps=19)
+    whole = torch.cat([expected[path] for path in paths]).numpy()
+    np.testing.assert_allclose(ours.scores, whole, atol=1e-5)
+    assert np.abs(whole).max() > 1e-2
+
+
+def test_scores_are_complete(tiny):
+    """A layer's scores sum to p(w) - p(0), but for an error that falls with more steps."""
+    paths = [block.part.path for block in neuron_blocks(tiny.structure)]
+    errors = []
+    for steps in (4, 16, 64, 256):
+        (ours,) = attributed(tiny, alphas=steps_of(steps), requests=REQUESTS[:1])
+        _, changes = slow_scores(
+            tiny.model, paths, REQUESTS[0].context, REQUESTS[0].continuation, steps=1
+        )
+        sums = ours.scores.reshape(len(paths), -1).sum(1)
+        errors.append(float(np.abs(sums - list(changes.values())).max()))
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < errors[0] / 10
+    assert ours.residual <= errors[-1] + 1e-6
+
+
+@pytest.mark.parametrize("budget", [1, 64, 100_000])
+def test_batch_size_changes_nothing(tiny, budget):
+    """Every token budget gives the same scores, to float noise."""
+    for ours, other in zip(attributed(tiny, budget=budget), attributed(tiny), strict=True):
+        np.testing.assert_allclose(ours.scores, other.scores, atol=1e-7)
+        assert ours.probability == pytest.approx(other.probability)
+
+
+def test_without_kept_keys_the_scores_are_the_same(tiny, monkeypatch):
+    """Where a cache cannot be cut, the whole context is run for every row."""
+    kept = attributed(tiny)
+    monkeypatch.setattr("broca.neurons.gradients.is_plain", lambda cache: False)
+    for ours, other in zip(attributed(tiny), kept, strict=True):
+        np.testing.assert_allclose(ours.scores, other.scores, atol=1e-6)
+
+
+def test_single_step_is_gradient_times_activation(tiny):
+    """With the whole activation alone, the score is w dP/dw, and there is no path to sum over."""
+    (ours,) = attributed(tiny, alphas=(1.0,), requests=REQUESTS[:1])
+    assert np.isnan(ours.residual)
+    assert np.abs(ours.scores).max() > 0
+    first = tiny.structure.parts[0].feed_forward.module
+    met = []
+    hook = first.register_forward_pre_hook(lambda _, args: met.append(args[0].clone()))
+    with torch.no_grad():
+        tiny.model(torch.tensor([[*REQUESTS[0].context, *REQUESTS[0].continuation[:-1]]]))
+    hook.remove()
+    expected = met[0][0, -2:].mean(0).numpy()
+    np.testing.assert_allclose(ours.activations[: len(expected)], expected, atol=1e-5)
+
+
+def test_weights_and_hooks_are_as_before(tiny):
+    """Nothing is left in the model: no hook, no gradient."""
+    attributed(tiny)
+    assert not any(module._forward_pre_hooks for module in tiny.model.modules())
+    assert all(parameter.grad is None for parameter in tiny.model.parameters())

@@ -1,0 +1,78 @@
+"""Shipped paraphrases and pairs: right answers, shared contents, seeded."""
+
+import re
+
+import pytest
+
+from broca.errors import BadInput
+from broca.neurons import paraphrased, shipped_pairs
+from broca.neurons.paraphrases import (
+    NEITHER,
+    OTHER_CAPABILITY,
+    OTHER_CONTENT,
+    OTHER_WORDING,
+    PARAPHRASED,
+    capitals,
+)
+
+
+@pytest.mark.parametrize("task", PARAPHRASED)
+def test_paraphrases_share_content_and_differ_in_wording(task):
+    """Every content in four different prompts; same seed, same items."""
+    texts = paraphrased(task, contents=6, wordings=4, seed=1)
+    assert texts == paraphrased(task, contents=6, wordings=4, seed=1)
+    assert texts != paraphrased(task, contents=6, wordings=4, seed=2)
+    groups = {}
+    for text in texts:
+        groups.setdefault(text.content, []).append(text)
+    assert len(groups) == 6
+    for group in groups.values():
+        assert len({text.prompt for text in group}) == len({text.wording for text in group}) == 4
+
+
+def test_answers_are_right():
+    """Sums are sums; the letter names the same option in every turn; capitals are the country's."""
+    for text in paraphrased("addition", contents=5):
+        assert sum(map(int, re.findall(r"\d+", text.prompt))) == int(text.answer)
+    rights = {}
+    for text in paraphrased("mc_chemistry", contents=5):
+        options = dict(re.findall(r"([ABCD]) (\S+)", text.prompt.split(" : ")[0]))
+        rights.setdefault(text.content, set()).add(options[text.answer])
+    assert all(len(one) == 1 for one in rights.values())
+    known = capitals()
+    assert (len(known), known["france"], known["new zealand"]) == (169, "paris", "wellington")
+    for text in paraphrased("capitals", contents=5):
+        assert known[text.content] == text.answer
+        assert text.content in text.prompt
+
+
+def test_pairs_share_what_they_say():
+    """Capability is the first word, content the letters or numbers; lengths are equal."""
+    pairs = shipped_pairs(count=9, seed=3)
+    assert pairs == shipped_pairs(count=9, seed=3)
+    for pair in pairs:
+        first, second = (text.prompt.split() for text in (pair.first, pair.second))
+        same_content = sorted(first[1:]) == sorted(second[1:])
+        if pair.relation == OTHER_CONTENT:
+            assert first[0] == second[0]
+            assert not same_content
+            assert len(first) == len(second)
+        elif pair.relation == OTHER_CAPABILITY:
+            assert (first[0], second[0], same_content) == ("sort", "reverse", True)
+        elif pair.relation == OTHER_WORDING:
+            assert pair.first.answer == pair.second.answer
+        else:
+            assert pair.relation == NEITHER
+            assert first[0] != second[0]
+            assert not same_content
+    assert len(pairs) == 36
+
+
+def test_tasks_without_paraphrases_are_refused():
+    """Naming those that have some."""
+    with pytest.raises(BadInput, match="use capitals"):
+        paraphrased("sorting", contents=5)
+    with pytest.raises(BadInput, match="at least 2"):
+        paraphrased("capitals", contents=1)
+    with pytest.raises(BadInput, match="more than"):
+        shipped_pairs(count=100_000)

@@ -1,0 +1,57 @@
+"""`neurons.json` and the other results: complete, and read as they were written."""
+
+import json
+
+import numpy as np
+import pytest
+
+from broca.errors import BadInput
+from broca.neurons import Experiment, Rule, choose, located, read_located, to_json, write
+from broca.neurons.results import ModelFacts
+from broca.neurons.statistics import estimate
+
+
+def test_located_comes_back_as_it_was(neurons, ask, tmp_path):
+    """Shares, layers and order are right, and the file gives the same object."""
+    questions = ask(4)
+    choice = choose(neurons, questions, rule=Rule(count=5), steps=3)
+    result = located(neurons, questions, choice, settings={"sigma": 6.0})
+    assert result.share_of_neurons == 5 / 128
+    total = sum(one.numel() for one in neurons.model.model.parameters())
+    assert result.share_of_parameters == pytest.approx(5 * 96 / total)
+    assert sum(result.by_layer.values()) == 5
+    scores = [one.score for one in result.selected]
+    assert scores == sorted(scores, reverse=True)
+    assert (
+        neurons.columns([one.name for one in result.selected]).tolist() == choice.columns.tolist()
+    )
+    path = write(to_json(result), tmp_path / "neurons.json")
+    assert read_located(path) == result
+    assert read_located(tmp_path) == result
+
+
+def test_what_is_not_known_is_null(neurons):
+    """NaN is no JSON."""
+    done = Experiment("x", ModelFacts.of(neurons), {}, (estimate([], seed=0), np.float32(1.5)))
+    data = json.loads(to_json(done))
+    assert data["result"] == [{"mean": None, "low": None, "high": None, "n": 0}, 1.5]
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "nothing", '{"schema": 99}'])
+def test_other_files_are_refused(tmp_path, content):
+    """Each in one line."""
+    (tmp_path / "neurons.json").write_text(content)
+    with pytest.raises(BadInput):
+        read_located(tmp_path)
+    with pytest.raises(BadInput, match="does not exist"):
+        read_located(tmp_path / "elsewhere")
+
+
+def test_intervals_hold_the_mean_and_shrink():
+    """Against the normal interval, for many values; repeatable."""
+    values = np.random.default_rng(0).normal(1, 2, 400)
+    found = estimate(values, seed=0)
+    half = 1.96 * values.std() / 20
+    assert found == estimate(values, seed=0)
+    assert found.low == pytest.approx(values.mean() - half, abs=0.05)
+    assert found.high == pytest.approx(values.mean() + half, abs=0.05)

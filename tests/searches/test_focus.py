@@ -1,0 +1,145 @@
+"""Focus on simulated tasks: contrast, joint sets, abstention, budgets."""
+
+import numpy as np
+import pytest
+
+from broca import searches
+from broca.errors import BadInput
+from broca.plan import Measurement
+from broca.searches import OtherTask, Problem, make_search
+
+ITEMS = 40
+
+
+class Tasks:
+    """Several tasks over one model; the probability that a task is done depends on the mask alone.
+
+    Items of task `t` are `t * 100` and on; `chances[t]` maps a mask to a probability.
+    """
+
+    def __init__(self, *chances, components=48, noise=0.05, seed=0):
+        self.chances, self.components, self.noise, self.seed = chances, components, noise, seed
+        self.rows = 0
+
+    def problem(self, *, k=5, rows=None, seed=0, continuous=True):
+        """The first task against the others."""
+
+        def items(task, first):
+            return np.arange(100 * task + first, 100 * task + first + ITEMS)
+
+        return Problem(
+            self.components,
+            items(0, 0),
+            k,
+            rows,
+            seed,
+            confirm=items(0, ITEMS),
+            others=tuple(
+                OtherTask(f"task {task}", items(task, 0), items(task, ITEMS))
+                for task in range(1, len(self.chances))
+            ),
+            continuous=continuous,
+        )
+
+    def run(self, plan):
+        """Probabilities with noise; right or wrong where accuracy is asked for."""
+        self.rows += plan.cost
+        responses = np.empty(len(plan))
+        for row, (mask, item) in enumerate(zip(plan.mask_index, plan.item_index, strict=True)):
+            chance = self.chances[item // 100](plan.masks[mask])
+            columns = np.flatnonzero(plan.masks[mask])
+            if plan.response == "probability":
+                rng = np.random.default_rng([self.seed, int(item), *columns.tolist()])
+                responses[row] = chance + self.noise * rng.normal()
+            else:  # an item is as hard under every mask
+                hard = np.random.default_rng([self.seed, int(item)]).random()
+                responses[row] = float(hard < chance)
+        return Measurement(plan, responses)
+
+    def solve(self, **options):
+        """The ranking of focus."""
+        return searches.run(make_search("focus", self.problem(**options)), self.run)
+
+
+def harmed_by(*columns, each=0.4, base=1.0):
+    """A task that loses `each` for every one of its columns."""
+    return lambda mask: max(0.0, base - each * sum(bool(mask[column]) for column in columns))
+
+
+def test_leaves_out_what_every_task_needs():
+    """A component that harms all tasks most is no answer; it is named as universal."""
+    tasks = Tasks(
+        harmed_by(3, 7, 30, 30), harmed_by(30, each=0.8), harmed_by(30, 11, each=0.8), seed=1
+    )
+    ranking = tasks.solve()
+    assert set(ranking.selected) == {3, 7}
+    assert 30 in ranking.universal
+    assert not set(ranking.universal) & {3, 7}
+    assert ranking.others[30] < -0.3
+
+
+def test_sees_components_that_matter_only_together():
+    """Two backups: either alone costs next to nothing, both cost all."""
+
+    def pair(mask):
+        return 0.1 if mask[5] and mask[20] else 1.0 - 0.04 * (mask[5] + mask[20])
+
+    tasks = Tasks(pair, harmed_by(9), seed=2)
+    assert set(tasks.solve().selected) == {5, 20}
+
+
+def test_keeps_components_of_which_each_alone_destroys_the_task():
+    """Redundant evidence is evidence: all that are needed are named, not the first one."""
+
+    def chain(mask):
+        return 0.0 if mask[[2, 13, 40, 41]].any() else 1.0
+
+    assert set(Tasks(chain, harmed_by(9), seed=3).solve().selected) == {2, 13, 40, 41}
+
+
+def test_abstains_with_a_reason_where_all_harm_is_shared():
+    """Nothing harms the task alone."""
+    shared = harmed_by(4, 8, 15, 16)
+    ranking = Tasks(shared, shared, shared, seed=4).solve()
+    assert ranking.selected == ()
+    assert "no specific harm" in ranking.reason
+
+
+def test_works_without_other_tasks_and_without_probabilities():
+    """Alone, on the task's own metric."""
+    ranking = Tasks(harmed_by(1, 22), seed=5).solve(rows=1500, continuous=False)
+    assert set(ranking.selected) == {1, 22}
+
+
+def test_default_budget_is_800_rows_for_each_task():
+    """The task counts and so does each other one; the budget is nearly used and never exceeded."""
+    tasks = Tasks(harmed_by(3, 7), harmed_by(9), harmed_by(11), seed=6)
+    tasks.solve()
+    assert 2000 < tasks.rows <= 2400
+
+
+@pytest.mark.parametrize("components", [3, 7, 200])
+def test_any_number_of_components(components):
+    """Fewer than the short list holds, and many more."""
+    tasks = Tasks(harmed_by(1, each=0.9), harmed_by(2), components=components, seed=7)
+    assert tasks.solve(k=3).selected == (1,)
+
+
+def test_effects_come_with_intervals():
+    """What was measured alone has a 90 % interval; the true effect of 0.4 lies within twice it."""
+    ranking = Tasks(harmed_by(3, 7), harmed_by(9), seed=8).solve()
+    for column in (3, 7):
+        low, high = ranking.intervals[column]
+        effect, half = ranking.effects[column], (high - low) / 2
+        assert low < effect < high
+        assert abs(effect + 0.4) < 2 * half
+        assert ranking.frequency[column] == 1.0
+
+
+def test_too_few_rows_and_bad_settings_are_refused():
+    """The message says how many rows would do."""
+    problem = Tasks(harmed_by(1), harmed_by(2)).problem(rows=599)
+    with pytest.raises(BadInput, match="needs 600 at least"):
+        make_search("focus", problem)
+    with pytest.raises(BadInput, match="drops from 0 to 1"):
+        make_search("focus", Tasks(harmed_by(1)).problem(), least=2.0)
