@@ -68,6 +68,7 @@ ALLOWED = {
     "testing": {"plan"},
     "published": {"errors"},
     "stressed": {"evidence"},
+    "reproduce": {"api", "errors", "models", "published", "tasks", "verify", "workbench"},
     "stress": {"errors", "evidence", "models", "stressed", "verify"},
     "workbench": {"engine", "executors", "models", "tasks", "verify"},
     "verifying": {

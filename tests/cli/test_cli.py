@@ -186,7 +186,7 @@ def test_help_names_every_method():
 
 @pytest.mark.parametrize(
     "verb",
-    ["localize", "scan", "tasks", "journal", "rerun", "verify", "published", "stress"],
+    ["localize", "scan", "tasks", "journal", "rerun", "verify", "published", "stress", "reproduce"],
 )
 def test_every_verb_has_help(verb):
     """Each says what it does."""

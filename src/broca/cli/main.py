@@ -13,6 +13,7 @@ from broca.cli.lm_eval import SETTINGS, lm_eval
 from broca.cli.localize import localize
 from broca.cli.neurons import app as neurons
 from broca.cli.published import published
+from broca.cli.reproduce import reproduce
 from broca.cli.rerun import rerun
 from broca.cli.scan import scan
 from broca.cli.stress import stress
@@ -39,6 +40,7 @@ app.command()(verify)
 app.add_typer(neurons)
 app.command()(published)
 app.command()(stress)
+app.command()(reproduce)
 
 
 def _version(value: bool) -> None:
