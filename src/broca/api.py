@@ -251,7 +251,14 @@ def localize(
     evidence = None
     if verify and selected:
         examiner = Examiner(
-            Trial(task, same, rest, benchmarks, {n: np.asarray(p) for n, p in reported.items()}),
+            Trial(
+                task,
+                same,
+                rest,
+                benchmarks,
+                {name: np.asarray(positions) for name, positions in reported.items()},
+                [item for _, item in bank],
+            ),
             model.components,
             execute,
             executor.answers,

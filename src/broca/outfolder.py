@@ -133,6 +133,11 @@ class OutFolder:
         self.record["digests"] = dict(digests)
         self._write()
 
+    def release(self) -> None:
+        """Gives the folder back if its run was refused before it began: nothing is kept in it."""
+        if not self.resumed and not self.record["digests"]:
+            (self.path / NAME).unlink(missing_ok=True)
+
     def _write(self) -> None:
         text = json.dumps(self.record, indent=2, ensure_ascii=False) + "\n"
         write_beside(self.path / NAME, text)

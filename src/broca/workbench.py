@@ -152,7 +152,8 @@ class Workbench:
     @property
     def trial(self) -> Trial:
         """The tasks with their items."""
-        return Trial(self.task, self.same_skill, self.others, self.benchmarks, self.places)
+        items = [item for _, item in self.bank]
+        return Trial(self.task, self.same_skill, self.others, self.benchmarks, self.places, items)
 
     @property
     def rows(self) -> int:

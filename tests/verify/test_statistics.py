@@ -130,7 +130,7 @@ def test_own_aggregation_is_used_where_given():
     """A task that is scored by its median is bootstrapped by its median."""
     before, after = np.arange(9.0), np.arange(9.0) - 2
     drops = bootstrap_drops(
-        before, after, resamples=50, aggregate=lambda values: float(np.median(values))
+        before, after, resamples=50, aggregate=lambda values, _: float(np.median(values))
     )
     np.testing.assert_allclose(drops, 2.0)
 

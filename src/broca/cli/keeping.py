@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from broca.errors import Interrupted
+from broca.errors import BrocaError, Interrupted
 
 if TYPE_CHECKING:
     from broca.runs import Journaling
@@ -75,3 +75,6 @@ def keeping(
                 f"interrupted; what was measured is kept in '{folder.journal}'; this goes on: "
                 f"{going_on}"
             ) from error
+        except BrocaError:
+            folder.release()
+            raise

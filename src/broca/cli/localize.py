@@ -42,7 +42,7 @@ def localize(
         str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="one-shot, greedy, cs-bernoulli or cs-stratified.")
+        str, typer.Option(help="focus, one-shot, greedy, cs-bernoulli or cs-stratified.")
     ] = "cs-stratified",
     rows: Annotated[
         int | None,

@@ -17,6 +17,8 @@ from scipy import stats
 from broca.evidence import Interval
 
 Values = NDArray[np.float64]
+Aggregate = Callable[[Values, NDArray[np.intp]], float]
+"""A task's score over responses, and which items they are of: positions among those measured."""
 
 _EXACT_FLIPS = 12
 """Up to so many changed items the permutation test enumerates every assignment of signs."""
@@ -34,7 +36,7 @@ def bootstrap_drops(
     *,
     resamples: int = 2000,
     seed: int | Sequence[int] = 0,
-    aggregate: Callable[[Sequence[float]], float] | None = None,
+    aggregate: Aggregate | None = None,
 ) -> Values:
     """Drops of resampled items, `(resamples,)`: before and after share the draw.
 
@@ -51,7 +53,7 @@ def bootstrap_drops(
         drops = np.empty(resamples)
         for number in range(resamples):
             drawn = rng.integers(count, size=count)
-            drops[number] = aggregate(before[drawn].tolist()) - aggregate(after[drawn].tolist())
+            drops[number] = aggregate(before[drawn], drawn) - aggregate(after[drawn], drawn)
         return drops
     difference = before - after
     values, kinds = np.unique(difference, return_inverse=True)
@@ -69,7 +71,7 @@ def bootstrap_interval(
     level: float = 0.05,
     resamples: int = 2000,
     seed: int | Sequence[int] = 0,
-    aggregate: Callable[[Sequence[float]], float] | None = None,
+    aggregate: Aggregate | None = None,
 ) -> Interval:
     """The drop with its paired percentile bootstrap interval.
 
@@ -78,8 +80,9 @@ def bootstrap_interval(
     `1 - (level / 2) ** (1 / items)`, deviated by the metric's range.
     """
     drops = bootstrap_drops(before, after, resamples=resamples, seed=seed, aggregate=aggregate)
-    score = aggregate or (lambda values: float(np.mean(values)))
-    value = score(before.tolist()) - score(after.tolist())
+    score = aggregate or (lambda values, _: float(np.mean(values)))
+    every = np.arange(len(before))
+    value = score(before, every) - score(after, every)
     low, high = np.quantile(drops, [level / 2, 1 - level / 2])
     if np.ptp(before - after) == 0:
         binary = is_binary(before, after)

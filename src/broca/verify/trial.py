@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.plan import Measurement, Plan
-from broca.tasks import Benchmark
+from broca.tasks import Benchmark, Item
+from broca.verify.statistics import Aggregate
 
 Execute = Callable[[Plan], Measurement]
 Places = Mapping[str, NDArray[np.intp]]
@@ -29,6 +30,7 @@ class Trial:
         others: The tasks that should not suffer.
         benchmarks: All of them by name.
         places: Their report items, positions in the bank of the executor.
+        items: The items of that bank; groups of tasks and perplexities need them for their scores.
     """
 
     task: str
@@ -36,6 +38,7 @@ class Trial:
     others: tuple[str, ...]
     benchmarks: Mapping[str, Benchmark]
     places: Places
+    items: Sequence[Item] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,19 +68,29 @@ class Trial:
 
     def score(self, name: str, values: NDArray[np.float64]) -> float:
         """A task's score over per-item responses, in its own direction."""
-        benchmark = self.benchmarks[name]
-        own = values if benchmark.higher_is_better else -values
-        return benchmark.aggregate(own.tolist())
+        return self._score(name, values, np.arange(len(values)))
 
-    def aggregation(
-        self, name: str, values: NDArray[np.float64]
-    ) -> Callable[[Sequence[float]], float] | None:
+    def aggregation(self, name: str, values: NDArray[np.float64]) -> Aggregate | None:
         """The task's aggregation in the direction of the responses; None where it is the mean."""
-        benchmark = self.benchmarks[name]
-        sign = 1.0 if benchmark.higher_is_better else -1.0
+        sign = 1.0 if self.benchmarks[name].higher_is_better else -1.0
         if abs(sign * self.score(name, values) - float(np.mean(values))) < 1e-9:
             return None
-        return lambda responses: sign * benchmark.aggregate([sign * one for one in responses])
+        return lambda responses, drawn: sign * self._score(name, responses, drawn, len(values))
+
+    def _score(
+        self,
+        name: str,
+        values: NDArray[np.float64],
+        drawn: NDArray[np.intp],
+        count: int | None = None,
+    ) -> float:
+        """A score over responses to some of `count` items, those that `smaller` would take."""
+        benchmark = self.benchmarks[name]
+        own = values if benchmark.higher_is_better else -values
+        if not self.items:
+            return benchmark.aggregate(own.tolist())
+        positions = _spread(self.places[name], count or len(values))[drawn]
+        return benchmark.aggregate(own.tolist(), [self.items[one] for one in positions])
 
 
 def _spread(positions: NDArray[np.intp], count: int) -> NDArray[np.intp]:
