@@ -150,14 +150,18 @@ def test_a_run_can_be_verified(finished):
     assert f"Verdict: {data['verdict']['label']}" in (out / "report.html").read_text()
 
 
-def test_named_heads_can_be_verified(tmp_path):
-    """Without a run: a page of its own, and the table."""
+def test_named_heads_and_neurons_can_be_verified_together(tmp_path):
+    """Without a run: a page of its own, and the table; random sets hold as many of each kind."""
     done = broca(
-        "verify", "reference", "--heads", "L0H15+L0H5", "--task", "addition", "--others", "sorting",
-        "--limit", 16, "--controls", 3, "--out", tmp_path,
+        "verify", "reference", "--heads", "L0H15+L0H5", "--neurons", "L2N17", "--task", "addition",
+        "--others", "sorting", "--limit", 16, "--controls", 3, "--out", tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "specific" in done.stdout
+    data = json.loads((tmp_path / "verification.json").read_text())
+    assert data["heads"] == ["L0H15", "L0H5", "L2N17"]
+    for one in data["controls"]:
+        assert all(sum("N" in name for name in each["heads"]) == 1 for each in one["sets"])
     assert (tmp_path / "verification.html").is_file()
 
 
@@ -165,7 +169,7 @@ def test_named_heads_can_be_verified(tmp_path):
     ("arguments", "message"),
     [
         (["./nowhere"], "does not exist"),
-        (["reference", "--heads", "L0H1"], "--heads needs the --task"),
+        (["reference", "--heads", "L0H1"], "--heads and --neurons need the --task"),
         (["reference", "--heads", "H1", "--task", "addition"], "not a component name"),
         (["reference", "--heads", "L0H1", "--task", "addition", "--controls", "-1"], "--controls"),
         (["reference", "--heads", "L0H1", "--task", "addition", "--ablation", "x"], "--ablation"),

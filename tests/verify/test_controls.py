@@ -71,3 +71,12 @@ def test_standing_counts_ties_against_the_real_set():
     assert one.effect == pytest.approx((0.9 - 0.4) / np.std([0.1, 0.2, 0.9], ddof=1))
     assert standing(1.0, np.linspace(0, 0.5, 20)).p == pytest.approx(1 / 21)
     assert standing(1.0, np.zeros(20)).effect is None
+
+
+def test_norm_matched_members_stand_for_their_own_kind():
+    """A head is never replaced by a neuron, however near in norm."""
+    kinds = ["head"] * 30 + ["neuron"] * 60
+    norms = np.random.default_rng(0).normal(size=90)
+    sets = norm_matched(norms, [3, 40, 50], kinds=kinds)
+    assert len(sets) == 20
+    assert all(sum(column < 30 for column in one) == 1 for one in sets.tolist())

@@ -24,6 +24,10 @@ def verify(
         str | None,
         typer.Option(help="Heads to verify, L0H4+L1H8, or published:MODEL/TASK/METHOD."),
     ] = None,
+    neurons: Annotated[
+        str | None,
+        typer.Option(help="Neurons to ablate too, L2N17+L3N4, or a folder of `neurons locate`."),
+    ] = None,
     task: Annotated[
         str | None, typer.Option(help="The task they are claimed for; default: the run's.")
     ] = None,
@@ -75,6 +79,8 @@ def verify(
     from broca.verifying import verify as run
 
     result: Result | None = None
+    if neurons is not None:
+        heads, components = _with_neurons(heads, neurons, components)
     if heads is None:
         result = Result.read(target)
         if not result.selected:
@@ -83,7 +89,7 @@ def verify(
                 "with --heads"
             )
     elif task is None:
-        raise BadInput("--heads needs the --task that they are claimed for")
+        raise BadInput("--heads and --neurons need the --task that they are claimed for")
     if controls < 0:
         raise BadInput(f"--controls must be at least 0, not {controls}")
     if ablation is not None:
@@ -128,6 +134,21 @@ def verify(
         sys.stdout.write(evidence.to_json())
     else:
         _print(evidence, page)
+
+
+def _with_neurons(heads: str | None, neurons: str, components: str) -> tuple[str, str]:
+    """The heads and the neurons as one list of names, and the components that hold both."""
+    from broca.neurons.results import read_located
+
+    if Path(neurons).exists():
+        found = "+".join(one.name for one in read_located(neurons).selected)
+        if not found:
+            raise BadInput(f"--neurons '{neurons}' located none: there is nothing to verify")
+        neurons = found
+    kinds = [kind for kind in components.split("+") if kind != "neurons"]
+    if heads is None:
+        return neurons, "neurons"
+    return f"{heads}+{neurons}", "+".join([*kinds, "neurons"])
 
 
 def _split(names: str) -> list[str]:

@@ -73,6 +73,7 @@ def norm_matched(
     norms: NDArray[np.float64],
     columns: Sequence[int],
     *,
+    kinds: Sequence[str] = (),
     count: int = CONTROLS,
     seed: int = 0,
 ) -> NDArray[np.intp]:
@@ -85,13 +86,15 @@ def norm_matched(
     Args:
         norms: Mean output norm of every component, `(components,)`.
         columns: The real set.
+        kinds: Kind of every component, where they differ: a head stands for a head only.
         count: How many sets.
         seed: Seed of the draws.
 
     Returns:
         Columns of every set, `(sets, size)`; fewer sets, or none, where no more exist.
     """
-    free = np.array([column for column in range(len(norms)) if column not in set(columns)])
+    kind = np.array(kinds or [""] * len(norms))
+    free = np.setdiff1d(np.arange(len(norms)), np.asarray(columns, dtype=np.intp))
     near = _NEIGHBOURS
     while near < len(free) and math.comb(near, len(columns)) < 2 * count:
         near += 1
@@ -99,7 +102,7 @@ def norm_matched(
     def draw(rng: np.random.Generator) -> list[int] | None:
         taken: list[int] = []
         for column in columns:
-            left = free[~np.isin(free, taken)]
+            left = free[~np.isin(free, taken) & (kind[free] == kind[column])]
             if len(left) == 0:
                 return None
             nearest = left[np.argsort(np.abs(norms[left] - norms[column]), kind="stable")]

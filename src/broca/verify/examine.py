@@ -246,7 +246,10 @@ class Examiner:
             "layers": layer_matched(self.components, columns, count=scope.controls, seed=scope.seed)
         }
         if self.norms is not None:
-            drawn["norm"] = norm_matched(self.norms, columns, count=scope.controls, seed=scope.seed)
+            kinds = [one.kind for one in self.components]
+            drawn["norm"] = norm_matched(
+                self.norms, columns, kinds=kinds, count=scope.controls, seed=scope.seed
+            )
         found = []
         for kind, sets in drawn.items():
             if len(sets) == 0:  # a set that leaves nothing to draw from, such as a whole layer
