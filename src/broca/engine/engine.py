@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from broca.engine.budget import Budget
-from broca.engine.decoding import Decoder
 from broca.engine.gradients import Differentiator
-from broca.engine.reading import Reader
+from broca.engine.lanes import Lanes
 from broca.engine.stopping import StopRule
 from broca.engine.work import Decoding, EngineOptions, Masking, Reading
 from broca.models import GatedModel, GatePoint
@@ -60,21 +59,18 @@ class Engine:
         options = options or EngineOptions()
         self._donors = donors or {}
         self._on_progress = on_progress
-        self._budget = Budget(model, options.token_budget)
-        self._reader = Reader(model, self._budget, options)
-        stop = StopRule(model.tokenizer, _eos_tokens(model))
-        self._decoder = Decoder(model, self._budget, options, stop)
-        self._differentiator = Differentiator(model, self._budget)
+        self._lanes = Lanes(model, options, StopRule(model.tokenizer, _eos_tokens(model)))
+        self._differentiator = Differentiator(model, self._lanes.all[0].budget)
 
     @property
     def tokens(self) -> int:
         """Tokens that the model has read or written so far, padding excluded."""
-        return self._reader.tokens + self._decoder.tokens + self._differentiator.tokens
+        return sum(lane.tokens for lane in self._lanes.all) + self._differentiator.tokens
 
     @property
     def token_budget(self) -> int:
         """Most tokens of a batch at present."""
-        return self._budget.tokens
+        return min(lane.budget.tokens for lane in self._lanes.all)
 
     def run(
         self,
@@ -100,16 +96,17 @@ class Engine:
         if donor_index is None:
             donor_index = np.zeros(len(requests), dtype=np.intp)
         answers: list[Output | None] = [None] * len(requests)
-        start, done = self.tokens, 0
+        start, done, one_at_a_time = self.tokens, 0, Lock()
 
         def store(results: Sequence[tuple[int, Output]]) -> None:
             nonlocal done
-            for position, answer in results:
-                assert answers[position] is None, "a request was answered twice"
-                answers[position] = answer
-            done += len(results)
-            if self._on_progress is not None:
-                self._on_progress(Progress(done, len(requests), self.tokens - start))
+            with one_at_a_time:
+                for position, answer in results:
+                    assert answers[position] is None, "a request was answered twice"
+                    answers[position] = answer
+                done += len(results)
+                if self._on_progress is not None:
+                    self._on_progress(Progress(done, len(requests), self.tokens - start))
 
         readings: dict[tuple[int, int, tuple[int, ...]], Reading] = {}
         decodings: list[Decoding] = []
@@ -121,11 +118,7 @@ class Engine:
                 one.targets.append((position, request.continuation))
             else:
                 decodings.append(Decoding(mask, donor, position, request))
-        masking = self._masking(gates)
-        if readings:
-            self._reader.run(list(readings.values()), masking, store)
-        if decodings:
-            self._decoder.run(decodings, masking, store)
+        self._lanes.run(list(readings.values()), decodings, self._masking(gates), store)
         return [answer for answer in answers if answer is not None]
 
     def differentiate(

@@ -90,6 +90,14 @@ class Reader:
         self.tokens += batch.read
         return scored(batch.work, logits)
 
+    def skips_layers(self, work: Sequence[Reading], masking: Masking) -> bool:
+        """Whether enough lies below the masks' first ablated layers to keep sequences together."""
+        if self._options.reuse_layers == "off" or not work:
+            return False
+        first, layers = self._first_layers(masking), self._model.structure.layers
+        skipped = sum(one.length * first[one.mask] / layers for one in work)
+        return skipped >= WORTH_REUSING * sum(one.length for one in work)
+
     def _first_layers(self, masking: Masking) -> list[int]:
         """The lowest layer that each mask changes; the number of layers for the intact one."""
         layer_of = torch.tensor(self._model.first_layers)

@@ -27,6 +27,8 @@ class EngineOptions:
         share_prefixes: Read a prompt prefix once for all rows that share it and their mask.
         reuse_layers: Read the layers below the first ablated one once for all masks of an item.
         compact: Cut ended generations out of the batch and let new rows in.
+        lanes: Copies of the model that run side by side around the same weights; None for one for
+            each thread where the model is small and on a CPU, else one.
 
     Raises:
         BadInput: A value that does not exist.
@@ -36,6 +38,7 @@ class EngineOptions:
     share_prefixes: Switch = "auto"
     reuse_layers: Switch = "auto"
     compact: bool = True
+    lanes: int | None = None
 
     def __post_init__(self) -> None:
         for option, value in (
@@ -46,6 +49,8 @@ class EngineOptions:
                 raise BadInput(f"{option} '{value}' is unknown: use auto, on or off")
         if self.token_budget is not None and self.token_budget < 1:
             raise BadInput(f"--token-budget must be at least 1, not {self.token_budget}")
+        if self.lanes is not None and self.lanes < 1:
+            raise BadInput(f"the number of lanes must be at least 1, not {self.lanes}")
 
 
 @dataclass(frozen=True)

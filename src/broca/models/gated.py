@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -62,6 +63,12 @@ class GatedModel:
         structure = find_structure(model)
         chosen, points = choose(structure, components, architecture=type(model).__name__)
         return cls(name, model, tokenizer, structure, components, chosen, points)
+
+    def copy(self) -> GatedModel:
+        """A copy of the modules around the same weights, with hooks of its own."""
+        shared = [*self.model.parameters(), *self.model.buffers()]
+        model = copy.deepcopy(self.model, {id(tensor): tensor for tensor in shared})
+        return GatedModel.wrap(model, self.tokenizer, name=self.name, components=self.kinds)
 
     @property
     def architecture(self) -> str:

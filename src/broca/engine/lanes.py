@@ -1,0 +1,174 @@
+"""Lanes: on a CPU, a small model runs faster as copies of one thread each than as one of many.
+
+Its matrices are too small for threads to share them well (benchmarks/RESULTS.md). A lane is a copy
+of the modules around the same weights, with hooks, batches and a thread of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import torch
+
+from broca.engine.budget import Budget
+from broca.engine.decoding import Decoder
+from broca.engine.reading import Reader
+from broca.engine.stopping import StopRule
+from broca.engine.work import Decoding, EngineOptions, Masking, Reading, Store, W
+from broca.models import GatedModel
+
+SMALL = 20_000_000
+"""Parameters up to which a model gets lanes by itself; measured at 1.2 million."""
+
+_WORTH = 64
+"""Units of work below which one lane does them all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """One copy of the model with what runs requests on it.
+
+    Attributes:
+        model: The model, or a copy around the same weights.
+        budget: Its token budget.
+        reader: Runs readings.
+        decoder: Runs decodings.
+    """
+
+    model: GatedModel
+    budget: Budget
+    reader: Reader
+    decoder: Decoder
+
+    @classmethod
+    def of(cls, model: GatedModel, options: EngineOptions, stop: StopRule) -> Lane:
+        """A lane on a model."""
+        budget = Budget(model, options.token_budget)
+        return cls(
+            model,
+            budget,
+            Reader(model, budget, options),
+            Decoder(model, budget, options, stop),
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read or written so far, padding excluded."""
+        return self.reader.tokens + self.decoder.tokens
+
+    def run(
+        self,
+        readings: Sequence[Reading],
+        decodings: Sequence[Decoding],
+        masking: Masking,
+        store: Store,
+    ) -> None:
+        """Runs its share."""
+        if readings:
+            self.reader.run(readings, masking, store)
+        if decodings:
+            self.decoder.run(decodings, masking, store)
+
+
+class Lanes:
+    """The lanes of one engine; copies are made when there is first enough work for them.
+
+    Args:
+        model: The model.
+        options: What to share, the size of batches, and how many lanes.
+        stop: Where generations end.
+    """
+
+    def __init__(self, model: GatedModel, options: EngineOptions, stop: StopRule) -> None:
+        self._options = options
+        self._stop = stop
+        self._number = options.lanes or _useful(model)
+        self.all = [Lane.of(model, options, stop)]
+        """The lanes; the first is on the model itself."""
+
+    def run(
+        self,
+        readings: Sequence[Reading],
+        decodings: Sequence[Decoding],
+        masking: Masking,
+        store: Store,
+    ) -> None:
+        """Runs all work, in several threads where that pays.
+
+        Args:
+            readings: Sequences to read.
+            decodings: Generations.
+            masking: Gates of every mask, for the engine's model.
+            store: Takes answers; called from several threads.
+        """
+        first = self.all[0]
+        if self._number == 1 or len(readings) + len(decodings) < _WORTH:
+            first.run(readings, decodings, masking, store)
+            return
+        while len(self.all) < self._number:
+            self.all.append(Lane.of(first.model.copy(), self._options, self._stop))
+        by_sequence = first.reader.skips_layers(readings, masking)
+        read = _shares(
+            sorted(readings, key=_sequence_first if by_sequence else _mask_first), self._number
+        )
+        decoded = _shares(sorted(decodings, key=_mask_first), self._number)
+        threads = torch.get_num_threads()
+        try:
+            with ThreadPoolExecutor(self._number, initializer=_one_thread) as pool:
+                ends = [
+                    pool.submit(
+                        lane.run,
+                        read[number],
+                        decoded[number],
+                        _of_lane(masking, first, lane),
+                        store,
+                    )
+                    for number, lane in enumerate(self.all)
+                ]
+            for end in ends:
+                end.result()
+        finally:
+            torch.set_num_threads(threads)  # one library keeps the number for all threads
+
+
+def _useful(model: GatedModel) -> int:
+    """One lane for each thread of a small model on a CPU, else one."""
+    size = sum(parameter.numel() for parameter in model.model.parameters())
+    on_cpu = all(parameter.device.type == "cpu" for parameter in model.model.parameters())
+    return max(1, torch.get_num_threads()) if on_cpu and size <= SMALL else 1
+
+
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def _mask_first(one: Reading | Decoding) -> tuple[int, int, tuple[int, ...]]:
+    """Work under one mask stays together: it may share prefixes."""
+    return one.mask, one.donor, one.tokens
+
+
+def _sequence_first(one: Reading | Decoding) -> tuple[tuple[int, ...], int, int]:
+    """Work on one sequence stays together: it may share lower layers."""
+    return one.tokens, one.mask, one.donor
+
+
+def _shares(work: Sequence[W], number: int) -> list[list[W]]:
+    """Cuts work into as many runs of about equal length."""
+    total = sum(one.length for one in work)
+    shares: list[list[W]] = [[] for _ in range(number)]
+    before = 0
+    for one in work:
+        shares[min(number - 1, before * number // max(1, total))].append(one)
+        before += one.length
+    return shares
+
+
+def _of_lane(masking: Masking, first: Lane, lane: Lane) -> Masking:
+    """The same gates and donors at the gate points of a lane's own modules."""
+    pairs = zip(first.model.points, lane.model.points, strict=True)
+    return Masking(
+        masking.gates,
+        {own: masking.donors[point] for point, own in pairs if point in masking.donors},
+    )

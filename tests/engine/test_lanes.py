@@ -1,0 +1,106 @@
+"""Lanes: copies of the model side by side give what one gives."""
+
+import numpy as np
+import pytest
+import torch
+
+from broca.engine import Ablation, Engine, EngineOptions, donor_activations
+from broca.errors import BadInput
+from broca.tasks import Generation, Request
+
+
+def work(count=90, masks=6, components=8, *, seed=0, singles=False):
+    """Log-likelihoods and generations of several lengths under random or single masks."""
+    rng = np.random.default_rng(seed)
+    gates = (rng.random((masks, components)) > 0.3).astype(np.float32)
+    if singles:
+        gates = 1 - np.eye(components, dtype=np.float32)[-masks:]
+    preamble = tuple(rng.integers(2, 258, 12).tolist())
+    requests = []
+    for number in range(count):
+        own = tuple(rng.integers(2, 258, 3 + number % 7).tolist())
+        context = (*preamble, *own) if number % 2 else own
+        if number % 3:
+            requests.append(Request("loglikelihood", context, own[:2]))
+        else:
+            requests.append(Request("generate_until", context, (), ("q",), 6))
+    return requests, gates, rng.integers(0, masks, count)
+
+
+def values(outputs):
+    """Texts, and log-likelihoods as numbers."""
+    return [one.text if isinstance(one, Generation) else one.value for one in outputs]
+
+
+@pytest.mark.parametrize("lanes", [2, 3])
+@pytest.mark.parametrize("singles", [False, True])
+def test_lanes_answer_as_one(tiny, lanes, singles):
+    """Readings, generations, sweeps; the order of the answers is that of the requests."""
+    requests, gates, index = work(singles=singles)
+    one = Engine(tiny, EngineOptions(lanes=1)).run(requests, gates, index)
+    engine = Engine(tiny, EngineOptions(lanes=lanes, token_budget=200))
+    many = engine.run(requests, gates, index)
+    assert len(engine._lanes.all) == lanes
+    for expected, found in zip(values(one), values(many), strict=True):
+        assert found == expected if isinstance(found, str) else abs(found - expected) < 1e-4
+
+
+def test_donors_meet_the_copies_own_modules(tiny):
+    """Mean ablation in two lanes equals mean ablation in one."""
+    requests, gates, index = work(seed=1)
+    donors = donor_activations(tiny, [one.context for one in requests[:5]], Ablation("mean"))
+    run = [
+        Engine(tiny, EngineOptions(lanes=lanes), donors=donors).run(requests, gates, index)
+        for lanes in (1, 2)
+    ]
+    zero = Engine(tiny, EngineOptions(lanes=1)).run(requests, gates, index)
+    numbers = [[one for one in values(outputs) if not isinstance(one, str)] for outputs in run]
+    np.testing.assert_allclose(numbers[0], numbers[1], atol=1e-4)
+    assert values(zero) != values(run[0])
+
+
+def test_copies_share_the_weights_and_leave_no_hooks(tiny):
+    """A copy costs modules, not memory; after a run no module has a hook."""
+    requests, gates, index = work()
+    engine = Engine(tiny, EngineOptions(lanes=2))
+    engine.run(requests, gates, index)
+    copy = engine._lanes.all[1].model
+    assert copy.model is not tiny.model
+    for own, other in zip(tiny.model.parameters(), copy.model.parameters(), strict=True):
+        assert own.data_ptr() == other.data_ptr()
+    for model in (tiny, copy):
+        assert not any(module._forward_pre_hooks for module in model.model.modules())
+
+
+def test_an_error_in_a_lane_reaches_the_caller_and_threads_are_as_before(tiny, monkeypatch):
+    """Also where a copy fails and not the model itself."""
+    requests, gates, index = work()
+    engine = Engine(tiny, EngineOptions(lanes=2))
+    engine.run(requests, gates, index)
+    before = torch.get_num_threads()
+
+    def fails(*_arguments):
+        raise RuntimeError("a lane broke down")
+
+    monkeypatch.setattr(engine._lanes.all[1].reader, "run", fails)
+    with pytest.raises(RuntimeError, match="a lane broke down"):
+        engine.run(requests, gates, index)
+    assert torch.get_num_threads() == before
+
+
+def test_little_work_and_one_thread_need_one_lane(tiny):
+    """By itself an engine has as many lanes as torch has threads, and none for a few requests."""
+    requests, gates, index = work(count=20)
+    engine = Engine(tiny, EngineOptions(lanes=2))
+    engine.run(requests, gates, index)
+    assert len(engine._lanes.all) == 1
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        assert Engine(tiny)._lanes._number == 1
+        torch.set_num_threads(2)
+        assert Engine(tiny)._lanes._number == 2
+    finally:
+        torch.set_num_threads(threads)
+    with pytest.raises(BadInput, match="lanes must be at least 1"):
+        EngineOptions(lanes=0)
