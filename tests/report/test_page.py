@@ -95,3 +95,14 @@ def test_text_from_files_is_escaped(place):
         "note": {"notes": (evil,)},
     }[place]
     assert evil not in render_html(make_result(**changes))
+
+
+def test_universal_heads_are_shown_apart():
+    """With their effect on the task and on the others; no section where there are none."""
+    names = [one.name for one in make_result().ranking]
+    page = render_html(
+        make_result(universal=names[:1], off_target_effects=dict.fromkeys(names, -0.25))
+    )
+    assert "Universal heads" in page
+    assert "-0.250" in page
+    assert "Universal heads" not in render_html(make_result())

@@ -36,6 +36,7 @@ def render_html(result: Result, evidence: Evidence | None = None) -> str:
     options = {"responsive": True, "displayModeBar": False}
     return template.render(
         result=result,
+        effects={one.name: one.effect for one in result.ranking},
         shown=result.ranking[:TABLE_LINES],
         verification=Markup("" if evidence is None else render_verification(evidence)),
         report_items=result.verification.items,

@@ -45,7 +45,7 @@ _BUNDLE = 4
 """Rows of the task, and as many of others, for a set in a joint round."""
 _ROUNDS = 6
 _POOL = 12
-_SPENT = {"intact": 0.05, "screen": 0.18, "joint": 0.36, "knock-out": 0.18}
+_SPENT = {"intact": 0.05, "screen": 0.16, "joint": 0.3, "knock-out": 0.14, "members": 0.13}
 """Parts of the budget; the knock-out and the proof of members share the rest."""
 
 _RESAMPLES = 20
@@ -53,8 +53,8 @@ _OFTEN = 0.9
 """Share of resamples in which the others need a component that is called universal."""
 _NOTHING = 0.01
 """An effect in screening below which a component does nothing."""
-_SURE = 1.3
-"""Standard errors by which a member that does nothing alone must add to the others."""
+_FORETOLD = 15
+"""Fresh items that the forecast of the joint rounds counts for."""
 
 _CLOSE = 0.7
 """Standard errors by which a set may stay behind the best and still be preferred as the simpler."""
@@ -102,8 +102,8 @@ class Focus(Told):
 
     def _joint_rounds(
         self, bench: _Bench, screened: _Screened
-    ) -> Generator[Plan, Measurement, Bools]:
-        """Learns what small sets are worth; returns the most promising, `(sets, short list)`."""
+    ) -> Generator[Plan, Measurement, _Promising]:
+        """Learns what small sets are worth, and proposes the most promising."""
         rng, k, count = bench.rng, self._problem.k, len(screened.short)
         rows = int(_SPENT["joint"] * self._budget)
         per_round = max(4, rows // _ROUNDS // bench.bundle_rows(_BUNDLE))
@@ -125,8 +125,9 @@ class Focus(Told):
         climbed = [model.best(start) for start in _random_sets(4 * _POOL, count, k, rng)]
         candidates = np.unique(np.vstack([sets, climbed]), axis=0)
         candidates = candidates[candidates.any(axis=1)]
-        chosen: Bools = candidates[np.argsort(-model.values(candidates), kind="stable")[:_POOL]]
-        return chosen
+        values = model.values(candidates)
+        best = np.argsort(-values, kind="stable")[:_POOL]
+        return _Promising(candidates[best], values[best])
 
     def _prove(
         self, bench: _Bench, screened: _Screened, winner: Bools, share: float
@@ -144,7 +145,7 @@ class Focus(Told):
         for place in alone:
             trials.append(np.zeros_like(winner))
             trials[-1][place] = True
-        items = max(4, bench.left // (bench.bundle_rows(1) * (len(trials) + 6)))
+        items = max(4, int(_SPENT["members"] * self._budget) // bench.bundle_rows(len(trials) + 1))
         table = yield from bench.crossed(screened.masks(np.stack(trials)), items)
         without = table.slice(1, 1 + len(inside))
         single = table.slice(1 + len(inside), len(trials))
@@ -158,27 +159,27 @@ class Focus(Told):
             and single.specific(row).mean() > 0
             and screened.contrast[place] <= -self._least / 2
         }
-        kept = {
-            int(place)
-            for row, place in enumerate(inside)
-            if place in lasting or adds[row].mean() >= max(self._cost, _SURE * _error(adds[row]))
-        }
         more = [place for place in rated if place in lasting]
-        pruned = winner.copy()
-        pruned[[place for place in inside if place not in kept]] = False
-        answers = [_with(pruned, more, problem.k), pruned, _with(winner, more, problem.k), winner]
-        answers = [one for one in answers if one.any()]
+        # members go one by one, those first that add least; what harms alone stays to the end
+        worth = {int(place): adds[row].mean() for row, place in enumerate(inside)}
+        leaving = sorted(worth, key=lambda place: (place in lasting, worth[place]))
+        answers = []
+        for gone in reversed(range(len(leaving))):
+            smaller = winner.copy()
+            smaller[leaving[:gone]] = False
+            answers.append(_with(smaller, more, problem.k))
+        answers = list(np.unique(np.stack([*answers, winner]), axis=0))
+        answers.sort(key=lambda one: (-one[more].sum(), one.sum()))
+        items = max(4, bench.left // bench.bundle_rows(len(answers) + 1))
         last = yield from bench.crossed(screened.masks(np.stack(answers)), items)
         row = _first_good(last, self._cost)
         final, drop, specific = answers[row], last.drop(row), last.specific(row)
         error = _error(specific)
         reason = ""
-        if not final.any() or drop.mean() < self._least or specific.mean() - 1.645 * error <= 0:
+        if drop.mean() < self._least or specific.mean() - 1.645 * error <= 0:
             reason = (
                 f"the best set found costs the task {drop.mean():.2f} and the others "
                 f"{drop.mean() - specific.mean():.2f} on {items} fresh items: no specific harm"
-                if final.any()
-                else "no set of at most k components harms the task alone"
             )
         return self._ranked(bench, screened, final, harms, reason, share)
 
@@ -258,6 +259,19 @@ class _Screened:
         masks = np.zeros((len(sets), len(self.target)), dtype=bool)
         masks[:, self.short] = sets
         return masks
+
+
+@dataclass(frozen=True)
+class _Promising:
+    """Sets over the short list, and what each may be worth.
+
+    Attributes:
+        sets: `(sets, short list)`.
+        worth: Foretold specific drops, `(sets,)`.
+    """
+
+    sets: Bools
+    worth: Floats
 
 
 @dataclass(frozen=True)
@@ -491,9 +505,13 @@ def _best(alive: NDArray[np.intp], effects: Floats, general: Floats, keep: int) 
 
 
 def _knock_out(
-    bench: _Bench, screened: _Screened, sets: Bools
+    bench: _Bench, screened: _Screened, promising: _Promising
 ) -> Generator[Plan, Measurement, Bools]:
-    """Measures sets on fresh items, three times, and each time keeps the better half."""
+    """Measures sets on fresh items, three times, and each time keeps the better half.
+
+    What the joint rounds foretold counts as some items more: few items alone would pick by luck.
+    """
+    sets, foretold = promising.sets, promising.worth
     rows = int(_SPENT["knock-out"] * bench.budget)
     task = np.zeros((len(sets), 0))
     others = np.zeros((len(sets), 0))
@@ -501,9 +519,11 @@ def _knock_out(
         items = max(2, rows // 3 // bench.bundle_rows(len(sets) + 1))
         table = yield from bench.crossed(screened.masks(sets), items)
         task, others = np.hstack([task, table.task]), np.hstack([others, table.others])
-        worth = task.mean(axis=1) - others.mean(axis=1)
+        measured = (task - others).sum(axis=1)
+        worth = (measured + _FORETOLD * foretold) / (task.shape[1] + _FORETOLD)
         better = np.argsort(-worth, kind="stable")[: max(1, len(sets) // 2)]
-        sets, task, others = sets[better], task[better], others[better]
+        sets, foretold = sets[better], foretold[better]
+        task, others = task[better], others[better]
     winner: Bools = sets[0]
     return winner
 
