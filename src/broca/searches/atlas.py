@@ -1,8 +1,8 @@
 """Atlas: every task under the same random masks, so that one run rates every component on each.
 
-Each task answers one item of its own under every mask. What one task loses can then be compared with
-what another loses, mask by mask, and resampling masks gives intervals of differences too. This
-screens; it settles no set.
+Each task answers one item of its own under every mask. What one task loses can then be compared
+with what another loses, mask by mask, and resampling masks gives intervals of differences too.
+This screens; it settles no set.
 
 1. the intact model answers the items that will be used: their fixed effects;
 2. a pilot over all tasks finds the share of components that masks ablate;
