@@ -48,12 +48,17 @@ class Matrix:
 
 
 def universal(matrix: Matrix) -> list[int]:
-    """Columns of the components that hurt more than half of the usable tasks, worst first."""
-    usable = int(matrix.usable.sum())
-    often = matrix.hurts.sum(axis=0)
-    mean = matrix.effects[matrix.usable].mean(axis=0) if usable else np.zeros(len(often))
-    order = np.argsort(mean, kind="stable")
-    return [int(column) for column in order if 2 * often[column] > usable]
+    """Columns of the components that hurt more than half of the usable tasks, worst first.
+
+    And tasks of more than half of their capabilities: several tasks of one are no majority.
+    """
+    capabilities = np.array(matrix.capabilities)
+    usable = np.unique(capabilities[matrix.usable])
+    hurts = matrix.hurts
+    reached = np.stack([hurts[capabilities == one].any(axis=0) for one in usable])
+    widely = (2 * hurts.sum(axis=0) > matrix.usable.sum()) & (2 * reached.sum(axis=0) > len(usable))
+    order = np.argsort(matrix.effects[matrix.usable].mean(axis=0), kind="stable")
+    return [int(column) for column in order if widely[column]]
 
 
 @dataclass(frozen=True, eq=False)
