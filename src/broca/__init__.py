@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from broca.api import localize, save
+    from broca.charted import Atlas
+    from broca.charting import atlas, save_atlas
     from broca.components import Component, ComponentSet
     from broca.errors import BrocaError
     from broca.evidence import Evidence
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from broca.verifying import verify
 
 _HOME = {
+    "Atlas": "broca.charted",
     "BrocaError": "broca.errors",
     "Component": "broca.components",
     "ComponentSet": "broca.components",
@@ -26,13 +29,16 @@ _HOME = {
     "GatedModel": "broca.models",
     "Result": "broca.result",
     "TaskOptions": "broca.tasks",
+    "atlas": "broca.charting",
     "load": "broca.models",
     "localize": "broca.api",
     "save": "broca.api",
+    "save_atlas": "broca.charting",
     "verify": "broca.verifying",
 }
 
 __all__ = [
+    "Atlas",
     "BrocaError",
     "Component",
     "ComponentSet",
@@ -40,9 +46,11 @@ __all__ = [
     "GatedModel",
     "Result",
     "TaskOptions",
+    "atlas",
     "load",
     "localize",
     "save",
+    "save_atlas",
     "verify",
 ]
 

@@ -271,8 +271,8 @@ def localize(
         evidence = evidence_of(model, task, selected, how, QUICK, examined, executor.rows)
     measured, tokens = recorder.finish()
     return Result(
-        broca=_version(),
-        model=_model_info(model),
+        broca=version_of_broca(),
+        model=model_info(model),
         task=task,
         others=rest,
         same_skill=same,
@@ -334,7 +334,7 @@ def evidence_of(
         crossings=tuple(crossings),
         rows=rows,
         notes=tuple(notes),
-        broca=_version(),
+        broca=version_of_broca(),
     )
 
 
@@ -478,7 +478,8 @@ def _off_target_effects(model: GatedModel, ranking: Ranking) -> dict[str, float]
     }
 
 
-def _model_info(model: GatedModel) -> ModelInfo:
+def model_info(model: GatedModel) -> ModelInfo:
+    """What results say of a model."""
     return ModelInfo(
         name=model.name,
         fingerprint=model.fingerprint,
@@ -490,7 +491,8 @@ def _model_info(model: GatedModel) -> ModelInfo:
     )
 
 
-def _version() -> str:
+def version_of_broca() -> str:
+    """The version that results name."""
     from importlib.metadata import version
 
     return version("broca")

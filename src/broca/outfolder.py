@@ -21,7 +21,7 @@ from broca.files import write_beside
 SCHEMA = 1
 NAME = "reproduce.json"
 JOURNAL = "journal.sqlite"
-_RESULTS = ("result.json", "report.html", NAME)
+_RESULTS = ("result.json", "report.html", "atlas.json", "atlas.html", NAME)
 _PACKAGES = ("broca", "torch", "transformers", "lm-eval", "datasets", "numpy", "scikit-learn")
 
 

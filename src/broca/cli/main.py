@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import typer
 
+from broca.cli.atlas import atlas
 from broca.cli.journal import journal
 from broca.cli.lm_eval import SETTINGS, lm_eval
 from broca.cli.localize import localize
@@ -41,6 +42,7 @@ app.add_typer(neurons)
 app.command()(published)
 app.command()(stress)
 app.command()(reproduce)
+app.command()(atlas)
 
 
 def _version(value: bool) -> None:

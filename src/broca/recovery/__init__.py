@@ -4,6 +4,7 @@ Every recovery is a regressor with the scikit-learn interface: `fit(masks, respo
 `coef_`. Any other scikit-learn regressor with `coef_` can be passed in its place.
 """
 
+from broca.recovery.joint import JointEffects, highest, interval, joint_effects
 from broca.recovery.lasso import PaperLasso
 from broca.recovery.nonpositive import NonPositiveLasso
 from broca.recovery.pairwise import PairwiseModel
@@ -11,4 +12,13 @@ from broca.recovery.pairwise import PairwiseModel
 RECOVERIES = {"lasso": PaperLasso}
 """Recoveries by name, as classes with defaults for every parameter."""
 
-__all__ = ["NonPositiveLasso", "PairwiseModel", "RECOVERIES", "PaperLasso"]
+__all__ = [
+    "JointEffects",
+    "NonPositiveLasso",
+    "PairwiseModel",
+    "RECOVERIES",
+    "PaperLasso",
+    "highest",
+    "interval",
+    "joint_effects",
+]

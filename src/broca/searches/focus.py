@@ -28,14 +28,13 @@ from broca.errors import BadInput
 from broca.plan import Measurement, Plan, Response
 from broca.recovery import NonPositiveLasso, PairwiseModel
 from broca.searches.base import OtherTask, Problem, Ranking, Story, Told
+from broca.searches.pilot import pilot, random_masks
 
 ROWS_PER_TASK = 800
 """Rows for each measured task, the task itself and each other one, where no budget is given."""
 
 _FEWEST_ROWS = 300
 """Without other tasks; twice as many with them."""
-_SHARES = (0.02, 0.05, 0.1, 0.2, 0.3)
-_PILOT_ROWS = 16
 _SPREAD = 0.7
 """Mask sizes vary by up to this factor's exponential around the size that the pilot chose."""
 _SHORT = 16
@@ -94,7 +93,9 @@ class Focus(Told):
         problem = self._problem
         bench = _Bench(problem, self._budget)
         yield from bench.measure_intact(int(_SPENT["intact"] * self._budget))
-        share = yield from _pilot(bench)
+        share = yield from pilot(
+            bench.drops, problem.components, rows=bench.budget // 100, rng=bench.rng
+        )
         screened = yield from _screen(bench, share, int(_SPENT["screen"] * self._budget))
         joint = yield from self._joint_rounds(bench, screened)
         winner = yield from _knock_out(bench, screened, joint)
@@ -426,23 +427,6 @@ class _Bench:
         return names[self._turn % len(names)]
 
 
-def _pilot(bench: _Bench) -> Generator[Plan, Measurement, float]:
-    """Finds the share of components at which the task's response varies most.
-
-    Too few leave it intact, too many destroy it: both say nothing.
-    """
-    count = bench.problem.components
-    shares = sorted({max(1, round(share * count)) for share in _SHARES})
-    best, chosen = -1.0, shares[0]
-    rows = min(_PILOT_ROWS, bench.budget // 100)
-    for size in shares:
-        masks = _random_masks(np.full(rows, size), np.arange(count), count, bench.rng)
-        drops = yield from bench.drops(masks)
-        if drops.std() > best:
-            best, chosen = float(drops.std()), size
-    return chosen / count
-
-
 def _screen(bench: _Bench, share: float, rows: int) -> Generator[Plan, Measurement, _Screened]:
     """Halves the candidates until a short list is left; every round keeps the better half.
 
@@ -461,7 +445,7 @@ def _screen(bench: _Bench, share: float, rows: int) -> Generator[Plan, Measureme
     for number in range(rounds):
         sizes = share * len(alive) * np.exp(bench.rng.uniform(-_SPREAD, _SPREAD, per_round))
         sizes = np.clip(np.round(sizes), 1, len(alive)).astype(int)
-        fresh = _random_masks(sizes, alive, count, bench.rng)
+        fresh = random_masks(sizes, alive, count, bench.rng)
         lost, lost_elsewhere = yield from bench.bundles(fresh, 1)
         masks = np.vstack([masks, fresh])
         task, others = np.concatenate([task, lost]), np.concatenate([others, lost_elsewhere])
@@ -550,16 +534,6 @@ def _first_good(table: _Table, cost: float) -> int:
 def _error(values: Floats) -> float:
     """Standard error of a mean."""
     return float(values.std() / np.sqrt(len(values)))
-
-
-def _random_masks(
-    sizes: NDArray[Any], among: NDArray[np.intp], components: int, rng: np.random.Generator
-) -> Bools:
-    """One mask of each size, its members drawn from `among`."""
-    masks = np.zeros((len(sizes), components), dtype=bool)
-    for mask, size in zip(masks, sizes, strict=True):
-        mask[rng.choice(among, int(size), replace=False)] = True
-    return masks
 
 
 def _random_sets(number: int, count: int, k: int, rng: np.random.Generator) -> Bools:

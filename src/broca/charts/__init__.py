@@ -1,0 +1,20 @@
+"""What a matrix of effects says: who is universal, who is a task's own, who goes together."""
+
+from broca.charts.clusters import Clustering, cluster
+from broca.charts.findings import Findings, find, keep_to_groups
+from broca.charts.groups import GroupCount, count_groups
+from broca.charts.selecting import Contrast, Matrix, contrasts, universal
+
+__all__ = [
+    "Clustering",
+    "Contrast",
+    "Findings",
+    "GroupCount",
+    "Matrix",
+    "cluster",
+    "contrasts",
+    "count_groups",
+    "find",
+    "keep_to_groups",
+    "universal",
+]

@@ -1,0 +1,108 @@
+"""Which components every task needs, and which one task needs beyond the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.recovery import highest, interval
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """Effects of every component on every task.
+
+    Attributes:
+        effects: Change of the response, negative where the task needs the component,
+            `(tasks, components)`.
+        resampled: The same on masks drawn anew, `(resamples, tasks, components)`.
+        usable: Tasks that the intact model can do: others can show no damage, `(tasks,)`.
+        capabilities: What each task measures.
+        least: Least effect that counts.
+    """
+
+    effects: Floats
+    resampled: Floats
+    usable: Bools
+    capabilities: tuple[str, ...]
+    least: float
+
+    @property
+    def hurts(self) -> Bools:
+        """Whether a loss surely costs a task something that counts, each by itself."""
+        _, high = interval(self.effects, self.resampled)
+        found: Bools = (high < 0) & (self.effects <= -self.least) & self.usable[:, None]
+        return found
+
+    @property
+    def sure(self) -> Bools:
+        """The same, sure for all components of a task together."""
+        found: Bools = (highest(self.effects, self.resampled) < 0) & self.hurts
+        return found
+
+
+def universal(matrix: Matrix) -> list[int]:
+    """Columns of the components that hurt more than half of the usable tasks, worst first.
+
+    And tasks of more than half of their capabilities: several tasks of one are no majority.
+    """
+    capabilities = np.array(matrix.capabilities)
+    usable = np.unique(capabilities[matrix.usable])
+    hurts = matrix.hurts
+    reached = np.stack([hurts[capabilities == one].any(axis=0) for one in usable])
+    widely = (2 * hurts.sum(axis=0) > matrix.usable.sum()) & (2 * reached.sum(axis=0) > len(usable))
+    order = np.argsort(matrix.effects[matrix.usable].mean(axis=0), kind="stable")
+    return [int(column) for column in order if widely[column]]
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """What one task loses beyond the tasks of other capabilities.
+
+    Attributes:
+        task: Row of the task.
+        controls: Rows of the tasks that it is compared with.
+        values: Effect on the task minus the mean effect on them, `(components,)`.
+        low: Lower ends of their 90 % intervals.
+        high: Upper ends.
+        selected: At most k columns of those that are surely worse for the task, worst first.
+    """
+
+    task: int
+    controls: tuple[int, ...]
+    values: Floats
+    low: Floats
+    high: Floats
+    selected: tuple[int, ...]
+
+
+def contrasts(matrix: Matrix, k: int) -> list[Contrast]:
+    """Compares every task with the usable tasks of other capabilities.
+
+    Selected is who hurts the task, and costs it at least `least` more than the others, surely so
+    for all components together. A task that the intact model cannot do selects nothing.
+    """
+    return [_contrast(matrix, task, k) for task in range(len(matrix.effects))]
+
+
+def _contrast(matrix: Matrix, task: int, k: int) -> Contrast:
+    controls = [
+        other
+        for other, capability in enumerate(matrix.capabilities)
+        if matrix.usable[other] and capability != matrix.capabilities[task]
+    ]
+    values, resampled = matrix.effects[task], matrix.resampled[:, task]
+    if controls:
+        values = values - matrix.effects[controls].mean(axis=0)
+        resampled = resampled - matrix.resampled[:, controls].mean(axis=1)
+    low, high = interval(values, resampled)
+    wanted = matrix.hurts[task] & (values <= -matrix.least) & (highest(values, resampled) < 0)
+    order: Sequence[int] = np.argsort(values, kind="stable").tolist()
+    selected = tuple(column for column in order if wanted[column])[:k]
+    return Contrast(task, tuple(controls), values, low, high, selected)

@@ -1,0 +1,203 @@
+"""`broca atlas`: every component's effect on every task, from one joint run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from broca.cli.keeping import keeping
+from broca.cli.progress import ProgressLine
+from broca.cli.task_options import (
+    AllowCode,
+    ChatTemplate,
+    FewshotAsMultiturn,
+    Limit,
+    LocateSplit,
+    NumFewshot,
+    ReferenceOption,
+    SystemPrompt,
+)
+
+if TYPE_CHECKING:
+    from broca.charted import Atlas
+
+
+def atlas(
+    model: Annotated[str, typer.Argument(help="reference, planted, a model folder or a hub id.")],
+    tasks: Annotated[
+        str, typer.Option(help="T1,T2,...; auto: all shipped ones, or those of --include-path.")
+    ] = "auto",
+    include_path: Annotated[
+        str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(help="Most (mask, item) rows over all tasks; default: 800 for each."),
+    ] = None,
+    k: Annotated[int, typer.Option(help="Most heads to select for a task.")] = 5,
+    items: Annotated[int, typer.Option(help="Most items of each task.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    components: Annotated[
+        str,
+        typer.Option(help="heads, kv-groups, attention, mlp, layers, experts, joined by +."),
+    ] = "heads",
+    response: Annotated[
+        str | None,
+        typer.Option(
+            help="What is measured: accuracy, margin or probability; default: probability where "
+            "every task has items with a margin."
+        ),
+    ] = None,
+    ablation: Annotated[
+        str, typer.Option(help="What replaces an ablated component: zero, mean or resample.")
+    ] = "zero",
+    scale: Annotated[
+        float, typer.Option(help="Gate of an ablated component; 0 ablates, others scale.")
+    ] = 0.0,
+    num_fewshot: NumFewshot = None,
+    limit: Limit = None,
+    chat_template: ChatTemplate = False,
+    system_prompt: SystemPrompt = None,
+    fewshot_as_multiturn: FewshotAsMultiturn = True,
+    locate_split: LocateSplit = None,
+    reference: ReferenceOption = "own",
+    token_budget: Annotated[
+        int | None, typer.Option(help="Most tokens of a batch; default: from the free memory.")
+    ] = None,
+    out: Annotated[str, typer.Option(help="Folder for atlas.json and atlas.html.")] = "broca-atlas",
+    dtype: Annotated[
+        str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
+    ] = "auto",
+    device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    device_map: Annotated[
+        str | None, typer.Option(help="auto spreads the model over all devices.")
+    ] = None,
+    allow_code: AllowCode = False,
+    journal: Annotated[
+        str | None,
+        typer.Option(help="A journal to share between runs; default: journal.sqlite in --out."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in --out, or refuse.")
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Begin anew in --out; its journal is set aside.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print atlas.json on stdout.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
+) -> None:
+    """Rate every head of MODEL on several tasks at once: universal heads, own heads, clusters."""
+    from broca import api, charting
+    from broca.engine import EngineOptions
+    from broca.tasks import TaskOptions
+
+    task_options = {
+        "num_fewshot": num_fewshot,
+        "limit": limit,
+        "chat_template": chat_template,
+        "system_prompt": system_prompt,
+        "fewshot_as_multiturn": fewshot_as_multiturn,
+        "locate_split": locate_split,
+        "reference": reference,
+    }
+    asked = {
+        "model": _absolute(model) if Path(model).is_dir() else model,
+        "tasks": tasks,
+        "include_path": None if include_path is None else _absolute(include_path),
+        "rows": rows,
+        "k": k,
+        "items": items,
+        "seed": seed,
+        "components": components,
+        "response": response,
+        "ablation": ablation,
+        "scale": scale,
+        "dtype": dtype,
+        "allow_code": allow_code,
+    }
+    how = {"device": device, "device_map": device_map, "token_budget": token_budget}
+    progress = ProgressLine(plain=plain)
+    try:
+        with keeping(
+            api.check_out_folder(out),
+            verb="atlas",
+            asked={**asked, "task_options": task_options},
+            how=how,
+            journal=journal,
+            keep_outputs=0.0,
+            fresh=fresh,
+            resume=resume,
+        ) as journaling:
+            found = charting.atlas(
+                **asked,  # type: ignore[arg-type]
+                task_options=TaskOptions(**task_options),  # type: ignore[arg-type]
+                device=device,
+                device_map=device_map,
+                engine_options=EngineOptions(token_budget=token_budget),
+                journal=journaling,
+                on_progress=progress,
+            )
+            paths = charting.save_atlas(found, out)
+    finally:
+        progress.close()
+    if json:
+        sys.stdout.write(found.to_json())
+    else:
+        _print(found, paths[1])
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).expanduser().absolute())
+
+
+def _print(found: Atlas, page: Path) -> None:
+    """Prints what each task needs, what all need, and where the page is."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    table = Table(title=f"what each task needs beyond the others (effect on {found.response})")
+    for column in ("task", "capability", "intact", "explained", "heads and their contrast"):
+        table.add_column(column, justify="right" if column in ("intact", "explained") else "left")
+    for task, selection in zip(found.tasks, found.selections, strict=True):
+        listed = ", ".join(f"{one.name} {one.contrast:+.2f}" for one in selection.components)
+        table.add_row(
+            Text(task.name),
+            Text(task.capability),
+            f"{task.intact:.3f}",
+            f"{task.explained:.2f}",
+            Text(listed or f"none: {selection.reason}"),
+        )
+    console.print(table)
+    if found.universal:
+        table = Table(title="universal: hurts more than half of the tasks")
+        for column in ("head", "mean effect", "tasks hurt"):
+            table.add_column(column, justify="left" if column == "head" else "right")
+        usable = sum(not one.at_chance for one in found.tasks)
+        for each in found.universal:
+            table.add_row(each.name, f"{each.effect:+.3f}", f"{len(each.hurts)} of {usable}")
+        console.print(table)
+    else:
+        console.print("universal: no head hurts more than half of the tasks")
+    if found.groups is None:
+        console.print(f"key/value groups: not tested: {found.groups_note}", markup=False)
+    else:
+        console.print(
+            f"key/value groups: {found.groups.pairs} pairs of selected heads share one, "
+            f"{found.groups.expected:.1f} expected, p = {found.groups.p:.2g}",
+            markup=False,
+        )
+    for note in found.notes:
+        console.print(f"note: {note}", markup=False)
+    console.print(
+        "This screens head by head; `broca localize` settles a task's set jointly.", markup=False
+    )
+    console.print(
+        f"{found.cost.rows:,} rows in {found.cost.wall_s:.1f} s; atlas: {page}",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,191 @@
+"""Atlas: every task under the same random masks, so that one run rates every component on each.
+
+Each task answers one item of its own under every mask. What one task loses can then be compared
+with what another loses, mask by mask, and resampling masks gives intervals of differences too.
+This screens; it settles no set.
+
+1. the intact model answers the items that will be used: their fixed effects;
+2. a pilot over all tasks finds the share of components that masks ablate;
+3. fresh masks, each on one item of every task;
+4. the effects of all tasks by one regression, and again on masks drawn anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.errors import BadInput
+from broca.plan import Measurement, Plan, Response
+from broca.recovery import JointEffects, interval, joint_effects
+from broca.searches.base import Problem, Ranking, Story, Told
+from broca.searches.pilot import pilot, random_masks
+
+ROWS_PER_TASK = 800
+"""Rows for each task where no budget is given."""
+
+FEWEST_ROWS = 200
+"""For each task; with fewer, intervals say nothing."""
+
+_INTACT = 0.125
+"""Part of the budget that measures the intact model."""
+
+_SPREAD = 0.7
+"""Mask sizes vary by up to this factor's exponential around the size that the pilot chose."""
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """What was measured, and what it says of every component on every task.
+
+    Attributes:
+        tasks: Their names, in the order of the problem.
+        masks: The fresh masks, `(masks, components)`.
+        changes: Response minus the intact response of the same item, `(masks, tasks)`.
+        items: Items of each task that were used, `(tasks,)`.
+        share: Share of the components that the pilot chose for a mask.
+        found: The effects, their resamples, and how well they add up.
+    """
+
+    tasks: tuple[str, ...]
+    masks: Bools
+    changes: Floats
+    items: tuple[int, ...]
+    share: float
+    found: JointEffects
+
+
+class Atlas(Told):
+    """Rates every component on every task of `problem.others`; `problem.items` is not used.
+
+    The ranking that it ends with is by mean effect over the tasks; `chart` has the rest.
+
+    Args:
+        problem: The tasks, as `others`. Without `rows` it spends 800 for each.
+        resamples: How often masks are drawn anew for intervals.
+    """
+
+    def __init__(self, problem: Problem, *, resamples: int = 200) -> None:
+        budget = self.budget(problem.rows, len(problem.others))
+        if resamples < 20:
+            raise BadInput(f"an atlas needs at least 20 resamples for an interval, not {resamples}")
+        self._problem = problem
+        self._each = budget // len(problem.others)
+        self._resamples = resamples
+        self._rng = np.random.default_rng([problem.seed, 0xA71A5])
+        self._response: Response | None = "probability" if problem.continuous else None
+        self._chart: Chart | None = None
+        self._spent = 0
+        super().__init__(self._tell_story())
+
+    @staticmethod
+    def budget(rows: int | None, tasks: int) -> int:
+        """The rows that will be spent at most.
+
+        Raises:
+            BadInput: They are too few, or the tasks are.
+        """
+        if tasks < 2:
+            raise BadInput(f"an atlas compares tasks and needs two at least, not {tasks}")
+        if rows is not None and rows < FEWEST_ROWS * tasks:
+            raise BadInput(
+                f"--rows {rows} is too few for an atlas of {tasks} tasks: it needs "
+                f"{FEWEST_ROWS * tasks} at least, {FEWEST_ROWS} for each; use more rows or fewer "
+                "tasks"
+            )
+        return ROWS_PER_TASK * tasks if rows is None else rows
+
+    @property
+    def chart(self) -> Chart:
+        """What was found; valid once `ask` has returned None."""
+        assert self._chart is not None, "ask and tell first"
+        return self._chart
+
+    def _tell_story(self) -> Story:
+        problem, rng = self._problem, self._rng
+        most = max(4, int(_INTACT * self._each))
+        pools = [rng.permutation(task.items)[:most] for task in problem.others]
+        intact = yield from self._measure_intact(pools)
+        decks = [_Deck(pool, rng) for pool in pools]
+
+        def changes(masks: Bools) -> Generator[Plan, Measurement, Any]:
+            items = np.stack([deck.draw(len(masks)) for deck in decks], axis=1)
+            index = np.repeat(np.arange(len(masks)), len(decks))
+            responses = yield from self._ask(masks, index, items.ravel())
+            return responses.reshape(items.shape) - intact[items]
+
+        share = yield from pilot(
+            changes, problem.components, rows=max(2, self._each // 100), rng=rng
+        )
+        rows = (self._each * len(decks) - self._spent) // len(decks)
+        sizes = share * problem.components * np.exp(rng.uniform(-_SPREAD, _SPREAD, rows))
+        sizes = np.clip(np.round(sizes), 1, problem.components).astype(int)
+        masks = random_masks(sizes, np.arange(problem.components), problem.components, rng)
+        changed = yield from changes(masks)
+        found = joint_effects(masks, changed, resamples=self._resamples, rng=rng)
+        self._chart = Chart(
+            tuple(task.name for task in problem.others),
+            masks,
+            changed,
+            tuple(len(pool) for pool in pools),
+            share,
+            found,
+        )
+        return self._ranked(self._chart)
+
+    def _measure_intact(self, pools: list[NDArray[np.intp]]) -> Generator[Plan, Measurement, Any]:
+        """The intact response of every bank position that will be used; others are NaN."""
+        items = np.concatenate(pools)
+        none = np.zeros((1, self._problem.components), dtype=bool)
+        responses = yield from self._ask(none, np.zeros(len(items), dtype=np.intp), items)
+        intact = np.full(int(items.max()) + 1, np.nan)
+        intact[items] = responses
+        return intact
+
+    def _ask(
+        self, masks: Bools, index: NDArray[np.intp], items: NDArray[np.intp]
+    ) -> Generator[Plan, Measurement, Floats]:
+        plan = Plan(masks, index, items, response=self._response)
+        self._spent += plan.cost
+        measurement = yield plan
+        return measurement.responses
+
+    def _ranked(self, chart: Chart) -> Ranking:
+        mean = chart.found.effects.mean(axis=0)
+        low, high = interval(mean, chart.found.resampled.mean(axis=1))
+        record = {
+            "rows": self._spent,
+            "masks": len(chart.masks),
+            "share": chart.share,
+            "response": self._response,
+            "resamples": self._resamples,
+        }
+        return Ranking(
+            mean,
+            tuple(int(column) for column in np.argsort(mean, kind="stable")),
+            (),
+            "an atlas selects for each task, not for one",
+            record,
+            intervals=np.stack([low, high], axis=1),
+        )
+
+
+class _Deck:
+    """Deals a task's items, each as often as the others."""
+
+    def __init__(self, items: NDArray[np.intp], rng: np.random.Generator) -> None:
+        self._items, self._rng = items, rng
+        self._left: list[int] = []
+
+    def draw(self, count: int) -> NDArray[np.intp]:
+        while len(self._left) < count:
+            self._left += self._rng.permutation(self._items).tolist()
+        dealt, self._left = self._left[:count], self._left[count:]
+        return np.array(dealt, dtype=np.intp)

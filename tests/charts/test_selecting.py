@@ -1,0 +1,90 @@
+"""Who is universal and who is a task's own."""
+
+import numpy as np
+
+from broca.charts import Matrix, contrasts, universal
+
+CAPABILITIES = ("sums", "sums", "words", "facts", "code")
+
+
+def matrix(effects, *, spread=0.02, usable=None, capabilities=CAPABILITIES, least=0.05, seed=0):
+    """Effects with resamples of a given spread around them."""
+    effects = np.asarray(effects, dtype=float)
+    noise = np.random.default_rng(seed).normal(0, spread, (200, *effects.shape))
+    usable = np.ones(len(effects), dtype=bool) if usable is None else np.array(usable)
+    return Matrix(effects, effects + noise - noise.mean(axis=0), usable, capabilities, least)
+
+
+def effects_of(cells, components=20):
+    """A matrix that is zero but for some cells."""
+    effects = np.zeros((5, components))
+    for (task, component), value in cells.items():
+        effects[task, component] = value
+    return effects
+
+
+def test_universal_hurts_more_than_half():
+    """Three of five tasks are, two are not; small or unsure effects do not count."""
+    cells = {(task, 0): -0.3 for task in (0, 2, 3)} | {(task, 1): -0.9 for task in (2, 3)}
+    cells |= {(task, 2): -0.04 for task in range(5)} | {(task, 3): -0.1 for task in range(5)}
+    found = matrix(effects_of(cells))
+    assert universal(found) == [0, 3]
+    unsure = matrix(effects_of(cells), spread=0.1)
+    assert universal(unsure) == [0]
+
+
+def test_several_tasks_of_one_capability_are_no_majority():
+    """Three of four tasks, but one of two capabilities."""
+    effects = np.zeros((4, 10))
+    effects[:3, 2], effects[[0, 1, 3], 5] = -0.3, -0.2
+    assert universal(matrix(effects, capabilities=("a", "a", "a", "b"))) == [5]
+
+
+def test_tasks_that_cannot_be_done_do_not_count():
+    """Two of three usable tasks are more than half; what useless tasks seem to lose is nothing."""
+    cells = {(0, 0): -0.3, (2, 0): -0.3, (3, 1): -0.3, (4, 1): -0.3, (0, 1): -0.3}
+    found = matrix(effects_of(cells), usable=[True, False, True, False, True])
+    assert universal(found) == [0, 1]
+    assert not found.hurts[[1, 3]].any()
+    chosen = contrasts(found, 5)
+    assert chosen[3].selected == ()
+    assert set(chosen[0].controls) == {2, 4}
+
+
+def test_the_same_capability_is_no_control():
+    """A component of both sums tasks is theirs; one that all need alike is nobody's own."""
+    cells = {(0, 4): -0.3, (1, 4): -0.3} | {(task, 7): -0.5 for task in range(5)}
+    found = contrasts(matrix(effects_of(cells)), 5)
+    assert [one.selected for one in found] == [(4,), (4,), (), (), ()]
+    assert set(found[0].controls) == {2, 3, 4}
+    assert found[0].values[4] == -0.3
+    assert abs(found[0].values[7]) < 1e-12
+
+
+def test_at_most_k_and_the_largest_contrast_first():
+    """Even where others hurt the task more."""
+    cells = {(2, 1): -0.2, (2, 2): -0.4, (2, 3): -0.3} | {(task, 5): -0.6 for task in range(5)}
+    own = contrasts(matrix(effects_of(cells)), 2)[2]
+    assert own.selected == (2, 3)
+    assert own.low[2] < -0.4 < own.high[2] < 0
+
+
+def test_what_helps_the_others_is_not_needed_by_the_task():
+    """A contrast alone, without harm to the task, selects nothing."""
+    cells = {(task, 6): 0.3 for task in range(5) if task != 2}
+    assert contrasts(matrix(effects_of(cells)), 5)[2].selected == ()
+
+
+def test_noise_selects_nothing():
+    """Effects as large as their spread, in 400 components, are not listed to fill up k."""
+    rng = np.random.default_rng(3)
+    noisy = matrix(rng.normal(0, 0.04, (5, 400)), spread=0.04)
+    assert sum(len(one.selected) for one in contrasts(noisy, 5)) <= 1
+    assert noisy.hurts.sum() > 20  # each by itself would be
+
+
+def test_one_capability_alone_is_compared_with_nothing():
+    """The contrast is then the effect."""
+    found = contrasts(matrix(effects_of({(0, 1): -0.3}), capabilities=("sums",) * 5), 5)
+    assert found[0].controls == ()
+    assert found[0].selected == (1,)

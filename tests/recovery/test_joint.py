@@ -1,0 +1,104 @@
+"""Joint effects: a ridge of all responses, intervals that cover, one bound for all components."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
+
+from broca.recovery import highest, interval, joint_effects
+
+
+def problem(rows, components, *, seed=0, responses=2, noise=0.3, effects=None):
+    """Random masks, true effects of few components, and noisy responses."""
+    rng = np.random.default_rng(seed)
+    masks = rng.random((rows, components)) < 0.2
+    if effects is None:
+        effects = np.zeros((responses, components))
+        effects[:, :3] = -0.3
+        effects[0, 3:6] = -0.2
+    return masks, effects, masks @ effects.T + rng.normal(0, noise, (rows, len(effects)))
+
+
+@pytest.mark.parametrize(("rows", "components"), [(200, 30), (40, 90)])
+def test_equals_ridge_of_scikit_learn(rows, components):
+    """Each response as if it were alone, whichever system of equations is the smaller."""
+    masks, _, y = problem(rows, components)
+    found = joint_effects(masks, y, resamples=2, rng=np.random.default_rng(0))
+    for number, effects in enumerate(found.effects):
+        alone = Ridge(alpha=found.penalty, solver="svd").fit(masks.astype(float), y[:, number])
+        np.testing.assert_allclose(effects, alone.coef_, atol=1e-9)
+
+
+def test_explained_is_that_of_held_out_masks():
+    """As scikit-learn's cross-validation on the same folds; noise alone is not explained."""
+    masks, _, y = problem(300, 20)
+    y = np.column_stack([y, np.random.default_rng(5).normal(size=300)])
+    found = joint_effects(masks, y, resamples=1, rng=np.random.default_rng(3))
+    folds = np.random.default_rng(3).permutation(300) % 5
+    predicted = cross_val_predict(
+        Ridge(alpha=found.penalty), masks.astype(float), y, cv=PredefinedSplit(folds)
+    )
+    wanted = 1 - ((y - predicted) ** 2).sum(0) / ((y - y.mean(0)) ** 2).sum(0)
+    np.testing.assert_allclose(found.explained, wanted, atol=1e-9)
+    assert found.explained[2] < 0.0 < 0.2 < found.explained[0]
+
+
+def test_intervals_cover_the_truth():
+    """Nine in ten, of strong effects and of none, and of differences of two responses."""
+    inside = []
+    for seed in range(8):
+        masks, truth, y = problem(300, 30, seed=seed)
+        found = joint_effects(masks, y, resamples=80, rng=np.random.default_rng(seed))
+        difference = (
+            found.effects[0] - found.effects[1],
+            found.resampled[:, 0] - found.resampled[:, 1],
+        )
+        for values, resampled, true in (
+            (found.effects, found.resampled, truth),
+            (*difference, truth[0] - truth[1]),
+        ):
+            low, high = interval(values, resampled)
+            inside.append(((low <= true) & (true <= high)).mean())
+    assert 0.84 <= np.mean(inside) <= 0.96
+
+
+def test_one_bound_for_all_components():
+    """Of 40 components without effect none is below it, in most repetitions; strong ones are."""
+    false = 0
+    for seed in range(20):
+        masks, truth, y = problem(300, 40, seed=seed, responses=1)
+        found = joint_effects(masks, y, resamples=60, rng=np.random.default_rng(seed))
+        sure = highest(found.effects, found.resampled)[0] < 0
+        assert sure[:3].all()
+        false += bool(sure[truth[0] == 0].any())
+    assert false <= 4
+
+
+def test_few_masks_are_said():
+    """With fewer than four masks for each component the effects are shrunk, and that is marked."""
+    masks, _, y = problem(60, 40)
+    found = joint_effects(masks, y, resamples=2, rng=np.random.default_rng(0))
+    assert found.shrunk
+    assert found.penalty > 1
+    assert np.abs(found.effects[:, :3]).mean() < 0.3
+    assert not joint_effects(
+        *problem(160, 40)[::2], resamples=2, rng=np.random.default_rng(0)
+    ).shrunk
+
+
+def test_same_seed_same_bits():
+    """Resamples are drawn by the generator alone."""
+    masks, _, y = problem(100, 10)
+    one, other = (
+        joint_effects(masks, y, resamples=5, rng=np.random.default_rng(9)) for _ in range(2)
+    )
+    assert np.array_equal(one.resampled, other.resampled)
+
+
+def test_constant_responses_have_no_effect():
+    """A task that no mask changes: zeros, nothing explained, nothing sure."""
+    masks, _, _ = problem(100, 10)
+    found = joint_effects(masks, np.zeros((100, 2)), resamples=5, rng=np.random.default_rng(0))
+    assert not found.effects.any()
+    assert not found.explained.any()
+    assert not (highest(found.effects, found.resampled) < 0).any()

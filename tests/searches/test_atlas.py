@@ -1,0 +1,123 @@
+"""The atlas search on simulated tasks: shared masks, fixed effects of items, budgets."""
+
+import numpy as np
+import pytest
+
+from broca import searches
+from broca.errors import BadInput
+from broca.plan import Measurement
+from broca.searches import OtherTask, Problem
+from broca.searches.atlas import FEWEST_ROWS, ROWS_PER_TASK, Atlas
+
+ITEMS = 40
+TRUTH = np.zeros((3, 48))
+TRUTH[0, [1, 2, 30]] = TRUTH[1, [7, 30]] = TRUTH[2, [11, 12, 30]] = -0.3
+
+
+def problem(*, tasks=3, rows=None, seed=0, continuous=True):
+    """Items of task `t` are `100 t` and on."""
+    others = tuple(
+        OtherTask(f"task {t}", np.arange(100 * t, 100 * t + ITEMS), np.zeros(0, dtype=np.intp))
+        for t in range(tasks)
+    )
+    none = np.zeros(0, dtype=np.intp)
+    return Problem(48, none, 5, rows, seed, others=others, continuous=continuous)
+
+
+class Tasks:
+    """Answers plans: items differ far more than masks do."""
+
+    def __init__(self, noise=0.2):
+        self.noise, self.plans = noise, []
+
+    @property
+    def rows(self):
+        """Rows asked so far."""
+        return sum(len(plan) for plan in self.plans)
+
+    def run(self, plan):
+        """The item's own level, the mask's effects on its task, and noise by row."""
+        self.plans.append(plan)
+        lost = plan.masks @ TRUTH.T
+        keys = plan.masks @ np.arange(1, 49)
+        responses = [
+            10 * np.sin(item)
+            + lost[mask, item // 100]
+            + self.noise * np.random.default_rng([int(keys[mask]), int(item)]).normal()
+            for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
+        ]
+        return Measurement(plan, np.array(responses))
+
+
+def solve(tasks=None, **options):
+    """The search after its run."""
+    search = Atlas(problem(**options))
+    ranking = searches.run(search, (tasks or Tasks()).run)
+    return search.chart, ranking
+
+
+def test_every_effect_on_every_task():
+    """Within the noise; items of other levels make no difference."""
+    chart, _ = solve()
+    assert chart.tasks == ("task 0", "task 1", "task 2")
+    assert np.abs(chart.found.effects - TRUTH).max() < 0.15
+    assert np.corrcoef(chart.found.effects.ravel(), TRUTH.ravel())[0, 1] > 0.9
+    assert chart.found.resampled.shape == (200, 3, 48)
+
+
+def test_tasks_share_every_mask():
+    """Row r of each task is measured under mask r, each mask once for each task."""
+    tasks = Tasks()
+    chart, _ = solve(tasks)
+    last = tasks.plans[-1]
+    assert np.array_equal(last.mask_index, np.repeat(np.arange(len(chart.masks)), 3))
+    assert np.array_equal(
+        last.item_index.reshape(-1, 3) // 100, np.tile([0, 1, 2], (len(chart.masks), 1))
+    )
+    assert chart.changes.shape == (len(chart.masks), 3)
+    used = np.bincount(last.item_index)
+    assert used[used > 0].max() - used[used > 0].min() <= 1
+
+
+@pytest.mark.parametrize("rows", [600, 1000, 1501, None])
+def test_budget_is_kept_and_spent(rows):
+    """Not one row too many, fewer than one mask too few."""
+    tasks = Tasks()
+    _, ranking = solve(tasks, rows=rows)
+    budget = rows or 3 * ROWS_PER_TASK
+    assert budget - 3 < tasks.rows <= budget
+    assert ranking.options["rows"] == tasks.rows
+
+
+def test_same_seed_same_bits_and_another_seed_other_masks():
+    """Everything random hangs on the seed."""
+    one, other = solve(rows=600)[0], solve(rows=600)[0]
+    assert np.array_equal(one.found.resampled, other.found.resampled)
+    assert np.array_equal(one.masks, other.masks)
+    assert not np.array_equal(one.masks, solve(rows=600, seed=1)[0].masks)
+
+
+def test_response_is_probability_where_items_have_one():
+    """Else whatever the executor measures by default."""
+    for continuous, response in ((True, "probability"), (False, None)):
+        tasks = Tasks()
+        solve(tasks, rows=600, continuous=continuous)
+        assert {plan.response for plan in tasks.plans} == {response}
+
+
+def test_ranking_is_by_mean_effect_and_selects_nothing():
+    """Who harms all tasks comes first; sets are chosen task by task, elsewhere."""
+    _, ranking = solve()
+    assert ranking.order[0] == 30
+    assert ranking.selected == ()
+    assert ranking.intervals[30, 1] < 0
+
+
+def test_refusals():
+    """One task, too few rows, too few resamples: each in one line."""
+    with pytest.raises(BadInput, match="two at least, not 1"):
+        Atlas(problem(tasks=1))
+    with pytest.raises(BadInput, match=f"--rows 599 is too few .* {3 * FEWEST_ROWS} at least"):
+        Atlas(problem(rows=599))
+    with pytest.raises(BadInput, match="at least 20 resamples"):
+        Atlas(problem(), resamples=5)

@@ -1,0 +1,61 @@
+"""The pilot: masks of the size that tells most."""
+
+import numpy as np
+
+from broca.plan import Measurement, Plan
+from broca.searches.pilot import MOST_ROWS, SHARES, pilot, random_masks
+
+
+def solve(story, respond):
+    """Runs a story to its end; returns what it returns and the sizes of the plans."""
+    rows = []
+    try:
+        plan = next(story)
+        while True:
+            rows.append(len(plan))
+            plan = story.send(Measurement(plan, respond(plan)))
+    except StopIteration as end:
+        return end.value, rows
+
+
+def drops_of(tasks):
+    """Asks one row for each mask and task, and returns their responses `(masks, tasks)`."""
+
+    def drops(masks):
+        index = np.repeat(np.arange(len(masks)), tasks)
+        measurement = yield Plan(masks, index, np.zeros(len(index), dtype=np.intp))
+        return measurement.responses.reshape(-1, tasks)
+
+    return drops
+
+
+def test_finds_the_share_that_leaves_tasks_undecided():
+    """A task that falls where about a fifth is ablated varies most at a fifth."""
+
+    def respond(plan):
+        sizes = plan.masks.sum(axis=1)[plan.mask_index]
+        alive = (sizes < 20) | ((sizes == 20) & plan.masks[plan.mask_index, 0])
+        return alive.astype(float)
+
+    rng = np.random.default_rng(0)
+    story = pilot(drops_of(3), 100, rows=30, rng=rng)
+    share, rows = solve(story, respond)
+    assert share == 0.2
+    assert rows == [3 * MOST_ROWS] * len(SHARES)
+
+
+def test_rows_are_kept_and_few_components_have_few_sizes():
+    """Shares that round to the same size are measured once."""
+    story = pilot(drops_of(2), 4, rows=3, rng=np.random.default_rng(0))
+    share, rows = solve(story, lambda plan: np.zeros(len(plan)))
+    assert share == 0.25
+    assert rows == [6]
+
+
+def test_random_masks_have_the_sizes_asked_for():
+    """And no member from elsewhere."""
+    among = np.arange(10, 20)
+    masks = random_masks(np.array([1, 5, 10]), among, 30, np.random.default_rng(0))
+    assert masks.sum(axis=1).tolist() == [1, 5, 10]
+    assert not masks[:, :10].any()
+    assert not masks[:, 20:].any()
