@@ -199,13 +199,14 @@ def localize(
     tasks = (task, *rest) if contrast else (task,)
     left_out: tuple[str, ...] = ()
     continuous = False
-    if response not in (None, "accuracy") or (response is None and contrast):
+    own = searches.RESPONSES.get(method, "accuracy")
+    if (response or own) != "accuracy":
         stage[0] = "looking for right answers"
         wanted = [position for name in tasks for position in places["locate"][name]]
         try:
             referenced = with_references(engine, bank, wanted, components=len(model.components))
         except TaskUnusable as error:
-            if response is not None:
+            if response is not None or method in searches.GRADIENT_METHODS:
                 raise
             left_out = (f"the search measures the tasks' own metrics: {error}",)
         else:
@@ -215,7 +216,8 @@ def localize(
                 name: [position for position in positions if position in kept]
                 for name, positions in places["locate"].items()
             }
-    searched = recorder.local(bank, donors=located, response=response or "accuracy", role="search")
+    returned: Response = response or (own if continuous else "accuracy")
+    searched = recorder.local(bank, donors=located, response=returned, role="search")
 
     problem = Problem(
         components=len(model.components),
@@ -233,7 +235,7 @@ def localize(
             for name in tasks[1:]
         ),
         continuous=continuous,
-        differentiable=True,
+        differentiable=continuous,
     )
     search = searches.make_search(method, problem, **(options or {}))
     recorder.note_search(method, problem, options or {})
@@ -299,12 +301,12 @@ def localize(
             specific_drop=proof.specific_drop,
             items={name: len(positions) for name, positions in reported.items()},
         ),
-        response=response or ("probability" if continuous else "accuracy"),
+        response=returned,
         components=model.kinds,
         ablation=AblationInfo(how.kind, how.scale),
         metrics={name: one.metric for name, one in benchmarks.items()},
         task_options=asked.to_dict(),
-        notes=(*_notes(task, benchmarks, before, reported), *left_out),
+        notes=(*_notes(task, benchmarks, before, reported), *left_out, *ranking.notes),
     )
 
 
