@@ -43,6 +43,7 @@ ALLOWED = {
     },
     "typed": set(),
     "result": {"errors", "evidence", "typed"},
+    "interactions": {"errors", "plan", "result"},
     "rerun": {
         "components",
         "errors",

@@ -126,6 +126,7 @@ class Ranking:
         others: Effect on the other tasks, their mean, `(components,)`.
         universal: Columns of the components that the other tasks need as well.
         notes: What the reader should know, in words.
+        groups: Columns that the method tells apart, by what it calls them.
     """
 
     effects: NDArray[np.float64]
@@ -138,6 +139,7 @@ class Ranking:
     others: NDArray[np.float64] | None = None
     universal: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def details(self) -> dict[str, Any]:

@@ -18,8 +18,9 @@ class CoAblation(Told):
     The leaders are those that surely harm the task alone, `leaders` of them at most. The growth of
     a component is its effect beside the leaders beyond its effect alone: a backup grows, a dead
     head does not. The leaders come first; the places that are left go to those that surely harm
-    the task beside the leaders. The effect of a leader is its effect alone, of any other component
-    its effect beside them. Cost: up to 2 x (components + 1) x items rows.
+    the task beside the leaders, then to those that do alone. The effect of whoever is selected for
+    what it does alone is that, of any other component its effect beside the leaders. Cost: up to
+    2 x (components + 1) x items rows.
 
     Args:
         problem: What to solve.
@@ -48,10 +49,12 @@ class CoAblation(Told):
         order, leaders, reason = harmful(
             effects, intervals, self._most, reason="no component alone surely lowers the score"
         )
-        record = {"items": len(items), "leaders": list(leaders)}
+        record = {"items": len(items), "leaders": self._most}
         if not leaders:
             return Ranking(effects, order, (), reason, record, intervals=intervals)
         rest = np.array([c for c in order if c not in leaders], dtype=np.intp)
+        single, single_intervals = effects.copy(), intervals.copy()
+        _, lonely, _ = harmful(single, single_intervals, problem.k, reason="")
         gone = np.zeros((1, problem.components), dtype=bool)
         gone[0, list(leaders)] = True
         beside = _changes(
@@ -60,19 +63,23 @@ class CoAblation(Told):
         effects[rest], intervals[rest] = mean_with_interval(beside)
         growth, sure = mean_with_interval(beside - alone[:, rest])
         backups = [int(rest[p]) for p in np.argsort(growth, kind="stable") if sure[p, 1] < 0]
-        others = [
-            int(rest[place])
-            for place in harmful(
-                effects[rest], intervals[rest], problem.k - len(leaders), reason=""
-            )[1]
-        ]
-        first = (*leaders, *others)
-        last = sorted(set(rest.tolist()) - set(others), key=lambda column: effects[column])
-        record["backups"] = backups[: problem.k]
-        record["growth"] = [round(float(value), 6) for value in np.sort(growth)[: len(backups)]][
-            : problem.k
-        ]
-        return Ranking(effects, (*first, *last), first, "", record, intervals=intervals)
+        _, places, _ = harmful(effects[rest], intervals[rest], problem.k, reason="")
+        # where the leaders leave nothing to lose, what harmed alone is all there is to go by
+        together = (*leaders, *(int(rest[place]) for place in places))
+        first = tuple(dict.fromkeys((*together, *lonely)))[: problem.k]
+        alone_only = [column for column in first if column not in together]
+        effects[alone_only] = single[alone_only]
+        intervals[alone_only] = single_intervals[alone_only]
+        last = sorted(set(rest.tolist()) - set(first), key=lambda column: effects[column])
+        return Ranking(
+            effects,
+            (*first, *last),
+            first,
+            "",
+            record,
+            intervals=intervals,
+            groups={"leaders": leaders, "backups": tuple(backups)},
+        )
 
 
 def _changes(measurement: Measurement, items: int) -> NDArray[np.float64]:

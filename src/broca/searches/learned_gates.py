@@ -105,15 +105,15 @@ class LearnedGates(Told):
         opened = yield from self._train(start, self._push * largest)
         closed = yield from self._train(start, -self._push * largest)
         needed = closed.gates >= 0.5
-        harmful = opened.gates < 0.5
+        harms = opened.gates < 0.5
         effects = -closed.gates * np.maximum(closed.slopes, 0)
         effects -= (1 - opened.gates) * np.minimum(opened.slopes, 0)
         rated = np.lexsort((effects, ~needed))
         selected = tuple(int(c) for c in rated[: problem.k] if needed[c] and effects[c] < 0)
-        record |= {
-            "facilitating": int(needed.sum()),
-            "interfering": int((harmful & ~needed).sum()),
-            "irrelevant": int((~harmful & ~needed).sum()),
+        in_the_way = [int(column) for column in rated if harms[column] and not needed[column]]
+        groups = {
+            "facilitating": tuple(int(column) for column in rated if needed[column]),
+            "interfering": tuple(in_the_way),
         }
         return Ranking(
             effects,
@@ -121,6 +121,7 @@ class LearnedGates(Told):
             selected,
             "" if selected else "no gate stays open against the push to close",
             record,
+            groups=groups,
         )
 
     def _train(self, start: Floats, push: float) -> Generator[Plan, Measurement, _Trained]:
