@@ -169,7 +169,8 @@ def test_margin_is_taken_of_right_answers(reference, reference_answer):
 
 def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted_heads, tmp_path):
     """The margin by default here; the journal repeats the search; accuracy is refused."""
-    from broca.journal import Journal, read_run
+    from broca.journal import Journal
+    from broca.journal.reading import find_run
     from broca.rerun import ranking_from_journal
 
     journal = tmp_path / "j.sqlite"
@@ -186,43 +187,10 @@ def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted
     assert result.response == "margin"
     assert any(note.startswith("facilitating: L") for note in result.notes)
     with Journal(journal, read_only=True) as kept:
-        again = ranking_from_journal(kept, read_run(kept, 1))
+        again = ranking_from_journal(kept, find_run(kept))
     assert tuple(planted.components.names[c] for c in again.selected) == result.selected
     with pytest.raises(BadInput, match="--response probability or margin"):
         localize(planted, task="reversing", others=[], method="gradient", response="accuracy")
-
-
-def test_integrated_gradients_of_an_item_add_up(reference):
-    """Their sum is what the margin loses when every head is gone, within the rule's error."""
-    sums = {}
-    for method, options in (("gradient-integrated", {"steps": 64}), ("one-shot", {})):
-        result = localize(
-            reference,
-            task="mc_biology",
-            others=[],
-            method=method,
-            items=4,
-            response="margin",
-            options=options,
-            components="heads",
-            verify=False,
-        )
-        sums[method] = sum(one.effect for one in result.ranking)
-    from broca.engine import Engine
-    from broca.executors import LocalExecutor
-    from broca.plan import Plan
-    from broca.tasks import Catalog, RequestTokenizer
-
-    tokenizer = RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
-    benchmark = Catalog().load("mc_biology", tokenizer)
-    located = benchmark.split(items=4, seed=0).locate
-    executor = LocalExecutor(
-        Engine(reference), [(benchmark, benchmark.items[n]) for n in located], response="margin"
-    )
-    both = np.stack([np.zeros(96, dtype=bool), np.ones(96, dtype=bool)])
-    intact, gone = executor.run(Plan.crossed(both, np.arange(4))).mask_means()
-    assert sums["gradient-integrated"] == pytest.approx(gone - intact, abs=0.05)
-    assert abs(sums["one-shot"] - (gone - intact)) > 0.5  # single losses do not add up
 
 
 def test_pairs_are_measured_on_request(reference):

@@ -89,7 +89,7 @@ class PlantedProblem:
             masks: True where a component is ablated, `(masks, components)`.
             scale: Gate of ablated components; what is lost is linear in each gate.
         """
-        total = self._total(self._lost((1 - scale) * masks))
+        total = self._total(self._lost(_closed(masks, scale)))
         if self.saturates:
             # the same slope at the baseline, and never below 0
             return np.where(
@@ -106,7 +106,7 @@ class PlantedProblem:
             masks: True where a component is ablated, `(masks, components)`.
             scale: Gate of ablated components.
         """
-        closed = (1 - scale) * masks
+        closed = _closed(masks, scale)
         lost = self._lost(closed)
         by_lost = np.tile(self.effects, (len(masks), 1))
         for (first, second), effect in zip(self.pairs, self.pair_effects, strict=True):
@@ -170,6 +170,11 @@ class PlantedProblem:
             ]
         )
         return Measurement(plan, mean + self.noise * noise, gradients)
+
+
+def _closed(masks: NDArray[np.bool_], scale: float) -> NDArray[np.float64]:
+    """How far every gate is closed, `(masks, components)`."""
+    return np.where(masks, 1 - scale, 0.0).astype(np.float64)
 
 
 def planted_problem(

@@ -57,7 +57,7 @@ def test_page_shows_pairs_where_they_were_measured():
     html = render_html(make_result(interactions=(pair,)))
     for text in ("L1H2, L0H0", "-0.750", "-0.450", "-0.610 to -0.290"):
         assert text in html
-    assert "Pairs" not in render_html(make_result())
+    assert "<h2>Pairs</h2>" not in render_html(make_result())
 
 
 def test_page_shows_the_figures():
