@@ -165,3 +165,48 @@ def test_margin_is_taken_of_right_answers(reference, reference_answer):
     left_out = [note for note in result.notes if "left out of the margin" in note]
     assert len(left_out) == (reference_answer == "own")
     assert result.response == "margin"
+
+
+def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted_heads, tmp_path):
+    """The margin by default here; the journal repeats the search; accuracy is refused."""
+    from broca.journal import Journal
+    from broca.journal.reading import find_run
+    from broca.rerun import ranking_from_journal
+
+    journal = tmp_path / "j.sqlite"
+    result = localize(
+        planted,
+        task="reversing",
+        others=["sorting"],
+        method="learned-gates",
+        items=40,
+        verify=False,
+        journal=journal,
+    )
+    assert set(result.selected) == set(planted_heads["reversing"]) - {"L2H0"}
+    assert result.response == "margin"
+    assert any(note.startswith("facilitating: L") for note in result.notes)
+    with Journal(journal, read_only=True) as kept:
+        again = ranking_from_journal(kept, find_run(kept))
+    assert tuple(planted.components.names[c] for c in again.selected) == result.selected
+    with pytest.raises(BadInput, match="--response probability or margin"):
+        localize(planted, task="reversing", others=[], method="gradient", response="accuracy")
+
+
+def test_pairs_are_measured_on_request(reference):
+    """Those of the selected heads and the next ones; the search costs no more."""
+    arguments = {"task": "addition", "others": ["sorting"], "items": 20, "rows": 2000}
+    plain = localize(reference, verify=False, **arguments)
+    result = localize(reference, verify=False, interactions=7, **arguments)
+    assert plain.interactions == ()
+    assert result.ranking == plain.ranking
+    assert result.cost.rows == plain.cost.rows
+    assert len(result.interactions) == 21
+    leading = {one.name for one in result.ranking[:7]}
+    assert {name for one in result.interactions for name in (one.first, one.second)} == leading
+    sizes = [abs(one.interaction) for one in result.interactions]
+    assert sizes == sorted(sizes, reverse=True)
+    for one in result.interactions:
+        assert one.ci[0] <= one.interaction <= one.ci[1]
+    with pytest.raises(BadInput, match="--interactions 1 names no pairs"):
+        localize(reference, interactions=1, **arguments)

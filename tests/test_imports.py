@@ -45,6 +45,7 @@ ALLOWED = {
     "result": {"errors", "evidence", "typed"},
     "charted": {"errors", "evidence", "result", "typed"},
     "charts": {"charted", "components", "recovery"},
+    "interactions": {"errors", "plan", "result"},
     "rerun": {
         "components",
         "errors",

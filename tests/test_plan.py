@@ -22,6 +22,20 @@ def test_mask_means_average_over_the_rows_of_a_mask():
     np.testing.assert_allclose(means, [0.5, np.nan, 0.25])
 
 
+@pytest.mark.parametrize("scale", [1.0, float("nan"), float("inf")])
+def test_plan_refuses_a_scale_that_ablates_nothing(scale):
+    """A gate of 1 is the intact model."""
+    with pytest.raises(ValueError, match="other than 1"):
+        Plan(np.eye(2, dtype=bool), np.array([0]), np.array([0]), scale=scale)
+
+
+def test_gradients_that_were_not_returned_are_missed():
+    """A search that asked for them does not go on without."""
+    plan = Plan(np.eye(2, dtype=bool), np.array([0]), np.array([0]))
+    with pytest.raises(ValueError, match="no gradients"):
+        Measurement(plan, np.ones(1)).slopes()
+
+
 @pytest.mark.parametrize(
     ("masks", "mask_index", "item_index"),
     [

@@ -6,12 +6,15 @@ import pytest
 from report.test_page import make_result
 
 from broca.errors import BadInput
-from broca.result import Result
+from broca.result import Interaction, Result
 
 
 def test_result_reads_back_what_it_wrote():
     """Nothing is lost on the way through JSON."""
     assert Result.from_json(make_result().to_json()) == make_result()
+    pair = Interaction("L1H2", "L0H0", -0.1, -0.2, -0.75, -0.45, (-0.61, -0.29))
+    result = make_result(interactions=(pair,))
+    assert Result.from_json(result.to_json()) == result
 
 
 def test_schema_1_has_the_promised_fields():

@@ -24,6 +24,7 @@ from broca.errors import BadInput, NothingToLocalize, TaskUnusable
 from broca.evidence import Crossing, Evidence
 from broca.executors import with_references
 from broca.files import write_beside
+from broca.interactions import pairwise, require_count
 from broca.models import SHIPPED_MODELS, GatedModel, load
 from broca.plan import Response
 from broca.result import (
@@ -71,6 +72,7 @@ def localize(
     engine_options: EngineOptions | None = None,
     options: Mapping[str, Any] | None = None,
     verify: bool = True,
+    interactions: int = 0,
     journal: str | Path | Journaling | None = None,
     on_progress: Report | None = None,
 ) -> Result:
@@ -106,6 +108,8 @@ def localize(
         options: Settings of the method.
         verify: Whether to end with statistics, random sets and a verdict (`broca verify` measures
             more of them).
+        interactions: How many leading heads, the selected ones first, to measure in pairs on the
+            task's `confirm` items; 0 for none.
         journal: File that keeps every measured row and is asked before anything is measured; in
             memory if None.
         on_progress: Told what is going on.
@@ -135,6 +139,7 @@ def localize(
         raise BadInput(
             f"--k {k} is more than the {len(model.components)} {model.kinds} of the model"
         )
+    require_count(interactions, len(model.components))
 
     start = time.perf_counter()
     report("building the tasks", None)
@@ -186,6 +191,7 @@ def localize(
             "ablation": [ablation, scale],
             "components": model.kinds,
             "task_options": asked.to_dict(),
+            "interactions": interactions,
         },
         progress=shown,
     )
@@ -199,13 +205,14 @@ def localize(
     tasks = (task, *rest) if contrast else (task,)
     left_out: tuple[str, ...] = ()
     continuous = False
-    if response not in (None, "accuracy") or (response is None and contrast):
+    own = searches.RESPONSES.get(method, "accuracy")
+    if (response or own) != "accuracy":
         stage[0] = "looking for right answers"
         wanted = [position for name in tasks for position in places["locate"][name]]
         try:
             referenced = with_references(engine, bank, wanted, components=len(model.components))
         except TaskUnusable as error:
-            if response is not None:
+            if response is not None or method in searches.GRADIENT_METHODS:
                 raise
             left_out = (f"the search measures the tasks' own metrics: {error}",)
         else:
@@ -215,7 +222,8 @@ def localize(
                 name: [position for position in positions if position in kept]
                 for name, positions in places["locate"].items()
             }
-    searched = recorder.local(bank, donors=located, response=response or "accuracy", role="search")
+    returned: Response = response or (own if continuous else "accuracy")
+    searched = recorder.local(bank, donors=located, response=returned, role="search")
 
     problem = Problem(
         components=len(model.components),
@@ -233,7 +241,7 @@ def localize(
             for name in tasks[1:]
         ),
         continuous=continuous,
-        differentiable=True,
+        differentiable=continuous,
     )
     search = searches.make_search(method, problem, **(options or {}))
     recorder.note_search(method, problem, options or {})
@@ -269,6 +277,8 @@ def localize(
         )
         examined = examiner.examine(selected, report=lambda text: stage.__setitem__(0, text))
         evidence = evidence_of(model, task, selected, how, QUICK, examined, executor.rows)
+    stage[0] = "measuring pairs"
+    pairs = pairwise(model.components.names, ranking.order[:interactions], problem.confirm, execute)
     measured, tokens = recorder.finish()
     return Result(
         broca=version_of_broca(),
@@ -287,6 +297,7 @@ def localize(
         ),
         baseline=before,
         ranking=ranked(model.components, ranking.effects, ranking.order, **ranking.details),
+        interactions=pairs,
         off_target_effects=_off_target_effects(model, ranking),
         universal=tuple(model.components.names[column] for column in ranking.universal),
         selected=selected,
@@ -299,12 +310,12 @@ def localize(
             specific_drop=proof.specific_drop,
             items={name: len(positions) for name, positions in reported.items()},
         ),
-        response=response or ("probability" if continuous else "accuracy"),
+        response=returned,
         components=model.kinds,
         ablation=AblationInfo(how.kind, how.scale),
         metrics={name: one.metric for name, one in benchmarks.items()},
         task_options=asked.to_dict(),
-        notes=(*_notes(task, benchmarks, before, reported), *left_out),
+        notes=(*_notes(task, benchmarks, before, reported), *left_out, *_found(model, ranking)),
     )
 
 
@@ -468,6 +479,16 @@ def _notes(
         if name != task and benchmark.at_chance(before[name], items=len(reported[name])):
             notes.append(f"{name} is at chance on the intact model: it can show no damage")
     return tuple(notes)
+
+
+def _found(model: GatedModel, ranking: Ranking) -> tuple[str, ...]:
+    """What the method wants said: its notes, and the components that it tells apart."""
+    names = model.components.names
+    groups = (
+        f"{name}: {', '.join(names[column] for column in columns) or 'none'}"
+        for name, columns in ranking.groups.items()
+    )
+    return (*ranking.notes, *groups)
 
 
 def _off_target_effects(model: GatedModel, ranking: Ranking) -> dict[str, float]:

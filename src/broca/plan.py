@@ -23,9 +23,11 @@ class Plan:
         item_index: Item of every row, a position in the item bank of the run, `(rows,)`.
         gradients: Whether to return the gradient of every row's response too.
         response: What the rows return; None for what the executor returns by default.
+        scale: Gate of the ablated components; None for the run's own, which is 0 unless the user
+            said otherwise.
 
     Raises:
-        ValueError: The shapes do not fit together, or an index is out of range.
+        ValueError: The shapes do not fit together, an index is out of range, or the scale is 1.
     """
 
     masks: NDArray[np.bool_]
@@ -33,6 +35,7 @@ class Plan:
     item_index: NDArray[np.intp]
     gradients: bool = False
     response: Response | None = None
+    scale: float | None = None
 
     def __post_init__(self) -> None:
         if self.masks.ndim != 2 or self.masks.dtype != bool:
@@ -41,6 +44,8 @@ class Plan:
             raise ValueError("mask_index and item_index must be vectors of equal length")
         if len(self) and not 0 <= self.mask_index.min() <= self.mask_index.max() < len(self.masks):
             raise ValueError("mask_index points outside the masks")
+        if self.scale is not None and (not np.isfinite(self.scale) or self.scale == 1):
+            raise ValueError("the scale of a mask's gates must be a number other than 1")
 
     def __len__(self) -> int:
         return len(self.mask_index)
@@ -80,6 +85,16 @@ class Measurement:
     responses: NDArray[np.float64]
     gradients: NDArray[np.float32] | None = None
     outputs: tuple[Any, ...] | None = None
+
+    def slopes(self) -> NDArray[np.float32]:
+        """The gradients of a plan that asked for them, `(rows, components)`.
+
+        Raises:
+            ValueError: They were not returned.
+        """
+        if self.gradients is None:
+            raise ValueError("the executor returned no gradients")
+        return self.gradients
 
     def mask_means(self) -> NDArray[np.float64]:
         """Mean response under every mask of the plan, `(masks,)`; NaN for one without rows."""

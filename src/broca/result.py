@@ -146,6 +146,30 @@ def ranked(
 
 
 @dataclass(frozen=True)
+class Interaction:
+    """How the effects of two components depend on one another, in the task's metric.
+
+    Attributes:
+        first: Name of the one.
+        second: Name of the other.
+        first_effect: Change of the score when the first alone is ablated.
+        second_effect: The same of the second.
+        joint_effect: Change when both are ablated.
+        interaction: The joint effect less the two single ones: below zero where they stand in for
+            each other, above zero where they harm the same answers.
+        ci: 90 % interval of the interaction.
+    """
+
+    first: str
+    second: str
+    first_effect: float
+    second_effect: float
+    joint_effect: float
+    interaction: float
+    ci: tuple[float, float]
+
+
+@dataclass(frozen=True)
 class Verification:
     """What the selection costs, on items that the search never saw.
 
@@ -195,6 +219,8 @@ class Result:
         task_options: How the tasks were asked, where that differs from their files.
         notes: What the reader should know, such as cut prompts or other tasks at chance.
         evidence: Statistics, controls and the verdict; None where they were not asked for.
+        interactions: Pairs of the leading components, the strongest first, where they were asked
+            for; on `confirm` items.
     """
 
     model: ModelInfo
@@ -218,6 +244,7 @@ class Result:
     off_target_effects: dict[str, float] = field(default_factory=dict)
     universal: tuple[str, ...] = ()
     evidence: Evidence | None = None
+    interactions: tuple[Interaction, ...] = ()
     broca: str = ""
     schema: int = SCHEMA
 
@@ -261,6 +288,10 @@ class Result:
                     "notes": tuple(data["notes"]),
                     "same_skill": tuple(data.get("same_skill", ())),
                     "universal": tuple(data.get("universal", ())),
+                    "interactions": tuple(
+                        Interaction(**{**one, "ci": tuple(one["ci"])})
+                        for one in data.get("interactions", ())
+                    ),
                     "evidence": data.get("evidence") and Evidence.from_dict(data["evidence"]),
                 }
             )

@@ -82,16 +82,14 @@ class PlantedProblem:
     saturates: bool = False
     binary: bool = False
 
-    def means(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Expected response under every mask, `(masks,)`."""
-        lost = masks.copy()
-        if self.backups is not None:
-            backed = np.flatnonzero(self.backups >= 0)
-            lost[:, backed] &= masks[:, self.backups[backed]]
-        total = self.baseline + lost @ self.effects
-        if len(self.pairs):
-            both = lost[:, self.pairs[:, 0]] & lost[:, self.pairs[:, 1]]
-            total = total + both @ self.pair_effects
+    def means(self, masks: NDArray[np.bool_], scale: float = 0.0) -> NDArray[np.float64]:
+        """Expected response under every mask, `(masks,)`.
+
+        Args:
+            masks: True where a component is ablated, `(masks, components)`.
+            scale: Gate of ablated components; what is lost is linear in each gate.
+        """
+        total = self._total(self._lost(_closed(masks, scale)))
         if self.saturates:
             # the same slope at the baseline, and never below 0
             return np.where(
@@ -101,10 +99,59 @@ class PlantedProblem:
             )
         return np.maximum(total, 0.0)
 
+    def gradients(self, masks: NDArray[np.bool_], scale: float = 0.0) -> NDArray[np.float64]:
+        """Exact gradient of the expected response with respect to the gates, `(masks, components)`.
+
+        Args:
+            masks: True where a component is ablated, `(masks, components)`.
+            scale: Gate of ablated components.
+        """
+        closed = _closed(masks, scale)
+        lost = self._lost(closed)
+        by_lost = np.tile(self.effects, (len(masks), 1))
+        for (first, second), effect in zip(self.pairs, self.pair_effects, strict=True):
+            by_lost[:, first] += effect * lost[:, second]
+            by_lost[:, second] += effect * lost[:, first]
+        by_closed = by_lost.copy()
+        if self.backups is not None:
+            for one in np.flatnonzero(self.backups >= 0):
+                backup = self.backups[one]
+                by_closed[:, one] -= by_lost[:, one] * (1 - closed[:, backup])
+                by_closed[:, backup] += by_lost[:, one] * closed[:, one]
+        total = self._total(lost)
+        outer = np.where(total > 0, 1.0, 0.0)
+        if self.saturates:
+            outer = np.exp(np.minimum(total - self.baseline, 0) / self.baseline)
+        slopes: NDArray[np.float64] = -by_closed * outer[:, None]
+        return slopes
+
+    def _lost(self, closed: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How much of each component is lost; none of one whose backup is there."""
+        lost = closed.copy()
+        if self.backups is not None:
+            backed = np.flatnonzero(self.backups >= 0)
+            lost[:, backed] *= closed[:, self.backups[backed]]
+        return lost
+
+    def _total(self, lost: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The response before it saturates or meets its floor, `(masks,)`."""
+        total: NDArray[np.float64] = self.baseline + lost @ self.effects
+        if len(self.pairs):
+            total += lost[:, self.pairs[:, 0]] * lost[:, self.pairs[:, 1]] @ self.pair_effects
+        return total
+
     def run(self, plan: Plan) -> Measurement:
-        """Answers a plan like an executor: the expected response, and noise by row."""
-        mean = self.means(plan.masks)[plan.mask_index]
-        if self.binary and plan.response in (None, "accuracy"):
+        """Answers a plan like an executor: the expected response, and noise by row.
+
+        Gradients are exact and without noise.
+        """
+        scale = plan.scale or 0.0
+        mean = self.means(plan.masks, scale)[plan.mask_index]
+        gradients = None
+        if plan.gradients:
+            by_mask = self.gradients(plan.masks, scale)
+            gradients = by_mask[plan.mask_index].astype(np.float32)
+        elif self.binary and plan.response in (None, "accuracy"):
             # an item is as hard under every mask
             hard = {
                 item: np.random.default_rng([self.seed, item]).random()
@@ -122,7 +169,12 @@ class PlantedProblem:
                 for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
             ]
         )
-        return Measurement(plan, mean + self.noise * noise)
+        return Measurement(plan, mean + self.noise * noise, gradients)
+
+
+def _closed(masks: NDArray[np.bool_], scale: float) -> NDArray[np.float64]:
+    """How far every gate is closed, `(masks, components)`."""
+    return np.where(masks, 1 - scale, 0.0).astype(np.float64)
 
 
 def planted_problem(

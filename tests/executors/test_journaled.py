@@ -201,6 +201,24 @@ def test_answers_are_kept_and_asked_once(plan, tmp_path):
     assert len(inner.asked) == len(set(inner.asked)) < 300
 
 
+def test_rows_of_another_scale_are_other_rows(plan, tmp_path):
+    """They are measured by themselves, kept, and read back without a model."""
+    inner = Counting()
+    with Journal(tmp_path / "j.sqlite") as journal:
+        own = executor(journal, inner)
+        own.run(plan)
+        unlike = own.measured
+        scaled = own.run(replace(plan, scale=0.5))
+        assert own.measured == 2 * unlike
+        own.run(replace(plan, scale=0.5))
+        own.run(replace(plan, scale=0.0))  # the run's own
+        assert own.measured == 2 * unlike
+        replay = Replay(journal, 1, components=NAMES)
+        replay.run(plan)
+        again = replay.run(replace(plan, scale=0.5)).responses
+        np.testing.assert_array_equal(again, scaled.responses)
+
+
 def test_plans_may_ask_for_another_response(plan):
     """Its rows are other rows; the executor's own response is not taken for them."""
     inner = Counting()

@@ -1,5 +1,7 @@
 """The executor of this process: responses, costs, donors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -53,6 +55,30 @@ def test_gradients_come_with_the_margins_and_cost_three_rows(reference, bank, ma
     np.testing.assert_allclose(measured.responses, plain, atol=1e-3)
     assert measured.gradients.shape == (48, 96)
     assert np.abs(measured.gradients).max() > 0
+
+
+def test_a_plan_may_set_the_gate_of_its_ablated_components(reference, bank, masks):
+    """As an executor whose ablation has that scale; the run's own is used by other plans."""
+    plan = replace(Plan.crossed(masks, np.arange(12)), scale=0.4)
+    executor = LocalExecutor(Engine(reference), bank, response="margin")
+    scaled = LocalExecutor(Engine(reference), bank, response="margin", ablation=Ablation(scale=0.4))
+    expected = scaled.run(replace(plan, scale=None)).responses
+    np.testing.assert_array_equal(executor.run(plan).responses, expected)
+    assert not np.allclose(executor.run(replace(plan, scale=None)).responses, expected)
+
+
+@pytest.mark.parametrize("response", ["margin", "probability"])
+def test_gradients_hold_where_gates_are_half_closed(reference, bank, response):
+    """All gates at 0.7: their sum is the slope between plans a little to each side."""
+    executor = LocalExecutor(Engine(reference), bank, response=response)
+    plan = Plan.crossed(np.ones((1, 96), dtype=bool), np.arange(12))
+    step = 0.002
+    low, high = (
+        executor.run(replace(plan, scale=scale)).responses for scale in (0.7 - step, 0.7 + step)
+    )
+    slopes = executor.run(replace(plan, scale=0.7, gradients=True)).slopes().sum(axis=1)
+    expected = (high - low) / (2 * step)
+    np.testing.assert_allclose(slopes, expected, atol=0.01 * np.abs(expected).max())
 
 
 def test_infinite_logits_name_the_item(reference, bank, masks, monkeypatch):

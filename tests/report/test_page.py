@@ -7,6 +7,7 @@ import pytest
 from broca.report import render_html
 from broca.result import (
     Cost,
+    Interaction,
     ModelInfo,
     RankedComponent,
     Result,
@@ -48,6 +49,15 @@ def test_page_needs_nothing_from_outside():
     head = html[: html.index("<style>")] + html[html.index("</script>") :]
     assert not re.search(r"<(?:script|img|iframe|link)[^>]*\s(?:src|href)\s*=", head)
     assert "@import" not in html[: html.index("<script>")]
+
+
+def test_page_shows_pairs_where_they_were_measured():
+    """Names, effects, interval; no empty table."""
+    pair = Interaction("L1H2", "L0H0", -0.1, -0.2, -0.75, -0.45, (-0.61, -0.29))
+    html = render_html(make_result(interactions=(pair,)))
+    for text in ("L1H2, L0H0", "-0.750", "-0.450", "-0.610 to -0.290"):
+        assert text in html
+    assert "<h2>Pairs</h2>" not in render_html(make_result())
 
 
 def test_page_shows_the_figures():

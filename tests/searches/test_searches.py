@@ -14,12 +14,12 @@ ITEMS = np.arange(20)
 
 def solve(method, planted, *, k=5, rows=None, items=ITEMS, seed=0, **options):
     """Runs a search on a planted problem and counts its rows."""
-    problem = Problem(len(planted.effects), items, k, rows, seed)
+    problem = Problem(len(planted.effects), items, k, rows, seed, differentiable=True)
     spent = 0
 
     def execute(plan):
         nonlocal spent
-        spent += len(plan)
+        spent += plan.cost
         return planted.run(plan)
 
     ranking = searches.run(make_search(method, problem, **options), execute)
@@ -38,10 +38,13 @@ def test_finds_the_planted_components(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_selects_nothing_where_nothing_responds(method):
     """Constant responses are no evidence: nothing fills up the list, and a reason is given."""
-    problem = Problem(30, ITEMS, 5, None, 0)
-    ranking = searches.run(
-        make_search(method, problem), lambda plan: Measurement(plan, np.ones(len(plan)))
-    )
+    problem = Problem(30, ITEMS, 5, None, 0, differentiable=True)
+
+    def constant(plan):
+        gradients = np.zeros((len(plan), 30), dtype=np.float32) if plan.gradients else None
+        return Measurement(plan, np.ones(len(plan)), gradients)
+
+    ranking = searches.run(make_search(method, problem), constant)
     assert ranking.selected == ()
     assert ranking.reason
 
@@ -87,7 +90,7 @@ def test_order_holds_every_column_once_and_begins_with_the_selection(method):
 def test_budget_too_small_for_the_method_is_refused(method):
     """The message says how many rows would do."""
     with pytest.raises(BadInput, match=r"--rows 10 is too few"):
-        make_search(method, Problem(30, ITEMS, 5, 10, 0))
+        make_search(method, Problem(30, ITEMS, 5, 10, 0, differentiable=True))
 
 
 def test_one_shot_effects_are_the_differences_of_means():

@@ -27,6 +27,9 @@ from broca.errors import BadInput
 if TYPE_CHECKING:
     from broca.result import Result
 
+_PAIRS_SHOWN = 5
+"""Interactions that are printed; all are in the report."""
+
 
 def localize(
     model: Annotated[str, typer.Argument(help="reference, planted, a model folder or a hub id.")],
@@ -42,7 +45,11 @@ def localize(
         str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="focus, one-shot, greedy, cs-bernoulli or cs-stratified.")
+        str,
+        typer.Option(
+            help="focus, one-shot, greedy, cs-bernoulli, cs-stratified, thompson, coar, "
+            "co-ablation, gradient, gradient-masked, gradient-integrated or learned-gates."
+        ),
     ] = "cs-stratified",
     rows: Annotated[
         int | None,
@@ -103,6 +110,10 @@ def localize(
         bool,
         typer.Option("--verify/--no-verify", help="End with statistics, random sets, a verdict."),
     ] = True,
+    interactions: Annotated[
+        int,
+        typer.Option(help="How many leading heads to measure in pairs on fresh items; 0: none."),
+    ] = 0,
     allow_code: AllowCode = False,
     journal: Annotated[
         str | None,
@@ -152,6 +163,7 @@ def localize(
         },
         "options": _options(option or []),
         "verify": verify,
+        "interactions": interactions,
     }
     how = {
         "device": device,
@@ -253,6 +265,13 @@ def _print(result: Result, paths: tuple[Path, Path]) -> None:
         console.print(
             f"drop {proof.drop:.3f}, off-target drop {proof.off_target_drop:.3f}, "
             f"specific drop {proof.specific_drop:.3f}"
+        )
+    for one in result.interactions[:_PAIRS_SHOWN]:
+        console.print(
+            f"{one.first} and {one.second}: together {one.joint_effect:+.3f}, apart "
+            f"{one.first_effect:+.3f} and {one.second_effect:+.3f}, interaction "
+            f"{one.interaction:+.3f} [{one.ci[0]:+.3f}, {one.ci[1]:+.3f}]",
+            markup=False,
         )
     if result.evidence is not None:
         verdict = result.evidence.verdict

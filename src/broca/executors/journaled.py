@@ -176,6 +176,8 @@ class JournaledExecutor:
         recording = self._recording
         response = plan.response or self._condition.response
         values = {**asdict(self._condition), "response": response, "gradients": plan.gradients}
+        if plan.scale is not None:
+            values["scale"] = plan.scale
         items = recording.items[plan.item_index]
         if response != "accuracy" and self._margin_items is not None:
             items = self._margin_items(plan.item_index)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -153,7 +154,9 @@ class LocalExecutor:
         return margin
 
     def _gates(self, plan: Plan) -> NDArray[np.float32]:
-        return self._ablation.gates(plan.masks)
+        if plan.scale is None:
+            return self._ablation.gates(plan.masks)
+        return replace(self._ablation, scale=plan.scale).gates(plan.masks)
 
     def _donor_index(self, plan: Plan) -> NDArray[np.intp]:
         """The donor of every row: seeded by its mask and item, never the item's own."""

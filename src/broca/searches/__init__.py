@@ -9,11 +9,19 @@ from typing import Any
 
 from broca import designs
 from broca.errors import BadInput, UnknownName, nearest
+from broca.plan import Response
 from broca.searches.base import OtherTask, Problem, Ranking, Search, run
+from broca.searches.co_ablation import CoAblation
+from broca.searches.coar import Coar
 from broca.searches.compressed import CompressedSensing
 from broca.searches.focus import Focus
+from broca.searches.gradient import Gradient
+from broca.searches.gradient_integrated import IntegratedGradient
+from broca.searches.gradient_masked import MaskedGradient
 from broca.searches.greedy import Greedy
+from broca.searches.learned_gates import LearnedGates
 from broca.searches.one_shot import OneShot
+from broca.searches.thompson import Thompson
 
 METHODS: dict[str, Callable[..., Search]] = {
     "focus": Focus,
@@ -21,8 +29,28 @@ METHODS: dict[str, Callable[..., Search]] = {
     "greedy": Greedy,
     "cs-bernoulli": partial(CompressedSensing, design=designs.bernoulli),
     "cs-stratified": partial(CompressedSensing, design=designs.stratified),
+    "thompson": Thompson,
+    "coar": Coar,
+    "co-ablation": CoAblation,
+    "gradient": Gradient,
+    "gradient-masked": MaskedGradient,
+    "gradient-integrated": IntegratedGradient,
+    "learned-gates": LearnedGates,
 }
 """Every method by the name that `--method` takes."""
+
+RESPONSES: dict[str, Response] = {
+    "focus": "probability",
+    "coar": "probability",
+    "gradient": "probability",
+    "gradient-masked": "probability",
+    "gradient-integrated": "probability",
+    "learned-gates": "margin",
+}
+"""What methods measure where the user does not say; those not named take the task's metric."""
+
+GRADIENT_METHODS = ("gradient", "gradient-masked", "gradient-integrated", "learned-gates")
+"""Methods that need gradients of the response."""
 
 DEFAULT_METHOD = "cs-stratified"
 
@@ -67,15 +95,24 @@ def make_search(method: str, problem: Problem, **options: Any) -> Search:
 
 __all__ = [
     "DEFAULT_METHOD",
+    "GRADIENT_METHODS",
     "METHODS",
+    "RESPONSES",
+    "CoAblation",
+    "Coar",
     "CompressedSensing",
     "Focus",
+    "Gradient",
     "Greedy",
+    "IntegratedGradient",
+    "LearnedGates",
+    "MaskedGradient",
     "OneShot",
     "OtherTask",
     "Problem",
     "Ranking",
     "Search",
+    "Thompson",
     "make_search",
     "measures_others",
     "require_method",

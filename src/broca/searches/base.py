@@ -64,6 +64,35 @@ class Problem:
         others = tuple(OtherTask(**other) for other in record.get("others", ()))
         return cls(**{**record, "others": others})
 
+    def require_gradients(self, method: str) -> None:
+        """Refuses a problem whose rows return no gradient.
+
+        Raises:
+            BadInput: They return none.
+        """
+        if not self.differentiable:
+            raise BadInput(
+                f"method '{method}' needs gradients, and the response has none: use --response "
+                "probability or margin, or a method that needs none, such as cs-stratified"
+            )
+
+    def items_at(self, cost: int, *, method: str, fewest: int) -> NDArray[np.intp]:
+        """The items that the row budget allows at `cost` rows each.
+
+        Raises:
+            BadInput: They are fewer than `fewest`, and than the task has.
+        """
+        if self.rows is None:
+            return self.items
+        needed = min(fewest, len(self.items))
+        count = min(len(self.items), self.rows // cost)
+        if count < needed:
+            raise BadInput(
+                f"--rows {self.rows} is too few for {method}: it spends {cost} rows on each of at "
+                f"least {needed} items; use --rows {cost * needed} or more, or another method"
+            )
+        return self.items[:count]
+
     def items_within(self, masks: int, *, method: str) -> NDArray[np.intp]:
         """The items that `masks` masks can each be measured on within the row budget.
 
@@ -97,6 +126,7 @@ class Ranking:
         others: Effect on the other tasks, their mean, `(components,)`.
         universal: Columns of the components that the other tasks need as well.
         notes: What the reader should know, in words.
+        groups: Columns that the method tells apart, by what it calls them.
     """
 
     effects: NDArray[np.float64]
@@ -109,6 +139,7 @@ class Ranking:
     others: NDArray[np.float64] | None = None
     universal: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def details(self) -> dict[str, Any]:

@@ -1,0 +1,73 @@
+"""The gradient at the intact model."""
+
+import numpy as np
+import pytest
+
+from broca import searches
+from broca.errors import BadInput
+from broca.plan import Measurement
+from broca.searches import GRADIENT_METHODS, Problem, make_search
+
+ITEMS = np.arange(10)
+
+
+class Smooth:
+    """A response that is a given function of the gates, with its gradient by central differences.
+
+    Args:
+        response: Maps gates `(components,)` to a number.
+        components: How many.
+    """
+
+    def __init__(self, response, components):
+        self.response, self.components, self.rows, self.plans = response, components, 0, []
+
+    def run(self, plan):
+        """Measures rows whose closed gates are at the plan's scale."""
+        self.rows += plan.cost
+        self.plans.append(plan)
+        gates = np.where(plan.masks, plan.scale or 0.0, 1.0)
+        values, slopes = [], []
+        for row in gates:
+            values.append(self.response(row))
+            step = 1e-5 * np.eye(self.components)
+            slopes.append(
+                [(self.response(row + one) - self.response(row - one)) / 2e-5 for one in step]
+            )
+        return Measurement(
+            plan,
+            np.array(values)[plan.mask_index],
+            np.array(slopes, dtype=np.float32)[plan.mask_index] if plan.gradients else None,
+        )
+
+    def solve(self, method, *, k=3, rows=None, seed=0, **options):
+        """The ranking of a method."""
+        problem = Problem(self.components, ITEMS, k, rows, seed, differentiable=True)
+        return searches.run(make_search(method, problem, **options), self.run)
+
+
+@pytest.mark.parametrize("method", GRADIENT_METHODS)
+def test_response_without_gradient_is_refused(method):
+    """The message says which responses have one."""
+    with pytest.raises(BadInput, match="--response probability or margin"):
+        make_search(method, Problem(4, ITEMS, 1, None, 0))
+
+
+def test_effects_are_minus_the_slopes():
+    """First order: exact for a linear response, the tangent for another."""
+    smooth = Smooth(lambda gates: 2 * gates[0] + gates[1] ** 3 - gates[2], 4)
+    ranking = smooth.solve("gradient")
+    np.testing.assert_allclose(ranking.effects, [-2, -3, 1, 0], atol=1e-3)
+    assert ranking.selected == (1, 0)
+    assert smooth.rows == 3 * len(ITEMS)
+
+
+def test_it_does_not_see_what_has_a_stand_in():
+    """At the intact model a saturated response has no slope, masked rows have: a known limit."""
+
+    def either(gates):
+        return min(1.0, gates[0] + gates[1])
+
+    assert Smooth(either, 6).solve("gradient").selected == ()
+    found = Smooth(either, 6).solve("gradient-masked", rows=3000, low=0.1, high=0.3).selected
+    assert set(found) == {0, 1}
