@@ -16,7 +16,7 @@ ALLOWED = {
     "plan": set(),
     "process": set(),
     "designs": {"errors"},
-    "recovery": set(),
+    "recovery": {"errors"},
     "models": {"components", "errors", "hub"},
     "sandbox": {"errors"},
     "tasks": {"errors", "hub", "sandbox"},

@@ -27,7 +27,9 @@ def test_schema_1_has_the_promised_fields():
     }  # fmt: skip
     assert {"method", "options", "seed"} == set(data["search"])
     assert {"rows", "tokens", "wall_s"} <= set(data["cost"])
-    assert set(data["ranking"][0]) == {"name", "layer", "head", "effect", "ci", "frequency"}
+    assert set(data["ranking"][0]) == {
+        "name", "layer", "head", "effect", "ci", "frequency", "p_value", "q_value",
+    }  # fmt: skip
     assert {"after", "drop", "off_target_drop", "specific_drop"} <= set(data["verification"])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -28,6 +28,7 @@ from broca.models import SHIPPED_MODELS, GatedModel, load
 from broca.plan import Response
 from broca.result import (
     AblationInfo,
+    AdditivityInfo,
     Cost,
     ModelInfo,
     Result,
@@ -35,7 +36,7 @@ from broca.result import (
     Verification,
     ranked,
 )
-from broca.runs import Journaling, RowProgress, closes_journal, journaling
+from broca.runs import Journaling, RowProgress, closes_journal, journaling, shared_tokens
 from broca.searches import DEFAULT_METHOD, OtherTask, Problem, Ranking
 from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, TaskOptions
 from broca.tasks.paper import PAPER_GROUPS
@@ -103,7 +104,7 @@ def localize(
         task_options: How the tasks are asked: examples, templates, limits, splits, metric of the
             task, reference of its margin.
         engine_options: Size of batches and sharing of work.
-        options: Settings of the method.
+        options: Settings of the method, such as `recovery`: a name, or a scikit-learn regressor.
         verify: Whether to end with statistics, random sets and a verdict (`broca verify` measures
             more of them).
         journal: File that keeps every measured row and is asked before anything is measured; in
@@ -125,6 +126,7 @@ def localize(
     if rows is not None and rows < 1:
         raise BadInput(f"--rows must be at least 1, not {rows}")
     searches.require_method(method)
+    written = {name: searches.written(value) for name, value in (options or {}).items()}
     if not isinstance(model, GatedModel):
         report("loading the model", None)
         model = load(
@@ -177,7 +179,7 @@ def localize(
             "others": names[1:],
             "same_skill": list(same_skill),
             "method": method,
-            "options": dict(options or {}),
+            "options": written,
             "rows": rows,
             "k": k,
             "items": items,
@@ -199,7 +201,9 @@ def localize(
     tasks = (task, *rest) if contrast else (task,)
     left_out: tuple[str, ...] = ()
     continuous = False
-    if response not in (None, "accuracy") or (response is None and contrast):
+    if response not in (None, "accuracy") or (
+        response is None and searches.wants_probability(method)
+    ):
         stage[0] = "looking for right answers"
         wanted = [position for name in tasks for position in places["locate"][name]]
         try:
@@ -232,11 +236,12 @@ def localize(
             )
             for name in tasks[1:]
         ),
-        continuous=continuous,
+        continuous=continuous and (contrast or response is None),
         differentiable=True,
+        **shared_tokens([bank[position][1] for position in places["locate"][task]]),
     )
     search = searches.make_search(method, problem, **(options or {}))
-    recorder.note_search(method, problem, options or {})
+    recorder.note_search(method, problem, written)
     stage[0] = f"searching ({method})"
     ranking = searches.run(search, searched.run)
 
@@ -297,7 +302,10 @@ def localize(
         ablation=AblationInfo(how.kind, how.scale),
         metrics={name: one.metric for name, one in benchmarks.items()},
         task_options=asked.to_dict(),
-        notes=(*_notes(task, benchmarks, before, reported), *left_out),
+        notes=(*_notes(task, benchmarks, before, reported), *left_out, *ranking.notes),
+        additivity=None
+        if ranking.additivity is None
+        else AdditivityInfo(**asdict(ranking.additivity)),
     )
 
 

@@ -1,14 +1,36 @@
 """(matrix, responses) -> effects: scikit-learn estimators. No torch, no SQLite.
 
 Every recovery is a regressor with the scikit-learn interface: `fit(masks, responses)`, then
-`coef_`. Any other scikit-learn regressor with `coef_` can be passed in its place.
+`coef_`, `intercept_` and `predict`. Any other scikit-learn regressor with `coef_` can be passed in
+its place.
 """
 
+from broca.recovery.additivity import Additivity, additivity
+from broca.recovery.choosing import RECOVERIES, make_recovery, recovery_name
+from broca.recovery.guarded import Guarded
 from broca.recovery.lasso import PaperLasso
 from broca.recovery.nonpositive import NonPositiveLasso
 from broca.recovery.pairwise import PairwiseModel
+from broca.recovery.protocol import Recovery, coefficients
+from broca.recovery.stability import StabilitySelection
+from broca.recovery.thresholded import Thresholded
+from broca.recovery.uncertainty import DISCOVERY, Uncertainty, uncertainty
 
-RECOVERIES = {"lasso": PaperLasso}
-"""Recoveries by name, as classes with defaults for every parameter."""
-
-__all__ = ["NonPositiveLasso", "PairwiseModel", "RECOVERIES", "PaperLasso"]
+__all__ = [
+    "Additivity",
+    "RECOVERIES",
+    "Guarded",
+    "NonPositiveLasso",
+    "PairwiseModel",
+    "PaperLasso",
+    "Recovery",
+    "StabilitySelection",
+    "Thresholded",
+    "DISCOVERY",
+    "Uncertainty",
+    "coefficients",
+    "make_recovery",
+    "recovery_name",
+    "additivity",
+    "uncertainty",
+]

@@ -9,11 +9,14 @@ from typing import Any
 
 from broca import designs
 from broca.errors import BadInput, UnknownName, nearest
+from broca.recovery import recovery_name
 from broca.searches.base import OtherTask, Problem, Ranking, Search, run
 from broca.searches.compressed import CompressedSensing
 from broca.searches.focus import Focus
+from broca.searches.fresh import FreshMasks
 from broca.searches.greedy import Greedy
 from broca.searches.one_shot import OneShot
+from broca.searches.tuned import Tuned
 
 METHODS: dict[str, Callable[..., Search]] = {
     "focus": Focus,
@@ -21,6 +24,8 @@ METHODS: dict[str, Callable[..., Search]] = {
     "greedy": Greedy,
     "cs-bernoulli": partial(CompressedSensing, design=designs.bernoulli),
     "cs-stratified": partial(CompressedSensing, design=designs.stratified),
+    "cs-fresh": FreshMasks,
+    "cs-tuned": Tuned,
 }
 """Every method by the name that `--method` takes."""
 
@@ -44,6 +49,16 @@ def require_method(method: str) -> Callable[..., Search]:
 def measures_others(method: str) -> bool:
     """Whether a method measures the other tasks too, to tell what the task alone needs."""
     return method == "focus"
+
+
+def wants_probability(method: str) -> bool:
+    """Whether a method by itself measures the probability of the right answer, where it can."""
+    return method in ("focus", "cs-fresh")
+
+
+def written(option: Any) -> Any:
+    """An option as a record holds it: an estimator by how scikit-learn writes it."""
+    return recovery_name(option) if hasattr(option, "get_params") else option
 
 
 def make_search(method: str, problem: Problem, **options: Any) -> Search:
@@ -70,14 +85,18 @@ __all__ = [
     "METHODS",
     "CompressedSensing",
     "Focus",
+    "FreshMasks",
     "Greedy",
     "OneShot",
     "OtherTask",
     "Problem",
     "Ranking",
     "Search",
+    "Tuned",
     "make_search",
     "measures_others",
     "require_method",
     "run",
+    "wants_probability",
+    "written",
 ]
