@@ -51,6 +51,28 @@ ALLOWED = {
         "result",
         "searches",
     },
+    "refitting": {
+        "components",
+        "errors",
+        "files",
+        "journal",
+        "outfolder",
+        "recovery",
+        "result",
+        "searches",
+    },
+    "estimating": {
+        "api",
+        "engine",
+        "errors",
+        "executors",
+        "models",
+        "plan",
+        "runs",
+        "searches",
+        "tasks",
+        "verify",
+    },
     "report": {"evidence", "result", "stressed"},
     "neurons": {
         "components",
@@ -95,6 +117,7 @@ HEAVY = {
     "sandbox": {"torch", "transformers", "lm_eval", "sklearn", "numpy"},
     "journal": {"torch", "transformers", "lm_eval", "sklearn"},
     "rerun": {"torch", "transformers", "lm_eval"},
+    "refitting": {"torch", "transformers", "lm_eval"},
     "outfolder": {"torch", "transformers", "lm_eval", "sklearn"},
 }
 

@@ -18,7 +18,7 @@ DISCOVERY = 0.1
 """Share of false discoveries that is allowed among what is called a discovery."""
 
 _OFTEN = 0.9
-"""Share of resamples with a coefficient that makes a component one that others are adjusted for."""
+"""Share of resamples with a coefficient of one sign, beyond which others are adjusted for it."""
 _FEWEST = 8
 """Fewest masks of which anything is said."""
 
@@ -58,10 +58,10 @@ def uncertainty(
     response for each mask, the mean of its rows. Each resample fits the recovery anew, at the
     penalty that was chosen for all masks where it has one (`penalty_`).
 
-    Components with a coefficient in 9 of 10 resamples, at most a quarter as many as masks, are
-    beyond doubt. The estimate of any component is its coefficient in the least squares of the
-    responses on itself and those; interval and p-value are Student's. This holds because masks are
-    drawn at random: what is left out is nearly uncorrelated with what is in.
+    Components with a coefficient of the same sign in 9 of 10 resamples, at most a quarter as many
+    as masks, are beyond doubt. The estimate of any component is its coefficient in the least
+    squares of the responses on itself and those; interval and p-value are Student's. This holds
+    because masks are drawn at random: what is left out is nearly uncorrelated with what is in.
 
     Args:
         masks: 1 where a component was ablated, `(masks, components)`.
@@ -76,14 +76,14 @@ def uncertainty(
     count = matrix.shape[1]
     rng = np.random.default_rng([seed, 0xB007])
     settled = _settled(recovery)
-    selected, present = np.zeros(count), np.zeros(count)
+    selected, signs = np.zeros(count), np.zeros(count)
     for _ in range(resamples):
         rows = rng.integers(len(y), size=len(y))
         found = coefficients(settled.fit(matrix[rows], y[rows]), count, name="of a resample")
         first = np.argsort(found, kind="stable")[:k]
         selected[first[found[first] < 0]] += 1
-        present += found != 0
-    sure = np.flatnonzero(present >= _OFTEN * resamples)
+        signs += np.sign(found)
+    sure = np.flatnonzero(np.abs(signs) >= (2 * _OFTEN - 1) * max(1, resamples))
     if len(sure) > len(y) // 4:
         strength = np.abs(coefficients(recovery, count, name="of all masks")[sure])
         sure = np.sort(sure[np.argsort(-strength, kind="stable")[: len(y) // 4]])
@@ -127,7 +127,7 @@ def _beside(
         if len(sure):
             inverse = np.linalg.pinv(centered[:, sure].T @ centered[:, sure])
             estimates[sure] = inverse @ centered[:, sure].T @ target
-            errors[sure] = np.sqrt(left @ left / freedom[sure] * np.diag(inverse))
+            errors[sure] = np.sqrt(left @ left / freedom[sure] * np.maximum(np.diag(inverse), 0))
     known = np.isfinite(errors)
     half = stats.t.ppf((1 + LEVEL) / 2, freedom) * errors
     with np.errstate(divide="ignore", invalid="ignore"):

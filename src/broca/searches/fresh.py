@@ -31,7 +31,7 @@ class FreshMasks(Told):
 
     A pilot finds the size of masks at which the response varies most without being destroyed. Where
     the prompts share a prefix, which a mask's rows read once, a mask is measured on several items
-    (`items_per_mask`). The pilot's rows take part in the regression.
+    (`items_per_mask`). The pilot's rows of the size that was chosen take part in the regression.
 
     Cost: 2,000 rows, or the budget: the intact model on the items, the pilot, then fresh masks.
 
@@ -81,7 +81,7 @@ class FreshMasks(Told):
         none = designs.intact(problem.components)
         self._intact = yield from self._ask(Plan.crossed(none, items))
         size, each = yield from self._pilot()
-        left = self._budget - len(items) - len(self._changes) * self._on_each
+        left = self._budget - len(items) - self._turn
         masks, index, met = designs.fresh(
             left,
             problem.components,
@@ -93,8 +93,9 @@ class FreshMasks(Told):
         responses = yield from self._ask(Plan(masks, index, items[met]))
         changes = responses - self._intact[met]
         means = np.bincount(index, weights=changes) / np.bincount(index)
-        self._masks = np.vstack([self._masks, masks])
-        self._changes = np.concatenate([self._changes, means])
+        usable = self._masks.sum(axis=1) == size
+        self._masks = np.vstack([self._masks[usable], masks])
+        self._changes = np.concatenate([self._changes[usable], means])
         ranking = rank_by_regression(
             problem, self._masks, self._changes, self._recovery, resamples=self._resamples
         )

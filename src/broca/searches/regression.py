@@ -20,6 +20,11 @@ from broca.searches.base import Problem, Ranking, most_negative
 
 NO_EFFECT = "the regression gave no component a negative coefficient"
 
+NO_DISCOVERY = (
+    f"no component's effect can be told from chance, at a rate of false discoveries of {DISCOVERY}"
+)
+_FEWEST_TO_ABSTAIN = 40
+
 
 def rank_by_regression(
     problem: Problem,
@@ -32,7 +37,10 @@ def rank_by_regression(
 ) -> Ranking:
     """Recovers effects, and says how sure they are and how well they add up.
 
-    False discoveries are reported and do not gate the selection: see `experiments/LOG.md`.
+    Where no component at all is a discovery, at a rate of false ones of 0.1, nothing is selected.
+    Single components are selected by their effect and not by this: with few rows that would drop
+    many that matter (`experiments/LOG.md`). With fewer than 40 masks the p-values themselves are
+    rough, and decide nothing.
 
     Args:
         problem: What is solved.
@@ -61,8 +69,12 @@ def rank_by_regression(
     known = uncertainty(
         masks, responses, estimator, k=problem.k, seed=problem.seed, resamples=resamples
     )
+    if selected and len(masks) >= _FEWEST_TO_ABSTAIN and known.q_values.min() > DISCOVERY:
+        selected, reason = (), NO_DISCOVERY
     return replace(
         ranking,
+        selected=selected,
+        reason=reason,
         intervals=known.intervals,
         frequency=known.frequency,
         p_values=known.p_values,

@@ -104,8 +104,8 @@ class Tuned(Told):
             for mask, columns in zip(together, sets, strict=True):
                 mask[list(columns)] = True
             scores |= dict(zip(sets, (yield from self._means(together)), strict=True))
-        # of settings that hurt alike the first is kept: it has the fewest components and masks
-        best = min(settings, key=lambda one: scores[tuple(sorted(one.selected))])
+        # of settings that hurt alike the last is kept: it has the most masks, which ablate the most
+        best = min(reversed(settings), key=lambda one: scores[tuple(sorted(one.selected))])
         masks, means = measured[best.size]
         ranking = rank_by_regression(
             problem,
