@@ -17,8 +17,10 @@ LEVEL = 0.9
 DISCOVERY = 0.1
 """Share of false discoveries that is allowed among what is called a discovery."""
 
-_OFTEN = 0.9
-"""Share of resamples with a coefficient of one sign, beyond which others are adjusted for it."""
+_DOUBT = 0.05
+"""Chance that a component is taken for sure where none matters (Bonferroni)."""
+_NOTHING = 1e-18
+"""Share of the variance that is rounding."""
 _FEWEST = 8
 """Fewest masks of which anything is said."""
 
@@ -58,8 +60,9 @@ def uncertainty(
     response for each mask, the mean of its rows. Each resample fits the recovery anew, at the
     penalty that was chosen for all masks where it has one (`penalty_`).
 
-    Components with a coefficient of the same sign in 9 of 10 resamples, at most a quarter as many
-    as masks, are beyond doubt. The estimate of any component is its coefficient in the least
+    Sure components are found one after another: the one whose effect is clearest beside those
+    before it, for as long as chance among all components makes one so clear in one of 20 cases, and
+    there are four masks for each. The estimate of any component is its coefficient in the least
     squares of the responses on itself and those; interval and p-value are Student's. This holds
     because masks are drawn at random: what is left out is nearly uncorrelated with what is in.
 
@@ -76,18 +79,13 @@ def uncertainty(
     count = matrix.shape[1]
     rng = np.random.default_rng([seed, 0xB007])
     settled = _settled(recovery)
-    selected, signs = np.zeros(count), np.zeros(count)
+    selected = np.zeros(count)
     for _ in range(resamples):
         rows = rng.integers(len(y), size=len(y))
         found = coefficients(settled.fit(matrix[rows], y[rows]), count, name="of a resample")
         first = np.argsort(found, kind="stable")[:k]
         selected[first[found[first] < 0]] += 1
-        signs += np.sign(found)
-    sure = np.flatnonzero(np.abs(signs) >= (2 * _OFTEN - 1) * max(1, resamples))
-    if len(sure) > len(y) // 4:
-        strength = np.abs(coefficients(recovery, count, name="of all masks")[sure])
-        sure = np.sort(sure[np.argsort(-strength, kind="stable")[: len(y) // 4]])
-    estimates, intervals, p_values = _beside(matrix, y, sure)
+    estimates, intervals, p_values = _estimated(matrix, y)
     q_values = np.asarray(stats.false_discovery_control(p_values), dtype=float)
     return Uncertainty(estimates, intervals, p_values, q_values, selected / max(1, resamples))
 
@@ -99,6 +97,21 @@ def _settled(recovery: Any) -> Any:
     if penalty is not None and "penalty" in fresh.get_params():
         fresh.set_params(penalty=penalty)
     return fresh
+
+
+def _estimated(
+    matrix: NDArray[np.float64], y: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Estimates of all components beside the sure ones, intervals, and p-values of no harm."""
+    sure: list[int] = []
+    while True:
+        found = _beside(matrix, y, np.array(sorted(sure), dtype=np.intp))
+        two_sided = 2 * np.minimum(found[2], 1 - found[2])
+        two_sided[[*sure, *np.flatnonzero(~np.isfinite(found[1][:, 0]))]] = 1.0
+        clearest = int(np.argmin(two_sided))
+        if two_sided[clearest] * len(two_sided) > _DOUBT or 4 * (len(sure) + 1) > len(y):
+            return found
+        sure.append(clearest)
 
 
 def _beside(
@@ -128,6 +141,8 @@ def _beside(
             inverse = np.linalg.pinv(centered[:, sure].T @ centered[:, sure])
             estimates[sure] = inverse @ centered[:, sure].T @ target
             errors[sure] = np.sqrt(left @ left / freedom[sure] * np.maximum(np.diag(inverse), 0))
+    if left @ left <= _NOTHING * (target @ target):  # the sure ones explain all there is
+        estimates[others], errors[others] = 0.0, 0.0
     known = np.isfinite(errors)
     half = stats.t.ppf((1 + LEVEL) / 2, freedom) * errors
     with np.errstate(divide="ignore", invalid="ignore"):

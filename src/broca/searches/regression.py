@@ -23,7 +23,7 @@ NO_EFFECT = "the regression gave no component a negative coefficient"
 NO_DISCOVERY = (
     f"no component's effect can be told from chance, at a rate of false discoveries of {DISCOVERY}"
 )
-_FEWEST_TO_ABSTAIN = 40
+_FEWEST_TO_ABSTAIN = 100
 
 
 def rank_by_regression(
@@ -39,8 +39,8 @@ def rank_by_regression(
 
     Where no component at all is a discovery, at a rate of false ones of 0.1, nothing is selected.
     Single components are selected by their effect and not by this: with few rows that would drop
-    many that matter (`experiments/LOG.md`). With fewer than 40 masks the p-values themselves are
-    rough, and decide nothing.
+    many that matter (`experiments/LOG.md`). With fewer than 100 masks even clear effects may not
+    show, and nothing is decided by this.
 
     Args:
         problem: What is solved.
