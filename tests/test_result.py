@@ -6,7 +6,7 @@ import pytest
 from report.test_page import make_result
 
 from broca.errors import BadInput
-from broca.result import Result
+from broca.result import AdditivityInfo, Result
 
 
 def test_result_reads_back_what_it_wrote():
@@ -53,3 +53,12 @@ def test_folder_without_result_is_refused(tmp_path):
     """An unfinished run has no result."""
     with pytest.raises(BadInput, match=r"result\.json' does not exist"):
         Result.read(tmp_path)
+
+
+def test_additivity_is_kept():
+    """And a result from before there was one can be read."""
+    result = make_result(additivity=AdditivityInfo(0.5, 0.25, 40))
+    assert Result.from_json(result.to_json()) == result
+    data = json.loads(make_result().to_json())
+    del data["additivity"]
+    assert Result.from_json(json.dumps(data)) == make_result()
