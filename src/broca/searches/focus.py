@@ -28,7 +28,6 @@ from broca.errors import BadInput
 from broca.plan import Measurement, Plan, Response
 from broca.recovery import NonPositiveLasso, PairwiseModel
 from broca.searches.base import OtherTask, Problem, Ranking, Story, Told
-from broca.searches.pilot import best_size, random_masks, sizes_of
 
 ROWS_PER_TASK = 800
 """Rows for each measured task, the task itself and each other one, where no budget is given."""
@@ -419,14 +418,15 @@ def _pilot(bench: _Bench) -> Generator[Plan, Measurement, float]:
     Too few leave it intact, too many destroy it: both say nothing.
     """
     count = bench.problem.components
-    size, _ = yield from best_size(
-        bench.drops,
-        count,
-        sizes_of(count, _SHARES),
-        masks=min(_PILOT_ROWS, bench.budget // 100),
-        rng=bench.rng,
-    )
-    return size / count
+    shares = sorted({max(1, round(share * count)) for share in _SHARES})
+    best, chosen = -1.0, shares[0]
+    rows = min(_PILOT_ROWS, bench.budget // 100)
+    for size in shares:
+        masks = _random_masks(np.full(rows, size), np.arange(count), count, bench.rng)
+        drops = yield from bench.drops(masks)
+        if drops.std() > best:
+            best, chosen = float(drops.std()), size
+    return chosen / count
 
 
 def _screen(bench: _Bench, share: float, rows: int) -> Generator[Plan, Measurement, _Screened]:
@@ -447,7 +447,7 @@ def _screen(bench: _Bench, share: float, rows: int) -> Generator[Plan, Measureme
     for number in range(rounds):
         sizes = share * len(alive) * np.exp(bench.rng.uniform(-_SPREAD, _SPREAD, per_round))
         sizes = np.clip(np.round(sizes), 1, len(alive)).astype(int)
-        fresh = random_masks(sizes, alive, count, bench.rng)
+        fresh = _random_masks(sizes, alive, count, bench.rng)
         lost, lost_elsewhere = yield from bench.bundles(fresh, 1)
         masks = np.vstack([masks, fresh])
         task, others = np.concatenate([task, lost]), np.concatenate([others, lost_elsewhere])
@@ -530,6 +530,16 @@ def _first_good(table: _Table, cost: float) -> int:
 def _error(values: Floats) -> float:
     """Standard error of a mean."""
     return float(values.std() / np.sqrt(len(values)))
+
+
+def _random_masks(
+    sizes: NDArray[Any], among: NDArray[np.intp], components: int, rng: np.random.Generator
+) -> Bools:
+    """One mask of each size, its members drawn from `among`."""
+    masks = np.zeros((len(sizes), components), dtype=bool)
+    for mask, size in zip(masks, sizes, strict=True):
+        mask[rng.choice(among, int(size), replace=False)] = True
+    return masks
 
 
 def _random_sets(number: int, count: int, k: int, rng: np.random.Generator) -> Bools:

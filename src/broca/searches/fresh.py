@@ -15,8 +15,8 @@ from broca.plan import Measurement, Plan, Response
 from broca.recovery import make_recovery, recovery_name
 from broca.recovery.uncertainty import RESAMPLES
 from broca.searches.base import Problem, Ranking, Story, Told
-from broca.searches.pilot import best_size, sizes_of
 from broca.searches.regression import rank_by_regression
+from broca.searches.sizing import best_size, sizes_of
 
 DEFAULT_ROWS = 2000
 _FEWEST = 60

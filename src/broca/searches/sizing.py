@@ -1,13 +1,13 @@
-"""A pilot: how many components a mask should ablate."""
+"""A pilot of balanced masks: how many components a mask should ablate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from broca import designs
 from broca.plan import Measurement, Plan
 
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
@@ -20,19 +20,6 @@ Drops = Generator[Plan, Measurement, NDArray[np.float64]]
 def sizes_of(components: int, shares: Sequence[float] = SHARES) -> list[int]:
     """The distinct sizes of masks that shares of the components come to, at least 1."""
     return sorted({max(1, round(share * components)) for share in shares})
-
-
-def random_masks(
-    sizes: NDArray[Any],
-    among: NDArray[np.intp],
-    components: int,
-    rng: np.random.Generator,
-) -> NDArray[np.bool_]:
-    """One mask of each size, its members drawn from `among`, `(masks, components)`."""
-    masks = np.zeros((len(sizes), components), dtype=bool)
-    for mask, size in zip(masks, sizes, strict=True):
-        mask[rng.choice(among, int(size), replace=False)] = True
-    return masks
 
 
 def best_size(
@@ -63,7 +50,7 @@ def best_size(
     found = {}
     best, chosen = -1.0, sizes[0]
     for size in sizes:
-        drawn = random_masks(np.full(masks, size), np.arange(components), components, rng)
+        drawn = designs.balanced(masks, components, size=size, rng=rng)
         found[size] = yield from drops(drawn)
         spread = float(found[size].std())
         destroyed = intact is not None and found[size].mean() > DESTROYED * intact
