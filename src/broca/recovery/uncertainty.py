@@ -141,9 +141,8 @@ def _beside(
             inverse = np.linalg.pinv(centered[:, sure].T @ centered[:, sure])
             estimates[sure] = inverse @ centered[:, sure].T @ target
             errors[sure] = np.sqrt(left @ left / freedom[sure] * np.maximum(np.diag(inverse), 0))
-    if 0 < target @ target and left @ left <= _NOTHING * (
-        target @ target
-    ):  # the sure ones explain all there is
+    total = target @ target
+    if total > 0 and left @ left <= _NOTHING * total:  # the sure ones explain all there is
         estimates[others], errors[others] = 0.0, 0.0
     known = np.isfinite(errors)
     half = stats.t.ppf((1 + LEVEL) / 2, freedom) * errors
