@@ -108,6 +108,7 @@ def _estimated(
         found = _beside(matrix, y, np.array(sorted(sure), dtype=np.intp))
         two_sided = 2 * np.minimum(found[2], 1 - found[2])
         two_sided[[*sure, *np.flatnonzero(~np.isfinite(found[1][:, 0]))]] = 1.0
+        two_sided[found[0] == 0] = 1.0  # no effect at all is not a clear one
         clearest = int(np.argmin(two_sided))
         if two_sided[clearest] * len(two_sided) > _DOUBT or 4 * (len(sure) + 1) > len(y):
             return found
