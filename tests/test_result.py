@@ -6,7 +6,7 @@ import pytest
 from report.test_page import make_result
 
 from broca.errors import BadInput
-from broca.result import Interaction, Result
+from broca.result import AdditivityInfo, Interaction, Result
 
 
 def test_result_reads_back_what_it_wrote():
@@ -30,7 +30,9 @@ def test_schema_1_has_the_promised_fields():
     }  # fmt: skip
     assert {"method", "options", "seed"} == set(data["search"])
     assert {"rows", "tokens", "wall_s"} <= set(data["cost"])
-    assert set(data["ranking"][0]) == {"name", "layer", "head", "effect", "ci", "frequency"}
+    assert set(data["ranking"][0]) == {
+        "name", "layer", "head", "effect", "ci", "frequency", "p_value", "q_value",
+    }  # fmt: skip
     assert {"after", "drop", "off_target_drop", "specific_drop"} <= set(data["verification"])
 
 
@@ -54,3 +56,12 @@ def test_folder_without_result_is_refused(tmp_path):
     """An unfinished run has no result."""
     with pytest.raises(BadInput, match=r"result\.json' does not exist"):
         Result.read(tmp_path)
+
+
+def test_additivity_is_kept():
+    """And a result from before there was one can be read."""
+    result = make_result(additivity=AdditivityInfo(0.5, 0.25, 40))
+    assert Result.from_json(result.to_json()) == result
+    data = json.loads(make_result().to_json())
+    del data["additivity"]
+    assert Result.from_json(json.dumps(data)) == make_result()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -29,6 +29,7 @@ from broca.models import SHIPPED_MODELS, GatedModel, load
 from broca.plan import Response
 from broca.result import (
     AblationInfo,
+    AdditivityInfo,
     Cost,
     ModelInfo,
     Result,
@@ -36,7 +37,7 @@ from broca.result import (
     Verification,
     ranked,
 )
-from broca.runs import Journaling, RowProgress, closes_journal, journaling
+from broca.runs import Journaling, RowProgress, closes_journal, journaling, shared_tokens
 from broca.searches import DEFAULT_METHOD, OtherTask, Problem, Ranking
 from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, TaskOptions
 from broca.tasks.paper import PAPER_GROUPS
@@ -105,7 +106,7 @@ def localize(
         task_options: How the tasks are asked: examples, templates, limits, splits, metric of the
             task, reference of its margin.
         engine_options: Size of batches and sharing of work.
-        options: Settings of the method.
+        options: Settings of the method, such as `recovery`: a name, or a scikit-learn regressor.
         verify: Whether to end with statistics, random sets and a verdict (`broca verify` measures
             more of them).
         interactions: How many leading heads, the selected ones first, to measure in pairs on the
@@ -129,6 +130,7 @@ def localize(
     if rows is not None and rows < 1:
         raise BadInput(f"--rows must be at least 1, not {rows}")
     searches.require_method(method)
+    written = {name: searches.written(value) for name, value in (options or {}).items()}
     if not isinstance(model, GatedModel):
         report("loading the model", None)
         model = load(
@@ -182,7 +184,7 @@ def localize(
             "others": names[1:],
             "same_skill": list(same_skill),
             "method": method,
-            "options": dict(options or {}),
+            "options": written,
             "rows": rows,
             "k": k,
             "items": items,
@@ -240,11 +242,12 @@ def localize(
             )
             for name in tasks[1:]
         ),
-        continuous=continuous,
+        continuous=continuous and (contrast or response is None),
         differentiable=continuous,
+        **shared_tokens([bank[position][1] for position in places["locate"][task]]),
     )
     search = searches.make_search(method, problem, **(options or {}))
-    recorder.note_search(method, problem, options or {})
+    recorder.note_search(method, problem, written)
     stage[0] = f"searching ({method})"
     ranking = searches.run(search, searched.run)
 
@@ -316,6 +319,9 @@ def localize(
         metrics={name: one.metric for name, one in benchmarks.items()},
         task_options=asked.to_dict(),
         notes=(*_notes(task, benchmarks, before, reported), *left_out, *_found(model, ranking)),
+        additivity=None
+        if ranking.additivity is None
+        else AdditivityInfo(**asdict(ranking.additivity)),
     )
 
 

@@ -36,7 +36,13 @@ def stratified(masks: int, components: int, *, sparsity: float, seed: int) -> ND
             f"a sparsity of {sparsity:g} ablates none of {components} components in a mask: use "
             f"at least {1 / components:.3g}"
         )
-    rng = np.random.default_rng(seed)
+    return balanced(masks, components, size=size, rng=np.random.default_rng(seed))
+
+
+def balanced(
+    masks: int, components: int, *, size: int, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Ablates `size` components in every mask, those used least so far, ties broken by chance."""
     design = np.zeros((masks, components), dtype=bool)
     used = np.zeros(components)
     for mask in design:
@@ -44,6 +50,46 @@ def stratified(masks: int, components: int, *, sparsity: float, seed: int) -> ND
         mask[least_used] = True
         used[least_used] += 1
     return design
+
+
+def fresh(
+    rows: int, components: int, *, items: int, size: int, items_per_mask: int = 1, seed: int
+) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
+    """A new mask for every row, or for every few: components and items come equally often.
+
+    Counts of components differ by at most one between components, those of items between items;
+    no mask meets an item twice. Which item meets which mask is drawn.
+
+    Args:
+        rows: Rows in all.
+        components: Columns.
+        items: Number of items.
+        size: Components that a mask ablates.
+        items_per_mask: Rows of a mask, each on another item; the last mask may have fewer.
+        seed: Seed of everything that is drawn.
+
+    Returns:
+        Masks `(masks, components)`, the mask of each row and the item of each row, `(rows,)`.
+
+    Raises:
+        BadInput: A mask cannot have this size or so many items.
+    """
+    if not 1 <= size <= components:
+        raise BadInput(f"a mask of {components} components cannot ablate {size} of them")
+    if not 1 <= items_per_mask <= items:
+        raise BadInput(f"a mask cannot be measured on {items_per_mask} of {items} items")
+    _check(rows, components, 0.5)
+    rng = np.random.default_rng(seed)
+    index = np.arange(rows) // items_per_mask
+    masks = balanced(int(index[-1]) + 1, components, size=size, rng=rng)
+    met = np.empty(rows, dtype=np.intp)
+    used = np.zeros(items)
+    for first in range(0, rows, items_per_mask):
+        count = min(items_per_mask, rows - first)
+        least_used = np.argsort(used + rng.uniform(0, 0.5, items))[:count]
+        met[first : first + count] = least_used
+        used[least_used] += 1
+    return masks, index, met
 
 
 def singles(components: int) -> NDArray[np.bool_]:

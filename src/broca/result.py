@@ -77,6 +77,21 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class AdditivityInfo:
+    """How well effects add up, on masks that were held out in turn.
+
+    Attributes:
+        explained: Share of the variance of their responses that the linear model explains.
+        rank_correlation: Spearman's, of predicted with measured responses.
+        masks: How many masks.
+    """
+
+    explained: float
+    rank_correlation: float
+    masks: int
+
+
+@dataclass(frozen=True)
 class RankedComponent:
     """One line of the ranking.
 
@@ -87,6 +102,8 @@ class RankedComponent:
         effect: Change of the response when it is ablated; negative = the task needs it.
         ci: Interval of the effect, where the method gives one.
         frequency: Share of resamples in which it is selected, where the method gives one.
+        p_value: Of no harm, one-sided, where the method gives one.
+        q_value: The same, corrected for the number of components.
     """
 
     name: str
@@ -95,6 +112,8 @@ class RankedComponent:
     effect: float
     ci: tuple[float, float] | None = None
     frequency: float | None = None
+    p_value: float | None = None
+    q_value: float | None = None
 
 
 class NamedPart(Protocol):
@@ -115,6 +134,8 @@ def ranked(
     *,
     intervals: Any = None,
     frequency: Any = None,
+    p_values: Any = None,
+    q_values: Any = None,
 ) -> tuple[RankedComponent, ...]:
     """The lines of a ranking: components in an order, each with what is known of it.
 
@@ -124,6 +145,8 @@ def ranked(
         order: Columns, most harmful to lose first.
         intervals: Interval of each effect, `(components, 2)`; NaN where there is none.
         frequency: How often each is selected, `(components,)`.
+        p_values: Of no harm, `(components,)`.
+        q_values: The same, corrected, `(components,)`.
     """
 
     def known(values: Any, column: int) -> float | None:
@@ -140,6 +163,8 @@ def ranked(
                 effect=float(effects[column]),
                 ci=None if isnan(low) else (float(low), float(high)),
                 frequency=known(frequency, column),
+                p_value=known(p_values, column),
+                q_value=known(q_values, column),
             )
         )
     return tuple(lines)
@@ -221,6 +246,8 @@ class Result:
         evidence: Statistics, controls and the verdict; None where they were not asked for.
         interactions: Pairs of the leading components, the strongest first, where they were asked
             for; on `confirm` items.
+        additivity: How well effects add up; None where the method measures no random masks, or
+            too few.
     """
 
     model: ModelInfo
@@ -245,6 +272,7 @@ class Result:
     universal: tuple[str, ...] = ()
     evidence: Evidence | None = None
     interactions: tuple[Interaction, ...] = ()
+    additivity: AdditivityInfo | None = None
     broca: str = ""
     schema: int = SCHEMA
 
@@ -293,6 +321,7 @@ class Result:
                         for one in data.get("interactions", ())
                     ),
                     "evidence": data.get("evidence") and Evidence.from_dict(data["evidence"]),
+                    "additivity": data.get("additivity") and AdditivityInfo(**data["additivity"]),
                 }
             )
             require_types(read, cls)

@@ -319,6 +319,18 @@ def tokens_of(item: Item) -> int:
     return sum(len(context) for context in contexts) + own
 
 
+def shared_tokens(items: Sequence[Item]) -> dict[str, float]:
+    """Tokens that all prompts begin with, and the mean of an item's others; for a `Problem`."""
+    contexts = [request.context for item in items for request in item.requests]
+    if not contexts:
+        return {}
+    first, last = min(contexts), max(contexts)  # what these two share, all between them share
+    same = zip(first, last, strict=False)
+    shared = next((place for place, (a, b) in enumerate(same) if a != b), len(first))
+    rest = float(np.mean([tokens_of(item) for item in items])) - shared
+    return {"prefix_tokens": float(shared), "item_tokens": max(1.0, rest)}
+
+
 def _records(bank: Sequence[tuple[Benchmark, Item]], digests: Sequence[bytes]) -> list[ItemRecord]:
     return [
         ItemRecord(digest, item.task, item.number, item.prompt, item.target)

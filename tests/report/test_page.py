@@ -6,6 +6,7 @@ import pytest
 
 from broca.report import render_html
 from broca.result import (
+    AdditivityInfo,
     Cost,
     Interaction,
     ModelInfo,
@@ -116,3 +117,12 @@ def test_universal_heads_are_shown_apart():
     assert "Universal heads" in page
     assert "-0.250" in page
     assert "Universal heads" not in render_html(make_result())
+
+
+def test_page_says_how_well_effects_add_up():
+    """Where the method knows it; and how sure the effects are."""
+    sure = RankedComponent("L1H2", 1, 2, -0.42, (-0.5, -0.3), 1.0, 0.0001, 0.0042)
+    html = render_html(make_result(additivity=AdditivityInfo(0.613, 0.72, 200), ranking=(sure,)))
+    for text in ("61.3 %", "0.72", "200 masks", "0.0042"):
+        assert text in html
+    assert "Additivity" not in render_html(make_result())

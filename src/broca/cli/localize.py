@@ -11,6 +11,7 @@ import typer
 
 from broca.cli.keeping import keeping
 from broca.cli.progress import ProgressLine
+from broca.cli.refit import additivity_line
 from broca.cli.task_options import (
     AllowCode,
     ChatTemplate,
@@ -47,10 +48,25 @@ def localize(
     method: Annotated[
         str,
         typer.Option(
-            help="focus, one-shot, greedy, cs-bernoulli, cs-stratified, thompson, coar, "
-            "co-ablation, gradient, gradient-masked, gradient-integrated or learned-gates."
+            help="focus, one-shot, greedy, cs-bernoulli, cs-stratified, cs-fresh, cs-tuned, "
+            "thompson, coar, co-ablation, gradient, gradient-masked, gradient-integrated or "
+            "learned-gates."
         ),
     ] = "cs-stratified",
+    recovery: Annotated[
+        str | None,
+        typer.Option(
+            help="Regression of the cs- methods: lasso, lasso-cv, omp, elastic-net, ridge, "
+            "bayesian, ard, stability or non-positive; default: the method's own."
+        ),
+    ] = None,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune",
+            help="Try numbers of masks and sparsities as the paper does (method cs-tuned).",
+        ),
+    ] = False,
     rows: Annotated[
         int | None,
         typer.Option(help="Most (mask, item) rows of the search; default: what the method needs."),
@@ -134,6 +150,11 @@ def localize(
     """Find the attention heads that MODEL needs for a task, and prove them on held-out items."""
     from broca import api
 
+    settings = _options(option or [])
+    if recovery is not None:
+        settings["recovery"] = recovery
+    if tune:
+        method = _tuned(method, settings)
     asked = {
         "model": _absolute(model) if Path(model).is_dir() else model,
         "task": task,
@@ -161,7 +182,7 @@ def localize(
             "locate_split": locate_split,
             "reference": reference,
         },
-        "options": _options(option or []),
+        "options": settings,
         "verify": verify,
         "interactions": interactions,
     }
@@ -241,6 +262,23 @@ def _options(pairs: list[str]) -> dict[str, Any]:
     return options
 
 
+def _tuned(method: str, settings: dict[str, Any]) -> str:
+    """The method that tunes another one; its design goes into the settings.
+
+    Raises:
+        BadInput: The method has nothing to tune.
+    """
+    designs = {"cs-stratified": "stratified", "cs-bernoulli": "bernoulli"}
+    if method in designs:
+        settings["design"] = designs[method]
+    elif method != "cs-tuned":
+        raise BadInput(
+            f"--tune: method '{method}' has no number of masks and sparsity to try; use "
+            "cs-stratified or cs-bernoulli, or leave --tune out"
+        )
+    return "cs-tuned"
+
+
 def _print(result: Result, paths: tuple[Path, Path]) -> None:
     """Prints the before/after table and where the report is."""
     from rich.console import Console
@@ -273,6 +311,8 @@ def _print(result: Result, paths: tuple[Path, Path]) -> None:
             f"{one.interaction:+.3f} [{one.ci[0]:+.3f}, {one.ci[1]:+.3f}]",
             markup=False,
         )
+    if result.additivity is not None:
+        console.print(additivity_line(result.additivity), markup=False)
     if result.evidence is not None:
         verdict = result.evidence.verdict
         console.print(f"{verdict.label}: {verdict.text}", markup=False)

@@ -13,7 +13,9 @@ from broca.cli.journal import journal
 from broca.cli.lm_eval import SETTINGS, lm_eval
 from broca.cli.localize import localize
 from broca.cli.neurons import app as neurons
+from broca.cli.plan import plan
 from broca.cli.published import published
+from broca.cli.refit import refit
 from broca.cli.reproduce import reproduce
 from broca.cli.rerun import rerun
 from broca.cli.scan import scan
@@ -36,6 +38,8 @@ app.command()(scan)
 app.command()(tasks)
 app.command()(journal)
 app.command()(rerun)
+app.command()(refit)
+app.command()(plan)
 app.command("lm-eval", context_settings=SETTINGS)(lm_eval)
 app.command()(verify)
 app.add_typer(neurons)

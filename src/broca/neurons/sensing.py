@@ -296,6 +296,10 @@ def _search(
     problem = Problem(len(groups), items, min(options.keep, len(groups)), rows, seed)
     # at least one group a mask, however few are left
     sparsity = max(options.sparsity, 1.001 / len(groups))
-    extra = {"sparsity": sparsity} if options.method.startswith("cs-") else {}
+    extra: dict[str, float] = {}
+    if options.method.startswith("cs-"):  # groups are searched for their effects alone
+        extra = {"resamples": 0}
+        if options.method != "cs-tuned":
+            extra["sparsity"] = sparsity
     search = searches.make_search(options.method, problem, **extra)
     return searches.run(search, execute)

@@ -1,24 +1,41 @@
 """(matrix, responses) -> effects: scikit-learn estimators. No torch, no SQLite.
 
 Every recovery is a regressor with the scikit-learn interface: `fit(masks, responses)`, then
-`coef_`. Any other scikit-learn regressor with `coef_` can be passed in its place.
+`coef_`, `intercept_` and `predict`. Any other scikit-learn regressor with `coef_` can be passed in
+its place.
 """
 
+from broca.recovery.additivity import Additivity, additivity
+from broca.recovery.choosing import RECOVERIES, make_recovery, recovery_name
+from broca.recovery.guarded import Guarded
 from broca.recovery.joint import JointEffects, highest, interval, joint_effects
 from broca.recovery.lasso import PaperLasso
 from broca.recovery.nonpositive import NonPositiveLasso
 from broca.recovery.pairwise import PairwiseModel
-
-RECOVERIES = {"lasso": PaperLasso}
-"""Recoveries by name, as classes with defaults for every parameter."""
+from broca.recovery.protocol import Recovery, coefficients
+from broca.recovery.stability import StabilitySelection
+from broca.recovery.thresholded import Thresholded
+from broca.recovery.uncertainty import DISCOVERY, Uncertainty, uncertainty
 
 __all__ = [
+    "DISCOVERY",
+    "RECOVERIES",
+    "Additivity",
+    "Guarded",
     "JointEffects",
     "NonPositiveLasso",
     "PairwiseModel",
-    "RECOVERIES",
     "PaperLasso",
+    "Recovery",
+    "StabilitySelection",
+    "Thresholded",
+    "Uncertainty",
+    "additivity",
+    "coefficients",
     "highest",
     "interval",
     "joint_effects",
+    "make_recovery",
+    "recovery_name",
+    "uncertainty",
 ]

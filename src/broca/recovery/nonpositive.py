@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LassoCV
+from sklearn.linear_model import Lasso, LassoCV
 
 
 class NonPositiveLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped
@@ -21,15 +21,18 @@ class NonPositiveLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # 
     Args:
         folds: Parts of the cross-validation.
         penalties: Penalties tried, spaced by scikit-learn.
+        penalty: The penalty itself; nothing is chosen then.
 
     Attributes:
         coef_: Effect of ablating each component, `(components,)`, never above 0.
         intercept_: Response that the fit gives the intact model.
+        penalty_: The penalty; None where there was nothing to fit.
     """
 
-    def __init__(self, folds: int = 5, penalties: int = 20) -> None:
+    def __init__(self, folds: int = 5, penalties: int = 20, penalty: float | None = None) -> None:
         self.folds = folds
         self.penalties = penalties
+        self.penalty = penalty
 
     def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
         """Fits the coefficients.
@@ -40,6 +43,7 @@ class NonPositiveLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         matrix = np.asarray(masks, dtype=float)
         y = np.asarray(responses, dtype=float)
+        self.penalty_ = self.penalty
         if y.std() == 0 or len(y) < 2 * self.folds:
             self.coef_ = np.zeros(matrix.shape[1])
             self.intercept_ = float(y.mean())
@@ -47,7 +51,12 @@ class NonPositiveLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # 
         with warnings.catch_warnings():
             # at the smallest penalties the path may stop a little early: another one is chosen
             warnings.simplefilter("ignore", ConvergenceWarning)
-            inner = LassoCV(cv=self.folds, alphas=self.penalties, positive=True).fit(matrix, -y)
+            inner = (
+                LassoCV(cv=self.folds, alphas=self.penalties, positive=True)
+                if self.penalty is None
+                else Lasso(alpha=self.penalty, positive=True)
+            ).fit(matrix, -y)
+        self.penalty_ = float(inner.alpha_) if self.penalty is None else self.penalty
         self.coef_ = 0.0 - inner.coef_
         self.intercept_ = -float(inner.intercept_)
         return self

@@ -10,11 +10,13 @@ from typing import Any
 from broca import designs
 from broca.errors import BadInput, UnknownName, nearest
 from broca.plan import Response
+from broca.recovery import recovery_name
 from broca.searches.base import OtherTask, Problem, Ranking, Search, run
 from broca.searches.co_ablation import CoAblation
 from broca.searches.coar import Coar
 from broca.searches.compressed import CompressedSensing
 from broca.searches.focus import Focus
+from broca.searches.fresh import FreshMasks
 from broca.searches.gradient import Gradient
 from broca.searches.gradient_integrated import IntegratedGradient
 from broca.searches.gradient_masked import MaskedGradient
@@ -22,6 +24,7 @@ from broca.searches.greedy import Greedy
 from broca.searches.learned_gates import LearnedGates
 from broca.searches.one_shot import OneShot
 from broca.searches.thompson import Thompson
+from broca.searches.tuned import Tuned
 
 METHODS: dict[str, Callable[..., Search]] = {
     "focus": Focus,
@@ -36,11 +39,14 @@ METHODS: dict[str, Callable[..., Search]] = {
     "gradient-masked": MaskedGradient,
     "gradient-integrated": IntegratedGradient,
     "learned-gates": LearnedGates,
+    "cs-fresh": FreshMasks,
+    "cs-tuned": Tuned,
 }
 """Every method by the name that `--method` takes."""
 
 RESPONSES: dict[str, Response] = {
     "focus": "probability",
+    "cs-fresh": "probability",
     "coar": "probability",
     "gradient": "probability",
     "gradient-masked": "probability",
@@ -74,6 +80,16 @@ def measures_others(method: str) -> bool:
     return method == "focus"
 
 
+def wants_probability(method: str) -> bool:
+    """Whether a method by itself measures the probability of the right answer, where it can."""
+    return RESPONSES.get(method) == "probability"
+
+
+def written(option: Any) -> Any:
+    """An option as a record holds it: an estimator by how scikit-learn writes it."""
+    return recovery_name(option) if hasattr(option, "get_params") else option
+
+
 def make_search(method: str, problem: Problem, **options: Any) -> Search:
     """Makes the search called `method`.
 
@@ -103,6 +119,7 @@ __all__ = [
     "CompressedSensing",
     "Focus",
     "Gradient",
+    "FreshMasks",
     "Greedy",
     "IntegratedGradient",
     "LearnedGates",
@@ -113,8 +130,11 @@ __all__ = [
     "Ranking",
     "Search",
     "Thompson",
+    "Tuned",
     "make_search",
     "measures_others",
     "require_method",
     "run",
+    "wants_probability",
+    "written",
 ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput
 from broca.plan import Measurement, Plan
+from broca.recovery import Additivity
 
 
 def _none() -> NDArray[np.intp]:
@@ -46,6 +47,9 @@ class Problem:
         others: The tasks that the selection should leave alone.
         continuous: Whether every `locate` item has a margin, and so a probability.
         differentiable: Whether a row can return its gradient.
+        prefix_tokens: Tokens that the prompts of all `locate` items begin with, which one mask's
+            rows read once; 0 where nothing is shared.
+        item_tokens: Mean tokens of an item beyond those.
     """
 
     components: int
@@ -57,6 +61,8 @@ class Problem:
     others: tuple[OtherTask, ...] = ()
     continuous: bool = False
     differentiable: bool = False
+    prefix_tokens: float = 0.0
+    item_tokens: float = 1.0
 
     @classmethod
     def restored(cls, record: Mapping[str, Any]) -> Problem:
@@ -127,6 +133,9 @@ class Ranking:
         universal: Columns of the components that the other tasks need as well.
         notes: What the reader should know, in words.
         groups: Columns that the method tells apart, by what it calls them.
+        p_values: Of no harm, one-sided, `(components,)`.
+        q_values: The same, corrected for the number of components (Benjamini and Hochberg).
+        additivity: How well the effects add up; None without random masks.
     """
 
     effects: NDArray[np.float64]
@@ -140,11 +149,19 @@ class Ranking:
     universal: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    p_values: NDArray[np.float64] | None = None
+    q_values: NDArray[np.float64] | None = None
+    additivity: Additivity | None = None
 
     @property
     def details(self) -> dict[str, Any]:
         """What is known of each component besides its effect."""
-        return {"intervals": self.intervals, "frequency": self.frequency}
+        return {
+            "intervals": self.intervals,
+            "frequency": self.frequency,
+            "p_values": self.p_values,
+            "q_values": self.q_values,
+        }
 
 
 class Search(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 from broca import designs
 from broca.errors import BadInput
 from broca.plan import Measurement, Plan
-from broca.recovery import RECOVERIES
-from broca.searches.base import Problem, Ranking, most_negative
+from broca.recovery import make_recovery, recovery_name
+from broca.recovery.uncertainty import RESAMPLES
+from broca.searches.base import Problem, Ranking
+from broca.searches.regression import rank_by_regression
 
 DEFAULT_MASKS = 200
 DEFAULT_SPARSITY = 0.05
@@ -27,8 +30,10 @@ class CompressedSensing:
         problem: What to solve.
         design: `bernoulli` or `stratified` from `broca.designs`.
         sparsity: Share of the components that a mask ablates.
-        recovery: Name of the regression that turns responses into effects.
+        recovery: Name of the regression that turns responses into effects, or any scikit-learn
+            regressor with `coef_`.
         intercept: `fitted`, or `baseline` to fix it at the intact model's response (eq. 1).
+        resamples: Resamples of the masks, for intervals and frequencies; 0 leaves them out.
     """
 
     def __init__(
@@ -37,11 +42,15 @@ class CompressedSensing:
         *,
         design: Callable[..., NDArray[np.bool_]],
         sparsity: float = DEFAULT_SPARSITY,
-        recovery: str = "lasso",
+        recovery: Any = "lasso",
         intercept: Literal["fitted", "baseline"] = "fitted",
+        resamples: int = RESAMPLES,
     ) -> None:
         if intercept not in ("fitted", "baseline"):
             raise BadInput(f"intercept '{intercept}' is unknown: use 'fitted' or 'baseline'")
+        make_recovery(recovery, baseline=intercept == "baseline")
+        if resamples < 0:
+            raise BadInput(f"the resamples must be 0 or more, not {resamples}")
         masks = DEFAULT_MASKS
         if problem.rows is not None:
             masks = problem.rows // len(problem.items) - 1
@@ -61,6 +70,7 @@ class CompressedSensing:
         self._recovery = recovery
         self._intercept = intercept
         self._sparsity = sparsity
+        self._resamples = resamples
         self._measurement: Measurement | None = None
 
     def ask(self) -> Plan | None:
@@ -77,19 +87,19 @@ class CompressedSensing:
         """Regresses the masks' mean responses on the masks."""
         assert self._measurement is not None, "ask and tell first"
         means = self._measurement.mask_means()
-        options: dict[str, Any] = {"baseline": means[0]} if self._intercept == "baseline" else {}
-        estimator = RECOVERIES[self._recovery](**options).fit(self._masks[1:], means[1:])
-        effects = np.asarray(estimator.coef_, dtype=float)
-        order, selected, reason = most_negative(
-            effects,
-            self._problem.k,
-            reason="the regression gave no component a negative coefficient",
-        )
         record = {
             "masks": len(self._masks) - 1,
             "items": len(self._problem.items),
             "sparsity": self._sparsity,
-            "recovery": self._recovery,
+            "recovery": recovery_name(self._recovery),
             "intercept": self._intercept,
         }
-        return Ranking(effects, order, selected, reason, record)
+        ranking = rank_by_regression(
+            self._problem,
+            self._masks[1:],
+            means[1:],
+            self._recovery,
+            baseline=float(means[0]) if self._intercept == "baseline" else None,
+            resamples=self._resamples,
+        )
+        return replace(ranking, options=record)

@@ -1,0 +1,62 @@
+"""Do effects add up: how well a linear model predicts masks that it was not fitted to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.base import clone
+
+FOLDS = 5
+_FEWEST = 20
+"""Fewest masks: a fold then has four."""
+
+
+@dataclass(frozen=True)
+class Additivity:
+    """How well effects add up.
+
+    Attributes:
+        explained: Share of the variance of the responses of held-out masks that the model
+            explains; negative where it predicts worse than their mean.
+        rank_correlation: Spearman's, of predicted with measured responses.
+        masks: Masks that were each held out once.
+    """
+
+    explained: float
+    rank_correlation: float
+    masks: int
+
+
+def additivity(
+    masks: NDArray[np.bool_], responses: NDArray[np.float64], recovery: Any, *, seed: int
+) -> Additivity | None:
+    """Predicts every mask from the masks of the other four fifths.
+
+    What is not explained is noise of the rows as well as what does not add up: the fewer rows a
+    mask has, the lower the share.
+
+    Args:
+        masks: 1 where a component was ablated, `(masks, components)`.
+        responses: Mean response under each mask, `(masks,)`.
+        recovery: A recovery; each fold fits a copy, and chooses its own penalty.
+        seed: Seed of the folds.
+
+    Returns:
+        None with fewer than 20 masks, or where every response is the same.
+    """
+    y = np.asarray(responses, dtype=float)
+    if len(y) < _FEWEST or y.std() == 0:
+        return None
+    fold = np.random.default_rng([seed, 0xADD]).permutation(len(y)) % FOLDS
+    predicted = np.empty(len(y))
+    for number in range(FOLDS):
+        held = fold == number
+        predicted[held] = clone(recovery).fit(masks[~held], y[~held]).predict(masks[held])
+    explained = 1 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+    # without any effect the folds' means are all that differs: they predict nothing
+    correlation = stats.spearmanr(predicted, y).statistic if np.ptp(predicted) > 0 else 0.0
+    return Additivity(float(explained), float(correlation), len(y))

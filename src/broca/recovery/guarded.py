@@ -1,0 +1,83 @@
+"""scikit-learn's cross-validated regressions, with an answer where they have none."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import ElasticNetCV, LassoCV, OrthogonalMatchingPursuitCV
+
+_SMALLEST = 0.01
+"""Smallest penalty tried, as a share of the one that leaves nothing: below it fits take long and
+follow noise."""
+
+
+class Guarded(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """A scikit-learn regression on standardized responses; no effects where nothing can be said.
+
+    Where every response is the same, or there are fewer than `fewest` masks, all coefficients are
+    zero: cross-validation would fail there, or divide by nothing.
+
+    Args:
+        inner: The regression, with `coef_` and `intercept_` after its fit.
+        fewest: Fewest masks that it can be fitted to.
+
+    Attributes:
+        coef_: Effect of ablating each component, `(components,)`, in units of the responses.
+        intercept_: Response that the fit gives the intact model.
+        inner_: The fitted regression; None where there was nothing to fit.
+    """
+
+    def __init__(self, inner: Any, fewest: int = 10) -> None:
+        self.inner = inner
+        self.fewest = fewest
+
+    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
+        """Fits the coefficients.
+
+        Args:
+            masks: 1 where a component was ablated, `(masks, components)`.
+            responses: Mean response under each mask, `(masks,)`.
+        """
+        matrix = np.asarray(masks, dtype=float)
+        y = np.asarray(responses, dtype=float)
+        spread, center = y.std(), y.mean()
+        self.inner_ = None
+        self.coef_ = np.zeros(matrix.shape[1])
+        self.intercept_ = float(center)
+        if spread == 0 or len(y) < self.fewest:
+            return self
+        with warnings.catch_warnings():
+            # at the ends of a path a fit may stop early or find nothing to add: others are chosen
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", RuntimeWarning)
+            self.inner_ = clone(self.inner).fit(matrix, (y - center) / spread)
+        self.coef_ = np.asarray(self.inner_.coef_, dtype=float) * spread
+        self.intercept_ = float(center + self.inner_.intercept_ * spread)
+        return self
+
+    def predict(self, masks: ArrayLike) -> NDArray[np.float64]:
+        """Predicts the response under each mask, `(masks,)`."""
+        predicted: NDArray[np.float64] = (
+            np.asarray(masks, dtype=float) @ self.coef_ + self.intercept_
+        )
+        return predicted
+
+
+def lasso_cv() -> Guarded:
+    """The Lasso whose penalty five-fold cross-validation chooses."""
+    return Guarded(LassoCV(cv=5, alphas=30, eps=_SMALLEST))
+
+
+def elastic_net() -> Guarded:
+    """The elastic net; cross-validation chooses the penalty and its share of absolute values."""
+    return Guarded(ElasticNetCV(cv=5, alphas=30, eps=_SMALLEST, l1_ratio=[0.5, 0.8, 0.95]))
+
+
+def matching_pursuit() -> Guarded:
+    """Orthogonal matching pursuit; cross-validation chooses the number of components."""
+    return Guarded(OrthogonalMatchingPursuitCV(cv=5))

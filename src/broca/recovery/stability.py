@@ -1,0 +1,91 @@
+"""Stability selection: what a Lasso selects again and again from halves of the masks."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from broca.recovery.lasso import PaperLasso
+
+
+class StabilitySelection(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped
+    """Fits a Lasso to random halves of the masks and keeps what most halves agree on.
+
+    Halves are drawn in complementary pairs. Each half selects its `largest` strongest components
+    at most, so that chance alone puts a component into few selections. By the bound of Meinshausen
+    and Buehlmann (2010) the expected number of components selected wrongly is at most
+    `largest**2 / ((2 * threshold - 1) * components)`: 1.7 of 96 and 0.16 of 1024 by default.
+
+    The kept components' effects are fitted by least squares: selection shrinks nothing.
+
+    Args:
+        pairs: Pairs of halves.
+        threshold: Share of the halves that must select a component.
+        largest: Most components that a half selects.
+        alpha: Penalty of the Lasso, on the scale of standardized responses.
+        seed: Seed of the halves.
+
+    Attributes:
+        coef_: Effect of ablating each component, `(components,)`; 0 where it was not kept.
+        intercept_: Response that the fit gives the intact model.
+        frequency_: Share of the halves that selected each component, `(components,)`.
+    """
+
+    def __init__(
+        self,
+        pairs: int = 25,
+        threshold: float = 0.8,
+        largest: int = 10,
+        alpha: float = 0.01,
+        seed: int = 0,
+    ) -> None:
+        self.pairs = pairs
+        self.threshold = threshold
+        self.largest = largest
+        self.alpha = alpha
+        self.seed = seed
+
+    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
+        """Fits the coefficients.
+
+        Args:
+            masks: 1 where a component was ablated, `(masks, components)`.
+            responses: Mean response under each mask, `(masks,)`.
+        """
+        matrix = np.asarray(masks, dtype=float)
+        y = np.asarray(responses, dtype=float)
+        count = matrix.shape[1]
+        rng = np.random.default_rng([self.seed, 0x57AB])
+        selected = np.zeros(count)
+        half = len(y) // 2
+        for _ in range(self.pairs):
+            order = rng.permutation(len(y))
+            for rows in (order[:half], order[half : 2 * half]):
+                if len(rows):
+                    selected[self._strongest(matrix[rows], y[rows])] += 1
+        self.frequency_ = selected / (2 * self.pairs)
+        kept = np.flatnonzero(self.frequency_ >= self.threshold)
+        self.coef_ = np.zeros(count)
+        self.intercept_ = float(y.mean())
+        if len(kept):
+            centered = matrix[:, kept] - matrix[:, kept].mean(axis=0)
+            self.coef_[kept] = np.linalg.lstsq(centered, y - y.mean(), rcond=None)[0]
+            self.intercept_ -= float(matrix.mean(axis=0) @ self.coef_)
+        return self
+
+    def predict(self, masks: ArrayLike) -> NDArray[np.float64]:
+        """Predicts the response under each mask, `(masks,)`."""
+        predicted: NDArray[np.float64] = (
+            np.asarray(masks, dtype=float) @ self.coef_ + self.intercept_
+        )
+        return predicted
+
+    def _strongest(self, matrix: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Columns with the largest coefficients of one half's Lasso."""
+        strength = np.abs(PaperLasso(alpha=self.alpha).fit(matrix, y).coef_)
+        order = np.argsort(-strength, kind="stable")[: self.largest]
+        found: NDArray[np.intp] = order[strength[order] > 0]
+        return found

@@ -1,0 +1,112 @@
+"""Regressions that leave no coefficient at zero, cut where noise alone could have made it."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.linear_model import ARDRegression, BayesianRidge, RidgeCV
+
+from broca.recovery.guarded import Guarded
+
+PENALTIES = np.logspace(-2, 4, 25)
+"""Penalties that ridge tries."""
+
+_MEDIAN_OF_NORMAL = 0.6745
+"""Median of the absolute values of standard normal numbers."""
+
+
+class Thresholded(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """A dense regression whose small coefficients are exactly zero.
+
+    A coefficient stands if it is more than `sqrt(2 log components)` times its standard error from
+    zero, the size that the largest of so many normal errors reaches (Donoho and Johnstone 1994,
+    the universal threshold). The standard error is that of the posterior, `sigma_`, where the
+    regression has one, else that of a ridge estimate with its chosen penalty; it is taken to be no
+    less than the spread of all coefficients by their median, since most components do nothing and
+    errors are understated where there are more components than masks.
+
+    Args:
+        inner: `RidgeCV`, `BayesianRidge` or `ARDRegression`.
+
+    Attributes:
+        coef_: Effect of ablating each component, `(components,)`.
+        intercept_: Response that the fit gives the intact model.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
+        """Fits the coefficients.
+
+        Args:
+            masks: 1 where a component was ablated, `(masks, components)`.
+            responses: Mean response under each mask, `(masks,)`.
+        """
+        matrix = np.asarray(masks, dtype=float)
+        y = np.asarray(responses, dtype=float)
+        dense = Guarded(clone(self.inner)).fit(matrix, y)
+        self.coef_ = dense.coef_
+        self.intercept_ = dense.intercept_
+        if dense.inner_ is None:
+            return self
+        if hasattr(dense.inner_, "sigma_"):
+            errors = _posterior_errors(dense.inner_, matrix.shape[1]) * y.std()
+        else:
+            errors = _ridge_errors(matrix, y - dense.predict(matrix), float(dense.inner_.alpha_))
+        errors = np.maximum(errors, np.median(np.abs(dense.coef_)) / _MEDIAN_OF_NORMAL)
+        threshold = np.sqrt(2 * np.log(max(2, matrix.shape[1])))
+        self.coef_ = np.where(np.abs(dense.coef_) > threshold * errors, dense.coef_, 0.0)
+        # what was cut had a part in the mean
+        self.intercept_ = float(y.mean() - matrix.mean(axis=0) @ self.coef_)
+        return self
+
+    def predict(self, masks: ArrayLike) -> NDArray[np.float64]:
+        """Predicts the response under each mask, `(masks,)`."""
+        predicted: NDArray[np.float64] = (
+            np.asarray(masks, dtype=float) @ self.coef_ + self.intercept_
+        )
+        return predicted
+
+
+def ridge() -> Thresholded:
+    """Ridge regression; leave-one-out cross-validation chooses the penalty."""
+    return Thresholded(RidgeCV(alphas=PENALTIES))
+
+
+def bayesian() -> Thresholded:
+    """Bayesian ridge regression: one prior width for all components."""
+    return Thresholded(BayesianRidge())
+
+
+def ard() -> Thresholded:
+    """Automatic relevance determination: a prior width for each component."""
+    return Thresholded(ARDRegression())
+
+
+def _posterior_errors(inner: Any, components: int) -> NDArray[np.float64]:
+    """Posterior standard deviations; ARD has them of the components that it kept."""
+    variances = np.diag(inner.sigma_)
+    if len(variances) == components:
+        return np.sqrt(variances)
+    errors = np.full(components, np.inf)
+    errors[np.asarray(inner.lambda_) < inner.threshold_lambda] = np.sqrt(variances)
+    return errors
+
+
+def _ridge_errors(
+    matrix: NDArray[np.float64], residuals: NDArray[np.float64], penalty: float
+) -> NDArray[np.float64]:
+    """Standard errors of ridge coefficients, `(components,)`."""
+    centered = matrix - matrix.mean(axis=0)
+    gram = centered.T @ centered
+    shrunk = np.linalg.inv(gram + penalty * np.eye(len(gram)))
+    freedom = max(1.0, len(matrix) - 1 - np.trace(shrunk @ gram))
+    variance = residuals @ residuals / freedom
+    errors: NDArray[np.float64] = np.sqrt(
+        np.maximum(variance * np.diag(shrunk @ gram @ shrunk), 1e-300)
+    )
+    return errors

@@ -1,0 +1,174 @@
+"""Compressed sensing with a new mask for every row: the spread between masks is what costs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca import designs
+from broca.errors import BadInput
+from broca.plan import Measurement, Plan, Response
+from broca.recovery import make_recovery, recovery_name
+from broca.recovery.uncertainty import RESAMPLES
+from broca.searches.base import Problem, Ranking, Story, Told
+from broca.searches.regression import rank_by_regression
+from broca.searches.sizing import best_size, sizes_of
+
+DEFAULT_ROWS = 2000
+_FEWEST = 60
+_PILOT_MASKS = 16
+"""Most masks of each size in the pilot; fewer where the budget is small."""
+
+Asking = Generator[Plan, Measurement, NDArray[np.float64]]
+
+
+class FreshMasks(Told):
+    """Measures a new random mask in every row, each row against the intact model on its item.
+
+    A pilot finds the size of masks at which the response varies most without being destroyed. Where
+    the prompts share a prefix, which a mask's rows read once, a mask is measured on several items
+    (`items_per_mask`). The pilot's rows of the size that was chosen take part in the regression.
+
+    Cost: 2,000 rows, or the budget: the intact model on the items, the pilot, then fresh masks.
+
+    Args:
+        problem: What to solve.
+        sparsity: Share of the components that a mask ablates; found by the pilot if None.
+        recovery: Name of the regression that turns responses into effects, or any scikit-learn
+            regressor with `coef_`.
+        resamples: Resamples of the masks, for intervals and frequencies; 0 leaves them out.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        sparsity: float | None = None,
+        recovery: Any = "non-positive",
+        resamples: int = RESAMPLES,
+    ) -> None:
+        make_recovery(recovery)
+        budget = DEFAULT_ROWS if problem.rows is None else problem.rows
+        if budget < _FEWEST:
+            raise BadInput(
+                f"--rows {budget} is too few for cs-fresh: it needs {_FEWEST} at least; use more "
+                "rows"
+            )
+        if sparsity is not None and not 0 < sparsity < 1:
+            raise BadInput(f"the sparsity must lie between 0 and 1, not at {sparsity:g}")
+        if resamples < 0:
+            raise BadInput(f"the resamples must be 0 or more, not {resamples}")
+        self._problem = problem
+        self._budget = budget
+        self._sparsity = sparsity
+        self._recovery = recovery
+        self._resamples = resamples
+        self._rng = np.random.default_rng([problem.seed, 0xF4E5])
+        self._response: Response | None = "probability" if problem.continuous else None
+        most = max(4, budget // 8)
+        self._items = self._rng.permutation(problem.items)[:most]
+        self._masks = np.zeros((0, problem.components), dtype=bool)
+        self._changes = np.zeros(0)
+        self._turn = 0
+        super().__init__(self._tell_story())
+
+    def _tell_story(self) -> Story:
+        problem, items = self._problem, self._items
+        none = designs.intact(problem.components)
+        self._intact = yield from self._ask(Plan.crossed(none, items))
+        size, each = yield from self._pilot()
+        left = self._budget - len(items) - self._turn
+        masks, index, met = designs.fresh(
+            left,
+            problem.components,
+            items=len(items),
+            size=size,
+            items_per_mask=each,
+            seed=problem.seed,
+        )
+        responses = yield from self._ask(Plan(masks, index, items[met]))
+        changes = responses - self._intact[met]
+        means = np.bincount(index, weights=changes) / np.bincount(index)
+        usable = self._masks.sum(axis=1) == size
+        self._masks = np.vstack([self._masks[usable], masks])
+        self._changes = np.concatenate([self._changes[usable], means])
+        ranking = rank_by_regression(
+            problem, self._masks, self._changes, self._recovery, resamples=self._resamples
+        )
+        return self._recorded(ranking, size, each)
+
+    @property
+    def _on_each(self) -> int:
+        """Items that a mask of the pilot is measured on: two tell items and masks apart."""
+        return 2 if self._problem.prefix_tokens > 0 and len(self._items) > 1 else 1
+
+    def _pilot(self) -> Generator[Plan, Measurement, tuple[int, int]]:
+        """The size of masks, and on how many items to measure each."""
+        problem = self._problem
+        sizes = sizes_of(problem.components)
+        if self._sparsity is not None:
+            sizes = [max(1, round(self._sparsity * problem.components))]
+        size, found = yield from best_size(
+            self._drops,
+            problem.components,
+            sizes,
+            masks=int(np.clip(self._budget // (25 * len(sizes)), 2, _PILOT_MASKS)),
+            rng=self._rng,
+            intact=float(self._intact.mean()),
+        )
+        each = items_per_mask(found[size], prefix=problem.prefix_tokens, item=problem.item_tokens)
+        return size, min(each, len(self._items))
+
+    def _drops(self, masks: NDArray[np.bool_]) -> Asking:
+        """What every mask costs on each of its items, `(masks, items of each)`."""
+        each = self._on_each
+        met = (self._turn + np.arange(len(masks) * each)) % len(self._items)
+        self._turn += len(met)
+        index = np.repeat(np.arange(len(masks)), each)
+        responses = yield from self._ask(Plan(masks, index, self._items[met]))
+        drops = (self._intact[met] - responses).reshape(len(masks), each)
+        self._masks = np.vstack([self._masks, masks])
+        self._changes = np.concatenate([self._changes, -drops.mean(axis=1)])
+        return drops
+
+    def _ask(self, plan: Plan) -> Asking:
+        measurement = yield replace(plan, response=self._response)
+        return measurement.responses
+
+    def _recorded(self, ranking: Ranking, size: int, each: int) -> Ranking:
+        record = {
+            "rows": self._budget,
+            "items": len(self._items),
+            "masks": len(self._masks),
+            "sparsity": size / self._problem.components,
+            "items_per_mask": each,
+            "recovery": recovery_name(self._recovery),
+            "response": self._response,
+        }
+        return replace(ranking, options=record)
+
+
+def items_per_mask(drops: NDArray[np.float64], *, prefix: float, item: float) -> int:
+    """On how many items to measure each mask, where its rows share a prefix.
+
+    A mask costs its prefix once and each item's own tokens. The variance of the mean of many masks
+    is least, for a given number of tokens, at `sqrt((s_item**2 / s_mask**2) * prefix / item)` items
+    (the rule of two-stage sampling, Cochran 1977, section 10.6).
+
+    Args:
+        drops: What masks cost on two items each, `(masks, 2)`.
+        prefix: Tokens that all items begin with.
+        item: Mean tokens of an item beyond those.
+    """
+    if prefix <= 0 or drops.ndim != 2 or drops.shape[1] < 2 or len(drops) < 2:
+        return 1
+    within = float(drops.var(axis=1, ddof=1).mean())
+    between = float(drops.mean(axis=1).var(ddof=1)) - within / drops.shape[1]
+    if within <= 0:
+        return 1
+    between = max(between, within / 100)  # a pilot as small as this may find none
+    return max(1, round(float(np.sqrt(within / between * prefix / max(item, 1.0)))))

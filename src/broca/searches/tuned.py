@@ -1,0 +1,155 @@
+"""Compressed sensing with the paper's search for its own settings."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca import designs
+from broca.errors import BadInput, nearest
+from broca.plan import Measurement, Plan
+from broca.recovery import make_recovery, recovery_name
+from broca.recovery.uncertainty import RESAMPLES
+from broca.searches.base import Problem, Story, Told
+from broca.searches.regression import rank_by_regression
+from broca.searches.sizing import sizes_of
+
+SPARSITIES = (0.01, 0.02, 0.05, 0.1)
+MASKS = (100, 200, 300, 400)
+DESIGNS = {"bernoulli": designs.bernoulli, "stratified": designs.stratified}
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """One setting and what it selects."""
+
+    size: int
+    masks: int
+    selected: tuple[int, ...]
+
+
+class Tuned(Told):
+    """Tries numbers of masks and sparsities, and keeps what hurts the task most.
+
+    For every sparsity the most masks are measured; fewer masks are the first of them. The k
+    components that each setting selects are then ablated together on the same `locate` items, and
+    the setting whose selection lowers the mean response most is kept. All of it is in the cost:
+    (1 + sparsities x most masks + distinct selections) x items rows, at most 161,700 for 100 items.
+    With a budget the numbers of masks shrink together.
+
+    Choosing by the items that were searched on flatters the chosen setting; the proof on `report`
+    items does not.
+
+    Args:
+        problem: What to solve.
+        design: `stratified` or `bernoulli`.
+        recovery: Name of the regression that turns responses into effects, or any scikit-learn
+            regressor with `coef_`.
+        resamples: Resamples of the chosen masks, for intervals and frequencies; 0 leaves them out.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        design: str = "stratified",
+        recovery: Any = "lasso",
+        resamples: int = RESAMPLES,
+    ) -> None:
+        make_recovery(recovery)
+        if design not in DESIGNS:
+            raise BadInput(
+                f"design '{design}' is unknown{nearest(design, DESIGNS)}; use one of "
+                f"{', '.join(DESIGNS)}"
+            )
+        if resamples < 0:
+            raise BadInput(f"the resamples must be 0 or more, not {resamples}")
+        self._sizes = sizes_of(problem.components, SPARSITIES)
+        self._counts = _counts(problem, len(self._sizes))
+        self._problem = problem
+        self._design = design
+        self._recovery = recovery
+        self._resamples = resamples
+        super().__init__(self._tell_story())
+
+    def _tell_story(self) -> Story:
+        problem = self._problem
+        none = designs.intact(problem.components)
+        (intact,) = yield from self._means(none)
+        measured = {}
+        settings = []
+        for size in self._sizes:
+            masks = DESIGNS[self._design](
+                self._counts[-1],
+                problem.components,
+                # a little more than the share, so that rounding down does not lose a component
+                sparsity=min((size + 1e-6) / problem.components, 1 - 1e-9),
+                seed=problem.seed,
+            )
+            means = yield from self._means(masks)
+            measured[size] = masks, means
+            for count in self._counts:
+                ranking = rank_by_regression(
+                    problem, masks[:count], means[:count], self._recovery, resamples=0
+                )
+                settings.append(_Setting(size, count, ranking.selected))
+        sets = list(dict.fromkeys(tuple(sorted(one.selected)) for one in settings if one.selected))
+        scores: dict[tuple[int, ...], float] = {(): intact}
+        if sets:
+            together = np.zeros((len(sets), problem.components), dtype=bool)
+            for mask, columns in zip(together, sets, strict=True):
+                mask[list(columns)] = True
+            scores |= dict(zip(sets, (yield from self._means(together)), strict=True))
+        # of settings that hurt alike the last is kept: it has the most masks, which ablate the most
+        best = min(reversed(settings), key=lambda one: scores[tuple(sorted(one.selected))])
+        masks, means = measured[best.size]
+        ranking = rank_by_regression(
+            problem,
+            masks[: best.masks],
+            means[: best.masks],
+            self._recovery,
+            resamples=self._resamples,
+        )
+        record = {
+            "masks": best.masks,
+            "items": len(problem.items),
+            "sparsity": best.size / problem.components,
+            "design": self._design,
+            "recovery": recovery_name(self._recovery),
+            "settings": len(settings),
+            "selections": len(sets),
+            "joint_drop": intact - scores[tuple(sorted(best.selected))],
+        }
+        return replace(ranking, options=record)
+
+    def _means(self, masks: NDArray[np.bool_]) -> Generator[Plan, Measurement, NDArray[np.float64]]:
+        """Mean response under every mask on every item."""
+        measurement = yield Plan.crossed(masks, self._problem.items)
+        return measurement.mask_means()
+
+
+def _counts(problem: Problem, sizes: int) -> tuple[int, ...]:
+    """Numbers of masks to try, within the budget.
+
+    Raises:
+        BadInput: It is too small.
+    """
+    if problem.rows is None:
+        return MASKS
+    in_all = problem.rows // len(problem.items) - 1
+    for steps in (len(MASKS), 1):
+        most = (in_all - steps * sizes) // sizes
+        if most >= MASKS[-1]:
+            return MASKS
+        if most >= (MASKS[0] if steps > 1 else 2):
+            return tuple(most * step // steps for step in range(1, steps + 1))
+    fewest = (1 + 3 * sizes) * len(problem.items)
+    raise BadInput(
+        f"--rows {problem.rows} is too few for cs-tuned on {len(problem.items)} items: it needs "
+        f"{fewest} at least, and 161,700 for the paper's settings on 100 items; use more rows or "
+        "fewer --items"
+    )

@@ -1,0 +1,83 @@
+"""Intervals, p-values and false discoveries, against truth and against least squares."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from broca import designs
+from broca.recovery import DISCOVERY, PaperLasso, uncertainty
+
+
+def simulated(seed, *, masks=150, components=60, planted=4, noise=0.1):
+    """Random masks, responses and true effects."""
+    rng = np.random.default_rng(seed)
+    design = designs.stratified(masks, components, sparsity=0.05, seed=seed)
+    effects = np.zeros(components)
+    effects[rng.choice(components, planted, replace=False)] = -np.linspace(0.3, 0.15, planted)
+    return design, 1 + design @ effects + rng.normal(0, noise, masks), effects
+
+
+def known(design, y, *, k=5, seed=0, resamples=30, alpha=0.01):
+    """The uncertainty of the paper's Lasso."""
+    fitted = PaperLasso(alpha=alpha).fit(design, y)
+    return uncertainty(design, y, fitted, k=k, seed=seed, resamples=resamples)
+
+
+def test_intervals_cover_the_truth_and_discoveries_are_true():
+    """90 % intervals cover 84 % or more, a fifth of discoveries at most is false."""
+    covered, false, found, planted = [], 0, 0, 0
+    for seed in range(8):
+        design, y, effects = simulated(seed)
+        one = known(design, y)
+        covered.append((one.intervals[:, 0] <= effects) & (effects <= one.intervals[:, 1]))
+        discoveries = one.q_values <= DISCOVERY
+        false += int((discoveries & (effects == 0)).sum())
+        found += int(discoveries.sum())
+        planted += int((discoveries & (effects < 0)).sum())
+    assert 0.84 <= np.mean(covered) <= 0.96
+    assert false <= 0.2 * found
+    assert planted >= 0.9 * 4 * 8
+
+
+def test_p_values_are_those_of_least_squares():
+    """With one column beyond doubt, every other is Student's t beside it."""
+    design, y, effects = simulated(3, planted=1, noise=0.03)
+    one = known(design, y, alpha=0.1)
+    (sure,) = np.flatnonzero(effects)
+    assert one.frequency[sure] == 1
+    column = (sure + 1) % 60
+    matrix = np.column_stack([np.ones(150), design[:, [sure, column]]])
+    solution, (squares,), _, _ = np.linalg.lstsq(matrix, y, rcond=None)
+    error = np.sqrt(squares / 147 * np.linalg.inv(matrix.T @ matrix)[2, 2])
+    assert one.estimates[column] == pytest.approx(solution[2])
+    assert one.p_values[column] == pytest.approx(stats.t.cdf(solution[2] / error, 147))
+    half = stats.t.ppf(0.95, 147) * error
+    np.testing.assert_allclose(one.intervals[column], [solution[2] - half, solution[2] + half])
+    np.testing.assert_allclose(one.q_values, stats.false_discovery_control(one.p_values))
+
+
+def test_nothing_is_said_where_nothing_can_be():
+    """Equal responses, or fewer than eight masks: no interval, p-values of one."""
+    design, y, _ = simulated(0)
+    for masks, responses in ((design, np.ones(150)), (design[:6], y[:6])):
+        one = known(masks, responses)
+        assert np.isnan(one.intervals).all()
+        assert (one.p_values == 1).all()
+        assert not one.frequency[one.p_values < 1].any()
+
+
+def test_a_column_that_is_never_ablated_has_no_interval():
+    """The design says nothing of it."""
+    design, y, _ = simulated(1)
+    design[:, 7] = False
+    one = known(design, y)
+    assert np.isnan(one.intervals[7]).all()
+    assert one.p_values[7] == 1
+
+
+def test_same_seed_same_frequencies():
+    """Resamples are drawn by the seed."""
+    design, y, _ = simulated(2, noise=0.3)
+    first, again, other = (known(design, y, seed=s).frequency for s in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
