@@ -198,3 +198,13 @@ def test_help_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_public_names_stay_what_they_are():
+    """No public function shares its name with a room, which would take its place once imported."""
+    import broca
+
+    rooms_here = {path.stem for path in SOURCE.iterdir()}
+    assert not set(broca.__all__) & rooms_here
+    assert callable(broca.verify_heads)
+    assert callable(broca.verify_heads)

@@ -10,7 +10,7 @@ import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.tasks import TaskOptions
 from broca.verify import Scope
-from broca.verifying import verify
+from broca.verifying import verify_heads
 from broca.workbench import Workbench
 
 TASKS = {
@@ -86,8 +86,8 @@ def test_evidence_is_complete_and_reproducible(planted, planted_heads):
         "others": ["capitals", "sorting"],
         "limit": 20,
     }
-    evidence = verify(planted, **call)
-    assert evidence == verify(planted, **call)
+    evidence = verify_heads(planted, **call)
+    assert evidence == verify_heads(planted, **call)
     assert evidence == broca.Evidence.from_json(evidence.to_json())
     assert [one.kind for one in evidence.ablations] == ["zero", "mean", "resample"]
     assert [one.k for one in evidence.curve.points] == [0, 1, 2]
@@ -97,7 +97,7 @@ def test_evidence_is_complete_and_reproducible(planted, planted_heads):
 
 def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
     """Heads of addition in words are looked for, and measured on addition."""
-    evidence = verify(
+    evidence = verify_heads(
         planted,
         task="addition",
         heads=planted_heads["arithmetic"],
@@ -127,13 +127,13 @@ def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
 def test_bad_input_is_refused(planted, changes, error, message):
     """One line, before anything is measured."""
     with pytest.raises(error, match=message):
-        verify(planted, **{"task": "addition", "heads": "L0H1", "others": [], **changes})
+        verify_heads(planted, **{"task": "addition", "heads": "L0H1", "others": [], **changes})
 
 
 def test_a_task_that_the_model_cannot_do_is_refused(tiny):
     """A model of random weights scores zero: no head can be necessary."""
     with pytest.raises(NothingToLocalize):
-        verify(tiny, task="addition", heads="L0H1", others=[], limit=8)
+        verify_heads(tiny, task="addition", heads="L0H1", others=[], limit=8)
 
 
 def test_localize_ends_with_a_verdict(reference):
@@ -155,8 +155,8 @@ def test_asks_the_tasks_as_the_run_did(reference):
     )  # fmt: skip
     scope = Scope(controls=0, curve=0, failure_items=4, member_items=8, resamples=50)
     common = {"task": "capitals", "heads": ["L0H8"], "others": [], "scope": scope}
-    again = verify(reference, task_options=options, **common)
+    again = verify_heads(reference, task_options=options, **common)
     assert again.drops[0].before == run.baseline["capitals"]
     assert again.drops[0].items == run.verification.items["capitals"] == 60
-    plain = verify(reference, **common)
+    plain = verify_heads(reference, **common)
     assert plain.drops[0].items == 300

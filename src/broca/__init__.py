@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from broca.models import GatedModel, load
     from broca.result import Result
     from broca.tasks import TaskOptions
-    from broca.verifying import verify
+    from broca.verifying import verify_heads
 
 _HOME = {
     "Atlas": "broca.charted",
@@ -34,7 +34,7 @@ _HOME = {
     "localize": "broca.api",
     "save": "broca.api",
     "save_atlas": "broca.charting",
-    "verify": "broca.verifying",
+    "verify_heads": "broca.verifying",
 }
 
 __all__ = [
@@ -51,7 +51,7 @@ __all__ = [
     "localize",
     "save",
     "save_atlas",
-    "verify",
+    "verify_heads",
 ]
 
 

@@ -1,4 +1,4 @@
-"""`verify`: a claim on a set of heads, tested on held-out items."""
+"""`verify_heads`: a claim on a set of heads, tested on held-out items."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from broca.verify import Scope
 from broca.workbench import Report, Workbench, requested
 
 
-def verify(
+def verify_heads(
     model: str | GatedModel,
     *,
     task: str,

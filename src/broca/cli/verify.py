@@ -76,7 +76,7 @@ def verify(
     from broca.result import Result
     from broca.tasks import TaskOptions
     from broca.verify import Scope
-    from broca.verifying import verify as run
+    from broca.verifying import verify_heads as run
 
     result: Result | None = None
     if neurons is not None:
