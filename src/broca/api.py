@@ -13,7 +13,6 @@ import numpy as np
 from broca import searches
 from broca.engine import (
     Ablation,
-    Engine,
     EngineOptions,
     Progress,
     donor_activations,
@@ -22,7 +21,7 @@ from broca.engine import (
 from broca.engine.ablation import AblationKind
 from broca.errors import BadInput, NothingToLocalize, TaskUnusable
 from broca.evidence import Crossing, Evidence
-from broca.executors import with_references
+from broca.executors import RayOptions, with_references
 from broca.files import write_beside
 from broca.models import SHIPPED_MODELS, GatedModel, load
 from broca.plan import Response
@@ -35,7 +34,14 @@ from broca.result import (
     Verification,
     ranked,
 )
-from broca.runs import Journaling, RowProgress, closes_journal, journaling
+from broca.runs import (
+    Journaling,
+    RowProgress,
+    closes_journal,
+    engine_of,
+    journaling,
+    require_executor,
+)
 from broca.searches import DEFAULT_METHOD, OtherTask, Problem, Ranking
 from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, TaskOptions
 from broca.tasks.paper import PAPER_GROUPS
@@ -66,6 +72,8 @@ def localize(
     dtype: str = "auto",
     device: str | None = None,
     device_map: str | None = None,
+    executor: str | RayOptions = "local",
+    allow_pickle: bool = False,
     allow_code: bool = False,
     task_options: TaskOptions | None = None,
     engine_options: EngineOptions | None = None,
@@ -99,6 +107,9 @@ def localize(
         dtype: Number format of the weights, if the model has yet to be loaded.
         device: Device, if the model has yet to be loaded.
         device_map: `auto` spreads the model over devices, if it has yet to be loaded.
+        executor: Where rows are measured: `local`, in this process, or `ray`, in workers that load
+            the model by its name; `RayOptions` says where they are and how many.
+        allow_pickle: Whether weights in pickle format may be loaded.
         allow_code: Whether tasks such as mbpp may execute what the model writes, in a sandbox.
         task_options: How the tasks are asked: examples, templates, limits, splits, metric of the
             task, reference of its margin.
@@ -125,10 +136,16 @@ def localize(
     if rows is not None and rows < 1:
         raise BadInput(f"--rows must be at least 1, not {rows}")
     searches.require_method(method)
+    require_executor(executor)
     if not isinstance(model, GatedModel):
         report("loading the model", None)
         model = load(
-            model, dtype=dtype, device=device, device_map=device_map, components=components
+            model,
+            dtype=dtype,
+            device=device,
+            device_map=device_map,
+            allow_pickle=allow_pickle,
+            components=components,
         )
     report(model.describe(), None)
     if k > len(model.components):
@@ -165,8 +182,18 @@ def localize(
         model, [bank[position][1].requests[0].context for position in located], how
     )
     shown = RowProgress(lambda progress: report(stage[0], progress))
-    engine = Engine(model, engine_options, donors=donors, on_progress=shown.within)
-    recorder = journaling(journal).begin(
+    keeping = journaling(journal)
+    engine = engine_of(
+        executor,
+        model,
+        options=engine_options,
+        donors=donors,
+        device_map=device_map,
+        allow_pickle=allow_pickle,
+        kept=keeping,
+        progress=shown,
+    )
+    recorder = keeping.begin(
         model=model,
         bank=bank,
         engine=engine,
@@ -189,8 +216,8 @@ def localize(
         },
         progress=shown,
     )
-    executor = recorder.local(bank, donors=located)
-    execute = Remembered(executor.run)
+    scored = recorder.local(bank, donors=located)
+    execute = Remembered(scored.run)
     intact = np.zeros(len(model.components), dtype=bool)
     before = scores_under(intact, benchmarks, reported, execute, bank)
     require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
@@ -261,14 +288,14 @@ def localize(
             ),
             model.components,
             execute,
-            executor.answers,
+            scored.answers,
             [item for _, item in bank],
             output_norms(model, [bank[position][1].requests[0].context for position in located]),
             {},
             replace(QUICK, seed=seed),
         )
         examined = examiner.examine(selected, report=lambda text: stage.__setitem__(0, text))
-        evidence = evidence_of(model, task, selected, how, QUICK, examined, executor.rows)
+        evidence = evidence_of(model, task, selected, how, QUICK, examined, scored.rows)
     measured, tokens = recorder.finish()
     return Result(
         broca=_version(),
@@ -280,7 +307,7 @@ def localize(
         search=SearchInfo(method, ranking.options, seed),
         cost=Cost(
             rows=searched.rows,
-            verification_rows=executor.rows,
+            verification_rows=scored.rows,
             tokens=tokens,
             wall_s=round(time.perf_counter() - start, 3),
             measured=measured,
