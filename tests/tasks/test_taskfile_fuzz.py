@@ -66,7 +66,7 @@ def read(folder, tokenizer, text):
         assert benchmark.items
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=15, deadline=None, suppress_health_check=QUIET, derandomize=True)
 @given(changes=st.dictionaries(st.sampled_from(KEYS), VALUES, min_size=1, max_size=3))
 def test_a_changed_task_file_is_read_or_refused(folder, tokenizer, changes):
     """A good file with up to three settings replaced by anything."""
@@ -85,7 +85,7 @@ def test_a_changed_task_file_is_read_or_refused(folder, tokenizer, changes):
     read(folder, tokenizer, yaml.safe_dump({**content, **changes}, allow_unicode=True))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=15, deadline=None, suppress_health_check=QUIET, derandomize=True)
 @given(text=st.text(max_size=30) | VALUES.map(yaml.safe_dump))
 @example(text="task: good\ndoc_to_text: !function nothing.here\n")
 @example(text="task: !!python/object/apply:os.getcwd []\n")
