@@ -25,7 +25,7 @@ ALLOWED = {
     "journal": {"errors", "plan"},
     "interrupts": {"errors"},
     "outfolder": {"errors", "files"},
-    "executors": {"engine", "tasks", "plan", "errors", "journal"},
+    "executors": {"engine", "errors", "hub", "journal", "models", "plan", "process", "tasks"},
     "searches": {"designs", "recovery", "plan", "errors"},
     "lm": {"engine", "models", "tasks", "errors"},
     "evidence": {"errors"},

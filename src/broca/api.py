@@ -13,7 +13,6 @@ import numpy as np
 from broca import searches
 from broca.engine import (
     Ablation,
-    Engine,
     EngineOptions,
     Progress,
     donor_activations,
@@ -22,7 +21,7 @@ from broca.engine import (
 from broca.engine.ablation import AblationKind
 from broca.errors import BadInput, NothingToLocalize, TaskUnusable
 from broca.evidence import Crossing, Evidence
-from broca.executors import with_references
+from broca.executors import RayOptions, with_references
 from broca.files import write_beside
 from broca.interactions import pairwise, require_count
 from broca.models import SHIPPED_MODELS, GatedModel, load
@@ -37,7 +36,15 @@ from broca.result import (
     Verification,
     ranked,
 )
-from broca.runs import Journaling, RowProgress, closes_journal, journaling, shared_tokens
+from broca.runs import (
+    Journaling,
+    RowProgress,
+    closes_journal,
+    engine_of,
+    journaling,
+    require_executor,
+    shared_tokens,
+)
 from broca.searches import DEFAULT_METHOD, OtherTask, Problem, Ranking
 from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, TaskOptions
 from broca.tasks.paper import PAPER_GROUPS
@@ -68,6 +75,8 @@ def localize(
     dtype: str = "auto",
     device: str | None = None,
     device_map: str | None = None,
+    executor: str | RayOptions = "local",
+    allow_pickle: bool = False,
     allow_code: bool = False,
     task_options: TaskOptions | None = None,
     engine_options: EngineOptions | None = None,
@@ -102,6 +111,9 @@ def localize(
         dtype: Number format of the weights, if the model has yet to be loaded.
         device: Device, if the model has yet to be loaded.
         device_map: `auto` spreads the model over devices, if it has yet to be loaded.
+        executor: Where rows are measured: `local`, in this process, or `ray`, in workers that load
+            the model by its name; `RayOptions` says where they are and how many.
+        allow_pickle: Whether weights in pickle format may be loaded.
         allow_code: Whether tasks such as mbpp may execute what the model writes, in a sandbox.
         task_options: How the tasks are asked: examples, templates, limits, splits, metric of the
             task, reference of its margin.
@@ -131,10 +143,16 @@ def localize(
         raise BadInput(f"--rows must be at least 1, not {rows}")
     searches.require_method(method)
     written = {name: searches.written(value) for name, value in (options or {}).items()}
+    require_executor(executor)
     if not isinstance(model, GatedModel):
         report("loading the model", None)
         model = load(
-            model, dtype=dtype, device=device, device_map=device_map, components=components
+            model,
+            dtype=dtype,
+            device=device,
+            device_map=device_map,
+            allow_pickle=allow_pickle,
+            components=components,
         )
     report(model.describe(), None)
     if k > len(model.components):
@@ -172,8 +190,18 @@ def localize(
         model, [bank[position][1].requests[0].context for position in located], how
     )
     shown = RowProgress(lambda progress: report(stage[0], progress))
-    engine = Engine(model, engine_options, donors=donors, on_progress=shown.within)
-    recorder = journaling(journal).begin(
+    keeping = journaling(journal)
+    engine = engine_of(
+        executor,
+        model,
+        options=engine_options,
+        donors=donors,
+        device_map=device_map,
+        allow_pickle=allow_pickle,
+        kept=keeping,
+        progress=shown,
+    )
+    recorder = keeping.begin(
         model=model,
         bank=bank,
         engine=engine,
@@ -197,8 +225,8 @@ def localize(
         },
         progress=shown,
     )
-    executor = recorder.local(bank, donors=located)
-    execute = Remembered(executor.run)
+    scored = recorder.local(bank, donors=located)
+    execute = Remembered(scored.run)
     intact = np.zeros(len(model.components), dtype=bool)
     before = scores_under(intact, benchmarks, reported, execute, bank)
     require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
@@ -272,14 +300,14 @@ def localize(
             ),
             model.components,
             execute,
-            executor.answers,
+            scored.answers,
             [item for _, item in bank],
             output_norms(model, [bank[position][1].requests[0].context for position in located]),
             {},
             replace(QUICK, seed=seed),
         )
         examined = examiner.examine(selected, report=lambda text: stage.__setitem__(0, text))
-        evidence = evidence_of(model, task, selected, how, QUICK, examined, executor.rows)
+        evidence = evidence_of(model, task, selected, how, QUICK, examined, scored.rows)
     stage[0] = "measuring pairs"
     pairs = pairwise(model.components.names, ranking.order[:interactions], problem.confirm, execute)
     measured, tokens = recorder.finish()
@@ -293,7 +321,7 @@ def localize(
         search=SearchInfo(method, ranking.options, seed),
         cost=Cost(
             rows=searched.rows,
-            verification_rows=executor.rows,
+            verification_rows=scored.rows,
             tokens=tokens,
             wall_s=round(time.perf_counter() - start, 3),
             measured=measured,

@@ -16,15 +16,27 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
-from broca.engine import Ablation, Engine, Progress
+from broca.engine import Ablation, Engine, EngineOptions, Progress
 from broca.errors import BadInput
-from broca.executors import Executor, JournaledExecutor, LocalExecutor, Recording
+from broca.executors import (
+    Asker,
+    Executor,
+    JournaledExecutor,
+    LocalExecutor,
+    RayExecutor,
+    RayOptions,
+    RayPool,
+    Recording,
+    WorkerSpec,
+    require_ray,
+)
 from broca.interrupts import Stopper
 from broca.journal import Condition, ItemRecord, Journal
 from broca.journal.encoding import encoded
 from broca.journal.store import now
-from broca.models import GatedModel
+from broca.models import GatedModel, GatePoint
 from broca.plan import Response
 from broca.searches import Problem
 from broca.tasks import Benchmark, Item
@@ -55,22 +67,23 @@ class Journaling:
     keep_outputs: float = 0.0
     stopper: Stopper | None = None
     on_begin: Callable[[dict[str, Any]], None] = lambda facts: None
-    _opened: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
+    opened: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
+    """What the run opened; all is closed with the journal."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.keep_outputs <= 1:
             raise BadInput(f"--keep-outputs must lie between 0 and 1, not at {self.keep_outputs:g}")
 
     def close(self) -> None:
-        """Closes the journal of the run that was begun."""
-        self._opened.close()
+        """Closes the journal of the run that was begun, and ends its workers."""
+        self.opened.close()
 
     def begin(
         self,
         *,
         model: GatedModel,
         bank: Sequence[tuple[Benchmark, Item]],
-        engine: Engine,
+        engine: Engine | RayPool,
         ablation: Ablation,
         donors: Sequence[int],
         settings: Mapping[str, Any],
@@ -81,7 +94,7 @@ class Journaling:
         Args:
             model: What is ablated.
             bank: The items that plans refer to by position.
-            engine: Runs the requests.
+            engine: Runs the requests, here or in workers.
             ablation: What becomes of ablated components.
             donors: Bank positions of the items that donors are taken from.
             settings: What was asked; with the weights and the items it identifies the run.
@@ -90,7 +103,7 @@ class Journaling:
         Raises:
             JournalError: The journal cannot be used.
         """
-        journal = self._opened.enter_context(
+        journal = self.opened.enter_context(
             Journal.in_memory() if self.path is None else Journal(self.path)
         )
         digests = bank_digests(bank)
@@ -112,7 +125,11 @@ class Journaling:
             components=components,
             items=items,
             lengths=np.array([tokens_of(item) for _, item in bank], dtype=np.int64),
-            chunk_tokens=chunk_tokens(model, engine.token_budget),
+            chunk_tokens=chunk_tokens(
+                model,
+                engine.token_budget,
+                device=engine.device if isinstance(engine, RayPool) else model.device.type,
+            ),
             keep_outputs=self.keep_outputs,
             tokens=lambda: engine.tokens,
             measuring=nullcontext if self.stopper is None else self.stopper.measuring,
@@ -157,6 +174,58 @@ def journaling(journal: Any) -> Journaling:
     return journal if isinstance(journal, Journaling) else Journaling(journal)
 
 
+def engine_of(
+    executor: str | RayOptions,
+    model: GatedModel,
+    *,
+    options: EngineOptions | None,
+    donors: dict[GatePoint, Tensor],
+    device_map: str | None,
+    allow_pickle: bool,
+    kept: Journaling,
+    progress: RowProgress,
+) -> Engine | RayPool:
+    """An engine of this process, or a pool of workers that have one each.
+
+    Args:
+        executor: `local`, `ray`, or where and how many workers are.
+        model: The model; workers load it by its name.
+        options: Of every engine.
+        donors: What stands in for ablated activations.
+        device_map: How workers spread the model over their GPUs.
+        allow_pickle: Whether workers may load weights in pickle format.
+        kept: Ends the workers with the run.
+        progress: Told how far the requests are.
+
+    Raises:
+        BadInput: There is no such executor, or the cluster has no room.
+        MissingExtra: Ray is wanted and not installed.
+        ExecutorFailed: No worker could be started.
+    """
+    require_executor(executor)
+    if executor == "local":
+        return Engine(model, options, donors=donors, on_progress=progress.within)
+    spec = WorkerSpec.of(
+        model, options=options, donors=donors, device_map=device_map, allow_pickle=allow_pickle
+    )
+    where = executor if isinstance(executor, RayOptions) else RayOptions()
+    return kept.opened.enter_context(RayPool(spec, where, progress.within))
+
+
+def require_executor(executor: str | RayOptions) -> None:
+    """Refuses an executor that there is not.
+
+    Raises:
+        BadInput: Another name.
+        MissingExtra: Ray is wanted and not installed.
+    """
+    if executor == "local":
+        return
+    if executor != "ray" and not isinstance(executor, RayOptions):
+        raise BadInput(f"--executor '{executor}' is unknown: use local or ray")
+    require_ray()
+
+
 class RowProgress:
     """Turns the engine's progress within a chunk into progress within the plan.
 
@@ -189,7 +258,7 @@ class Recorder:
 
     Args:
         recording: The run in the journal.
-        engine: Runs the requests.
+        engine: Runs the requests, here or in workers.
         ablation: What becomes of ablated components.
         condition: Of rows in accuracy, without gradients.
         digests: Of the bank's items.
@@ -198,7 +267,7 @@ class Recorder:
     def __init__(
         self,
         recording: Recording,
-        engine: Engine,
+        engine: Engine | RayPool,
         ablation: Ablation,
         condition: Condition,
         digests: Sequence[bytes],
@@ -217,7 +286,7 @@ class Recorder:
         response: Response = "accuracy",
         role: str = "scores",
     ) -> JournaledExecutor:
-        """An executor of this process with the journal before it.
+        """An executor of this process or of its workers, with the journal before it.
 
         Args:
             bank: The run's items in their places; their tasks may meanwhile know right answers.
@@ -225,16 +294,19 @@ class Recorder:
             response: What plans return that do not say it themselves.
             role: What the rows are for: `search` or `scores`.
         """
-        inner = LocalExecutor(
-            self._engine,
-            bank,
-            response=response,
-            ablation=self._ablation,
-            donors=donors,
+        how: dict[str, Any] = {
+            "response": response,
+            "ablation": self._ablation,
+            "donors": donors,
             # donors are drawn by an item's content, not by its place
-            donor_keys=[zlib.crc32(digest) for digest in self._digests],
-            keep_outputs=self._recording.keep_outputs > 0,
-        )
+            "donor_keys": [zlib.crc32(digest) for digest in self._digests],
+            "keep_outputs": self._recording.keep_outputs > 0,
+        }
+        inner: Executor
+        if isinstance(self._engine, RayPool):
+            inner = RayExecutor(self._engine, Asker(bank, **how))
+        else:
+            inner = LocalExecutor(self._engine, bank, **how)
         return self.executor(inner, bank, response=response, role=role)
 
     def executor(
@@ -342,12 +414,12 @@ def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
-def chunk_tokens(model: GatedModel, budget: int) -> int:
+def chunk_tokens(model: GatedModel, budget: int, *, device: str | None = None) -> int:
     """Tokens that are measured between two commits: a second's work, but a batch at least.
 
     The number depends on the model and the device alone, never on a clock: chunks are cut at the
     same places in every run.
     """
     weights = sum(one.numel() for one in model.model.parameters())
-    rate = NOMINAL_FLOPS.get(model.device.type, NOMINAL_FLOPS["cuda"])
+    rate = NOMINAL_FLOPS.get(device or model.device.type, NOMINAL_FLOPS["cuda"])
     return max(budget, int(NOMINAL_S * rate / (2 * weights)))

@@ -107,10 +107,10 @@ def test_resampled_rows_never_get_their_own_item(reference, bank, masks):
     engine = Engine(reference, donors=activations)
     executor = LocalExecutor(engine, bank, ablation=ablation, donors=donors)
     plan = Plan.crossed(masks, np.arange(12))
-    chosen = executor._donor_index(plan).reshape(4, 12)
+    chosen = executor._asker._donor_index(plan).reshape(4, 12)
     assert not (chosen == np.arange(12)).any()
     assert (chosen[1] != chosen[2]).any()
-    np.testing.assert_array_equal(executor._donor_index(plan).reshape(4, 12), chosen)
+    np.testing.assert_array_equal(executor._asker._donor_index(plan).reshape(4, 12), chosen)
     first = executor.run(plan).responses
     np.testing.assert_array_equal(first, executor.run(plan).responses)
     # the order of the rows does not matter

@@ -87,11 +87,54 @@ def test_folder_without_weights_is_refused(folder):
         load(str(folder))
 
 
-def test_pickled_weights_are_refused(folder):
-    """Loading a pickle can run code."""
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(BadInput, match="pickled"):
-        load(str(folder))
+@pytest.fixture
+def pickled(folder):
+    """The folder with its weights in pickle format instead."""
+    (folder / "model.safetensors").unlink()
+    torch.save(tiny_llama().state_dict(), folder / "pytorch_model.bin")
+    return folder
+
+
+def test_pickled_weights_are_refused(pickled):
+    """Loading a pickle can run code; the option that allows it is named."""
+    with pytest.raises(BadInput, match=r"only pickled weights.*--allow-pickle"):
+        load(str(pickled))
+
+
+def test_pickled_weights_load_where_that_is_allowed(pickled):
+    """They are the weights that were written."""
+    model = load(str(pickled), device="cpu", allow_pickle=True)
+    expected = tiny_llama().state_dict()
+    for name, value in model.model.state_dict().items():
+        assert torch.equal(value, expected[name])
+
+
+class _Harmful:
+    """Writes a file when it is unpickled by any reader that calls what it is told to call."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+def test_pickle_that_runs_code_is_refused_all_the_same(pickled, tmp_path):
+    """Only tensors are read: the call does not happen, and the message is one line."""
+    mark = tmp_path / "mark"
+    torch.save({"weight": _Harmful(mark)}, pickled / "pytorch_model.bin")
+    with pytest.raises(BadInput, match="could not be loaded") as error:
+        load(str(pickled), device="cpu", allow_pickle=True)
+    assert not mark.exists()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"no pickle", b"\x80\x02"])
+def test_broken_pickle_is_refused(pickled, content):
+    """Empty, text, cut short."""
+    (pickled / "pytorch_model.bin").write_bytes(content)
+    with pytest.raises(BadInput, match="could not be loaded"):
+        load(str(pickled), device="cpu", allow_pickle=True)
 
 
 def test_broken_weights_are_refused(folder):

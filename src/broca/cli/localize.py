@@ -122,6 +122,24 @@ def localize(
     device_map: Annotated[
         str | None, typer.Option(help="auto spreads the model over all devices.")
     ] = None,
+    executor: Annotated[
+        str, typer.Option(help="Where rows are measured: local, or ray (docs/scale.md).")
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="A running Ray cluster, such as auto; default: one here.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Workers of Ray; default: as many as it has room for.")
+    ] = None,
+    gpus_per_worker: Annotated[
+        float | None, typer.Option(help="GPUs of each; several share a large model.")
+    ] = None,
+    batch_limit: Annotated[
+        float, typer.Option(help="Seconds after which a worker of Ray counts as hung.")
+    ] = 1800.0,
+    allow_pickle: Annotated[
+        bool, typer.Option("--allow-pickle", help="Load weights in pickle format (tensors alone).")
+    ] = False,
     verify: Annotated[
         bool,
         typer.Option("--verify/--no-verify", help="End with statistics, random sets, a verdict."),
@@ -192,6 +210,12 @@ def localize(
         "token_budget": token_budget,
         "share_prefixes": share_prefixes,
         "reuse_layers": reuse_layers,
+        "executor": executor,
+        "address": address,
+        "workers": workers,
+        "gpus_per_worker": gpus_per_worker,
+        "batch_limit": batch_limit,
+        "allow_pickle": allow_pickle,
     }
     arguments = arguments_of({"asked": asked, "how": how})
     progress = ProgressLine(plain=plain)
@@ -232,12 +256,29 @@ def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
         "task_options": TaskOptions(**asked["task_options"]),
         "device": how["device"],
         "device_map": how["device_map"],
+        "executor": _executor(how),
+        "allow_pickle": how.get("allow_pickle", False),
         "engine_options": EngineOptions(
             token_budget=how["token_budget"],
             share_prefixes=how["share_prefixes"],
             reuse_layers=how["reuse_layers"],
         ),
     }
+
+
+def _executor(how: Mapping[str, Any]) -> Any:
+    """What `broca.localize` takes as `executor`; runs of older versions were local."""
+    from broca.executors import RayOptions
+
+    options: dict[str, Any] = {
+        name: how.get(name) for name in ("address", "workers", "gpus_per_worker")
+    }
+    if how.get("executor", "local") == "ray":
+        return RayOptions(**options, batch_limit_s=how["batch_limit"])
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise BadInput(f"--{given[0].replace('_', '-')} needs --executor ray")
+    return how.get("executor", "local")
 
 
 def _absolute(path: str) -> str:

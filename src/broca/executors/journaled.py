@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadResponse
-from broca.executors.base import Executor
+from broca.executors.base import Executor, StreamingExecutor
 from broca.journal import Condition, Journal
 from broca.plan import Measurement, Plan
 from broca.tasks import Generation, LogLikelihood, Output
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,8 @@ class JournaledExecutor:
         """
         journal = self._recording.journal
         rows = self._rows(plan, note=True)
+        if isinstance(self._inner, StreamingExecutor):
+            self._measure_ahead(self._inner, plan, rows)
         responses = np.empty(len(plan))
         shape = (len(plan), plan.masks.shape[1])
         gradients = np.empty(shape, dtype=np.float32) if plan.gradients else None
@@ -138,6 +142,8 @@ class JournaledExecutor:
         recording = self._recording
         plan = replace(plan, response="accuracy", gradients=False)
         rows = self._rows(plan, note=False)
+        if isinstance(self._inner, StreamingExecutor):
+            self._answer_ahead(self._inner, plan, rows)
         texts: list[str] = []
         for chunk in self._chunks(plan):
             masks, items = rows.masks[chunk], rows.items[chunk]
@@ -148,15 +154,7 @@ class JournaledExecutor:
                 with recording.measuring():
                     before = recording.tokens()
                     answers = self._inner.answers(_part(plan, wanted))
-                    recording.journal.write_outputs(
-                        run=recording.run,
-                        role=self._role,
-                        condition=rows.condition,
-                        masks=rows.masks[wanted],
-                        items=rows.items[wanted],
-                        outputs=[_as_text(one) for one in answers],
-                        tokens=recording.tokens() - before,
-                    )
+                    self._commit_outputs(wanted, rows, answers, before)
                 found = recording.journal.outputs(rows.condition, masks, items)
             texts += [one for one in found if one is not None]
         self.rows += plan.cost
@@ -196,27 +194,110 @@ class JournaledExecutor:
         some = _part(plan, wanted)
         with recording.measuring():
             before = recording.tokens()
-            measured = self._inner.run(some)
-            if not np.isfinite(measured.responses).all():
-                worst = int(np.flatnonzero(~np.isfinite(measured.responses))[0])
-                raise BadResponse(
-                    f"the response of bank item {some.item_index[worst]} with "
-                    f"{int(some.masks[some.mask_index[worst]].sum())} components ablated is "
-                    f"{measured.responses[worst]}: choose another metric or --response"
-                )
-            masks, items = rows.masks[wanted], rows.items[wanted]
-            recording.journal.write(
-                run=recording.run,
-                role=self._role,
-                condition=rows.condition,
-                masks=masks,
-                items=items,
-                responses=measured.responses + 0.0,  # SQLite knows no minus zero
-                gradients=measured.gradients,
-                outputs=self._kept(masks, items, measured),
-                tokens=recording.tokens() - before,
+            self._commit(some, wanted, rows, self._inner.run(some), before)
+
+    def _measure_ahead(self, inner: StreamingExecutor, plan: Plan, rows: _Rows) -> None:
+        """Measures what the journal does not know, chunks side by side; commits as they come."""
+        recording = self._recording
+
+        def known(chunk: NDArray[np.intp]) -> NDArray[np.bool_]:
+            return recording.journal.known(rows.condition, rows.masks[chunk], rows.items[chunk])[0]
+
+        wanted = self._missing(plan, rows, known)
+        parts = [_part(plan, one) for one in wanted]
+        with closing(inner.stream(parts)) as stream:
+            for number, measured, before in self._one_by_one(stream):
+                self._commit(parts[number], wanted[number], rows, measured, before)
+
+    def _answer_ahead(self, inner: StreamingExecutor, plan: Plan, rows: _Rows) -> None:
+        """Asks for the outputs that the journal does not know; commits them as they come."""
+        recording = self._recording
+
+        def known(chunk: NDArray[np.intp]) -> NDArray[np.bool_]:
+            found = recording.journal.outputs(rows.condition, rows.masks[chunk], rows.items[chunk])
+            return np.array([one is not None for one in found], dtype=bool)
+
+        wanted = self._missing(plan, rows, known)
+        with closing(inner.stream_answers([_part(plan, one) for one in wanted])) as stream:
+            for number, answers, before in self._one_by_one(stream):
+                self._commit_outputs(wanted[number], rows, answers, before)
+
+    def _missing(
+        self, plan: Plan, rows: _Rows, known: Callable[[NDArray[np.intp]], NDArray[np.bool_]]
+    ) -> list[NDArray[np.intp]]:
+        """The rows to measure, chunk by chunk: those that a run one after another would measure."""
+        first = np.zeros(len(plan), dtype=bool)
+        first[_first_of_each(rows.masks, rows.items, np.ones(len(plan), dtype=bool))] = True
+        cut = chunks(plan, self._recording.lengths, self._recording.chunk_tokens)
+        wanted = [chunk[~known(chunk) & first[chunk]] for chunk in cut]
+        missing = sum(len(one) for one in wanted)
+        self._recording.on_chunk(len(plan) - missing, missing, len(plan))
+        return [one for one in wanted if len(one)]
+
+    def _one_by_one(self, stream: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T, int]]:
+        """What comes from a stream, with the tokens before it; the run may be ended between two.
+
+        An interruption is put off while one is awaited and while its taker commits it.
+        """
+        recording = self._recording
+        while True:
+            with recording.measuring():
+                before = recording.tokens()
+                found = next(stream, None)
+                if found is None:
+                    return
+                yield (*found, before)
+            recording.checkpoint()
+
+    def _commit(
+        self,
+        some: Plan,
+        wanted: NDArray[np.intp],
+        rows: _Rows,
+        measured: Measurement,
+        before: int,
+    ) -> None:
+        """Commits what was measured: rows `wanted` of a plan, which are the plan `some`."""
+        recording = self._recording
+        if not np.isfinite(measured.responses).all():
+            worst = int(np.flatnonzero(~np.isfinite(measured.responses))[0])
+            raise BadResponse(
+                f"the response of bank item {some.item_index[worst]} with "
+                f"{int(some.masks[some.mask_index[worst]].sum())} components ablated is "
+                f"{measured.responses[worst]}: choose another metric or --response"
             )
+        masks, items = rows.masks[wanted], rows.items[wanted]
+        recording.journal.write(
+            run=recording.run,
+            role=self._role,
+            condition=rows.condition,
+            masks=masks,
+            items=items,
+            responses=measured.responses + 0.0,  # SQLite knows no minus zero
+            gradients=measured.gradients,
+            outputs=self._kept(masks, items, measured),
+            tokens=recording.tokens() - before,
+        )
         self.measured += len(wanted)
+
+    def _commit_outputs(
+        self,
+        wanted: NDArray[np.intp],
+        rows: _Rows,
+        answers: list[tuple[Output, ...]],
+        before: int,
+    ) -> None:
+        """Commits what the model answered in rows `wanted` of a plan."""
+        recording = self._recording
+        recording.journal.write_outputs(
+            run=recording.run,
+            role=self._role,
+            condition=rows.condition,
+            masks=rows.masks[wanted],
+            items=rows.items[wanted],
+            outputs=[_as_text(one) for one in answers],
+            tokens=recording.tokens() - before,
+        )
 
     def _kept(
         self, masks: NDArray[np.int64], items: NDArray[np.int64], measured: Measurement

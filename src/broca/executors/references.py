@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from broca.engine import Engine
 from broca.errors import TaskUnusable
+from broca.executors.base import Answerer
 from broca.tasks import Benchmark, Generation, Item
 
 
@@ -28,7 +28,7 @@ class Referenced:
 
 
 def with_references(
-    engine: Engine,
+    engine: Answerer,
     bank: Sequence[tuple[Benchmark, Item]],
     positions: Sequence[int],
     *,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from importlib.resources import files
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 from broca.errors import BadInput, UnknownName, UnsupportedModel, nearest
@@ -33,6 +34,7 @@ def load(
     components: str = "heads",
     device: str | None = None,
     device_map: str | None = None,
+    allow_pickle: bool = False,
     offline: bool = False,
 ) -> GatedModel:
     """Loads a causal language model and proves that its heads can be gated.
@@ -43,6 +45,8 @@ def load(
         components: Which parts can be ablated, such as `heads` or `heads+mlp`; see `KINDS`.
         device: Where to put it; the first GPU if there is one, else the CPU.
         device_map: Passed to transformers (`auto` spreads a model over devices).
+        allow_pickle: Whether weights in pickle format may be loaded, where there are no others.
+            Only tensors are unpickled, no other objects.
         offline: Make no network call: a hub model must be in the local cache.
 
     Returns:
@@ -56,7 +60,7 @@ def load(
     """
     if dtype not in DTYPES:
         raise BadInput(f"dtype '{dtype}' is unknown: use one of {', '.join(DTYPES)}")
-    source = _source(name)
+    source = _source(name, allow_pickle=allow_pickle)
     import torch
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -79,15 +83,25 @@ def load(
             str(source),
             config=config,
             dtype=torch_dtype,
-            use_safetensors=True,
+            use_safetensors=None if allow_pickle else True,
+            weights_only=True,
             **placement,
             **options,
         )
         tokenizer = AutoTokenizer.from_pretrained(str(source), **options)
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        RuntimeError,
+        EOFError,
+        SafetensorError,
+        UnpicklingError,
+    ) as error:
         raise BadInput(
             f"model '{name}' could not be loaded: {_first_line(error)}; check that the folder "
-            "holds config.json, *.safetensors and tokenizer.json"
+            "holds config.json, *.safetensors (or pytorch_model*.bin, with --allow-pickle) and "
+            "tokenizer.json"
         ) from error
     if not device_map:
         model = model.to(device)
@@ -126,7 +140,7 @@ def load_tokenizer(name: str, *, offline: bool = False) -> tuple[Any, int]:
     return tokenizer, int(resolve_max_length(text_config(config), tokenizer))
 
 
-def _source(name: str) -> Path | str:
+def _source(name: str, *, allow_pickle: bool = True) -> Path | str:
     """Returns the local folder that `name` means, or the hub id."""
     if name in SHIPPED_MODELS:
         return shipped_model_folder(name)
@@ -142,10 +156,10 @@ def _source(name: str) -> Path | str:
                 f"folder '{name}' holds no weights: no *.safetensors file is in it; copy the "
                 "weights there or give another folder"
             )
-        if not any(path.glob("*.safetensors")):
+        if not allow_pickle and not any(path.glob("*.safetensors")):
             raise BadInput(
-                f"folder '{name}' holds only pickled weights, which can run code when loaded; "
-                "convert them to safetensors (save_pretrained does)"
+                f"folder '{name}' holds only pickled weights, which can run code when loaded: "
+                "convert them to safetensors (save_pretrained does), or give --allow-pickle"
             )
         return path
     if path.exists():

@@ -1,0 +1,247 @@
+"""The Ray executor: how two workers scale, what deaths cost, and a node that is cut off.
+
+    python benchmarks/workers.py scaling        # two workers on two cores against one: target 1.8
+    python benchmarks/workers.py kills          # a worker killed every few seconds
+    python benchmarks/workers.py cut            # two network namespaces, one cut off mid-run; root
+
+Figures mean something on an idle machine alone. `cut` joins the namespaces by a pair of virtual
+interfaces, takes one end down when a third of the rows is there, and wants the same ranking.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TQDM_DISABLE", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+
+import numpy as np
+import torch
+
+import broca
+from broca.executors import Asker, RayExecutor, RayOptions, RayPool, WorkerSpec
+from broca.plan import Plan
+from broca.runs import Journaling
+from broca.tasks import Catalog, RequestTokenizer
+
+NEAR, FAR = "10.77.0.1", "10.77.0.2"
+PORT = 6479
+
+
+def main() -> None:
+    """Runs one part and prints what was found."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", choices=["scaling", "kills", "cut", "driver"])
+    parser.add_argument("--rows", type=int, default=4000)
+    parser.add_argument("--every", type=float, default=5.0, help="seconds between kills")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--link", default="", help="of `driver`: the interface to take down")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    parts = {"scaling": scaling, "kills": kills, "cut": cut, "driver": driver}
+    parts[options.part](options)
+
+
+def scaling(options: argparse.Namespace) -> None:
+    """Rows a second of two workers by those of one; one thread each."""
+    model = broca.load("reference", device="cpu")
+    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
+    benchmark = Catalog().load("mc_biology", tokenizer)
+    bank = [(benchmark, item) for item in benchmark.items[:20]]
+    masks = np.random.default_rng(0).random((options.rows // 20, 96)) < 0.1
+    pieces = [Plan.crossed(part, np.arange(20)) for part in np.array_split(masks, 40)]
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    for count in (1, 2) * options.repeats:
+        # threads are cores / workers: one worker alone is held to one
+        with Single(WorkerSpec.of(model), RayOptions(workers=count)) as pool:
+            await_workers(pool, count)
+            executor = RayExecutor(pool, Asker(bank, response="margin"))
+            list(executor.stream(pieces[:2]))
+            start = time.perf_counter()
+            list(executor.stream(pieces))
+            seconds[count].append(time.perf_counter() - start)
+        print(f"{count} worker(s): {seconds[count][-1]:.2f} s", flush=True)
+    ratio = np.median(seconds[1]) / np.median(seconds[2])
+    print(f"two workers are {ratio:.2f} times as fast as one ({os.cpu_count()} cores)")
+
+
+class Single(RayPool):
+    """A pool whose workers have one thread each, however few they are."""
+
+    def _start(self) -> None:
+        self.spec = type(self.spec)(**{**vars(self.spec), "threads": 1})
+        super()._start()
+
+
+def kills(options: argparse.Namespace) -> None:
+    """The same run with and without a killer; counts what it killed."""
+    whole = broca.localize("reference", **asked(options.rows), executor=RayOptions(workers=2))
+    pools: list[RayPool] = []
+    opened = RayPool._open
+
+    def remembered(pool: RayPool) -> None:
+        opened(pool)
+        pools.append(pool)
+
+    RayPool._open = remembered  # type: ignore[method-assign]
+    over, killed = threading.Event(), 0
+    rng = np.random.default_rng(0)
+
+    def killer() -> None:
+        nonlocal killed
+        while not over.wait(options.every):
+            alive = [one.process for pool in pools for one in pool.workers]
+            if alive:
+                os.kill(alive[int(rng.integers(len(alive)))], signal.SIGKILL)
+                killed += 1
+
+    thread = threading.Thread(target=killer)
+    thread.start()
+    try:
+        far = RayOptions(workers=2, attempts=10)
+        found = broca.localize("reference", **asked(options.rows), executor=far)
+    finally:
+        over.set()
+        thread.join()
+    require(found.ranking == whole.ranking, "another ranking")
+    require(found.cost.measured == whole.cost.measured, "rows were lost or measured twice")
+    print(
+        f"{killed} workers killed: the same ranking from {found.cost.measured} rows, "
+        f"{found.cost.wall_s:.0f} s instead of {whole.cost.wall_s:.0f} s"
+    )
+
+
+def cut(options: argparse.Namespace) -> None:
+    """Builds the cluster and runs `driver` in it."""
+    with namespaces() as (near, far, link), tempfile.TemporaryDirectory() as folder:
+        common = ["--num-cpus=1", "--disable-usage-stats"]
+        head = f"--head --node-ip-address={NEAR} --port={PORT} --include-dashboard=false"
+        home = {"TMPDIR": folder}
+        try:
+            inside(near, ["ray", "start", *head.split(), *common], **home)
+            inside(
+                far,
+                ["ray", "start", f"--address={NEAR}:{PORT}", f"--node-ip-address={FAR}", *common],
+                **home,
+            )
+            words = ["driver", "--rows", str(options.rows), "--link", link]
+            inside(near, [sys.executable, __file__, *words], **home)
+        finally:
+            for name in (near, far):
+                end_processes(name)
+
+
+def driver(options: argparse.Namespace) -> None:
+    """In the first namespace: a run during which the other is cut off, and one here."""
+    whole = broca.localize("reference", **asked(options.rows))
+    state = {"cut": 0.0, "rows": 0}
+
+    def progress(stage: str, now: object) -> None:
+        done, total = getattr(now, "done", 0), getattr(now, "total", 0)
+        if stage.startswith("searching") and done * 3 > total and not state["cut"]:
+            subprocess.run(["ip", "link", "set", options.link, "down"], check=True)
+            state.update(cut=time.monotonic(), rows=done)
+
+    start = time.monotonic()
+    far = RayOptions(address=f"{NEAR}:{PORT}", workers=2, batch_limit_s=60.0)
+    with tempfile.TemporaryDirectory() as folder:
+        found = broca.localize(
+            "reference",
+            **asked(options.rows),
+            executor=far,
+            journal=Journaling(Path(folder) / "j.sqlite"),
+            on_progress=progress,
+        )
+    require(bool(state["cut"]), "the node was never cut off: give more --rows")
+    require(found.ranking == whole.ranking, "another ranking")
+    end = time.monotonic()
+    print(
+        f"cut off after {state['rows']} rows and {state['cut'] - start:.0f} s: the same ranking "
+        f"after {end - start:.0f} s; undisturbed in one process {whole.cost.wall_s:.0f} s"
+    )
+
+
+@contextmanager
+def namespaces():
+    """Two network namespaces with a link between them; yields their names and the near end."""
+    near, far = (f"broca-{end}-{os.getpid()}" for end in ("near", "far"))
+    link, other = f"bn{os.getpid()}", f"bf{os.getpid()}"
+    steps = [
+        f"netns add {near}",
+        f"netns add {far}",
+        f"link add {link} netns {near} type veth peer name {other} netns {far}",
+        f"-n {near} addr add {NEAR}/24 dev {link}",
+        f"-n {far} addr add {FAR}/24 dev {other}",
+        f"-n {near} link set {link} up",
+        f"-n {far} link set {other} up",
+        f"-n {near} link set lo up",
+        f"-n {far} link set lo up",
+    ]
+    try:
+        for step in steps:
+            done = subprocess.run(["ip", *step.split()], capture_output=True, text=True)
+            if done.returncode:
+                reason = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
+                sys.exit(f"this machine permits no network namespaces: ip {step}: {reason[0]}")
+        yield near, far, link
+    finally:
+        for name in (near, far):
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
+def inside(namespace: str, command: list[str], **environment: str) -> None:
+    """Runs a command in a namespace."""
+    subprocess.run(
+        ["ip", "netns", "exec", namespace, *command],
+        check=True,
+        env={**os.environ, **environment},
+        stdout=None if command[0] == sys.executable else subprocess.DEVNULL,
+    )
+
+
+def end_processes(namespace: str) -> None:
+    """Ends what still runs in a namespace, by number."""
+    found = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True)
+    for process in found.stdout.split():
+        try:
+            os.kill(int(process), signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def asked(rows: int) -> dict[str, object]:
+    """A search of so many rows on 20 items."""
+    return {
+        "task": "mc_biology", "others": [], "rows": rows, "items": 20, "response": "margin",
+        "verify": False,
+    }  # fmt: skip
+
+
+def await_workers(pool: RayPool, count: int) -> None:
+    """Waits until all workers have loaded the model."""
+    while len(pool.workers) < count:
+        for _ in pool._wait():
+            pass
+
+
+def require(holds: bool, what: str) -> None:
+    """Ends with code 1 where something does not hold."""
+    if not holds:
+        print(json.dumps({"failed": what}))
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

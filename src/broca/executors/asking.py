@@ -1,0 +1,209 @@
+"""What the rows of a plan ask of an engine, wherever it runs, and what its answers say."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.engine import Ablation, Engine
+from broca.errors import BadLogits, TaskUnusable
+from broca.plan import Measurement, Plan, Response
+from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Output, Request
+from broca.tasks.code import run_code_ahead
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What an engine is asked for some rows: plain data, which can be sent to another process.
+
+    Attributes:
+        gates: Gates of every mask, `(masks, components)`.
+        gate_index: For every request or margin its row in `gates`, `(asked,)`.
+        donor_index: For every request or margin its row in the donors, `(asked,)`.
+        row_index: For every request or margin its row of the plan, `(asked,)`.
+        rows: Rows of the plan.
+        requests: What is to be answered.
+        margins: What is to be differentiated instead, one for each row.
+    """
+
+    gates: NDArray[np.float32]
+    gate_index: NDArray[np.intp]
+    donor_index: NDArray[np.intp]
+    row_index: NDArray[np.intp]
+    rows: int
+    requests: tuple[Request, ...] = ()
+    margins: tuple[Margin, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What an engine answered: outputs to requests, or values and gradients of margins."""
+
+    outputs: tuple[Output, ...] = ()
+    values: NDArray[np.float64] | None = None
+    gradients: NDArray[np.float32] | None = None
+
+
+def answer(engine: Engine, questions: Questions) -> Answers:
+    """Lets an engine answer.
+
+    Raises:
+        BadLogits: The model returned NaN or infinite logits.
+    """
+    where = (questions.gates, questions.gate_index, questions.donor_index)
+    if questions.margins is not None:
+        values, gradients = engine.differentiate(questions.margins, *where)
+        return Answers(values=values, gradients=gradients)
+    return Answers(tuple(engine.run(questions.requests, *where)))
+
+
+class Asker:
+    """Turns plans into questions and answers into responses; it runs no model.
+
+    Args:
+        bank: The items that plans refer to by position, each with the task that scores it.
+        response: What plans return that do not say it themselves.
+        ablation: What becomes of ablated components.
+        donors: Positions in the bank of the items whose activations the engine's donors are, for
+            `resample`: no row gets its own item's.
+        donor_keys: Seed of every bank item's draws of donors; its position if None.
+        keep_outputs: Whether to hand over what the model answered.
+    """
+
+    def __init__(
+        self,
+        bank: Sequence[tuple[Benchmark, Item]],
+        *,
+        response: Response = "accuracy",
+        ablation: Ablation | None = None,
+        donors: Sequence[int] = (),
+        donor_keys: Sequence[int] | None = None,
+        keep_outputs: bool = False,
+    ) -> None:
+        self._bank = tuple(bank)
+        self._response = response
+        self._ablation = ablation or Ablation()
+        self._donors = tuple(donors)
+        self._donor_keys = tuple(range(len(self._bank)) if donor_keys is None else donor_keys)
+        self._keep_outputs = keep_outputs
+
+    def questions(self, plan: Plan, *, own: bool = False) -> Questions:
+        """What a plan asks.
+
+        Args:
+            plan: The rows.
+            own: Ask the items' own requests, whatever the plan returns.
+
+        Raises:
+            TaskUnusable: Margins are wanted, and an item has no answer to compare with.
+        """
+        gates, donors = self._gates(plan), self._donor_index(plan)
+        if plan.gradients and not own:
+            margins = tuple(self._margin(position) for position in plan.item_index.tolist())
+            rows = np.arange(len(plan), dtype=np.intp)
+            return Questions(gates, plan.mask_index, donors, rows, len(plan), margins=margins)
+        response = "accuracy" if own else plan.response or self._response
+        by_item = {
+            position: self._bank[position][1].requests
+            if response == "accuracy"
+            else self._margin(position).requests
+            for position in set(plan.item_index.tolist())
+        }
+        several = [by_item[position] for position in plan.item_index.tolist()]
+        rows = np.repeat(np.arange(len(plan), dtype=np.intp), [len(one) for one in several])
+        return Questions(
+            gates,
+            plan.mask_index[rows],
+            donors[rows],
+            rows,
+            len(plan),
+            tuple(request for one in several for request in one),
+        )
+
+    def measurement(self, plan: Plan, questions: Questions, answers: Answers) -> Measurement:
+        """The responses of a plan's rows.
+
+        Returns:
+            The margin or its probability, or the task's metric, negated where lower is better.
+        """
+        response = plan.response or self._response
+        if plan.gradients:
+            values, gradients = answers.values, answers.gradients
+            assert values is not None
+            assert gradients is not None
+            assert questions.margins is not None
+            if response == "probability":
+                pairs = list(zip(questions.margins, values.tolist(), strict=True))
+                slopes = np.array([one.slope(value) for one, value in pairs], dtype=np.float32)
+                gradients = gradients * slopes[:, None]
+                values = np.array([one.probability(value) for one, value in pairs])
+            return Measurement(plan, values, gradients)
+        outputs = self.outputs(questions, answers)
+        if response == "accuracy":
+            run_code_ahead(
+                partial(self._bank[position][0].score, self._bank[position][1], own)
+                for position, own in zip(plan.item_index, outputs, strict=True)
+            )
+        responses = np.empty(len(plan))
+        for row, (position, own) in enumerate(zip(plan.item_index, outputs, strict=True)):
+            benchmark, item = self._bank[position]
+            if response == "accuracy":
+                score = benchmark.score(item, own)
+                responses[row] = score if benchmark.higher_is_better else -score
+                continue
+            margin = self._margin(position)
+            value = margin.of_answers(cast("tuple[LogLikelihood, ...]", own))
+            responses[row] = margin.probability(value) if response == "probability" else value
+        return Measurement(plan, responses, outputs=tuple(outputs) if self._keep_outputs else None)
+
+    def outputs(self, questions: Questions, answers: Answers) -> list[tuple[Output, ...]]:
+        """The answers row by row."""
+        ends = np.cumsum(np.bincount(questions.row_index, minlength=questions.rows)).tolist()
+        starts = [0, *ends[:-1]]
+        return [answers.outputs[start:end] for start, end in zip(starts, ends, strict=True)]
+
+    def named(self, error: BadLogits, plan: Plan, questions: Questions) -> BadLogits:
+        """The error with the item and the number of ablated components of its row."""
+        row = int(questions.row_index[error.request])
+        _, item = self._bank[plan.item_index[row]]
+        ablated = int(plan.masks[plan.mask_index[row]].sum())
+        return BadLogits(
+            f"item {item.number} of task '{item.task}' with {ablated} components ablated: {error}",
+            request=error.request,
+        )
+
+    def _margin(self, position: int) -> Margin:
+        benchmark, item = self._bank[position]
+        margin = benchmark.margin(item)
+        if margin is None:
+            raise TaskUnusable(
+                f"item {item.number} of task '{benchmark.name}' has no answer to take a margin "
+                "from: use --response accuracy, or another --reference"
+            )
+        return margin
+
+    def _gates(self, plan: Plan) -> NDArray[np.float32]:
+        if plan.scale is None:
+            return self._ablation.gates(plan.masks)
+        return replace(self._ablation, scale=plan.scale).gates(plan.masks)
+
+    def _donor_index(self, plan: Plan) -> NDArray[np.intp]:
+        """The donor of every row: seeded by its mask and item, never the item's own."""
+        if self._ablation.kind != "resample":
+            return np.zeros(len(plan), dtype=np.intp)
+        keys = [zlib.crc32(np.packbits(mask).tobytes()) for mask in plan.masks]
+        chosen = np.empty(len(plan), dtype=np.intp)
+        for row, (mask, position) in enumerate(zip(plan.mask_index, plan.item_index, strict=True)):
+            key = self._donor_keys[position]
+            rng = np.random.default_rng([self._ablation.seed, keys[mask], key])
+            donor = int(rng.integers(len(self._donors)))
+            if self._donors[donor] == position:
+                donor = (donor + 1) % len(self._donors)
+            chosen[row] = donor
+        return chosen

@@ -1,0 +1,319 @@
+"""Workers of Ray: same answers as this process; deaths and hangs cost time and nothing else."""
+
+import os
+import signal
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import broca
+from broca.engine import Ablation, Engine, EngineOptions, donor_activations
+from broca.errors import BadInput, BadLogits, ExecutorFailed, Interrupted, MissingExtra, OutOfMemory
+from broca.executors import Asker, LocalExecutor, RayExecutor, RayOptions, RayPool, WorkerSpec
+from broca.executors.asking import Questions
+from broca.executors.ray import _cut, _plan
+from broca.executors.workers import Refusal
+from broca.interrupts import Stopper
+from broca.journal import Journal
+from broca.plan import Plan
+from broca.runs import Journaling
+from broca.tasks import Catalog, Request, RequestTokenizer
+
+ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
+
+ASKED = {
+    "task": "mc_biology", "others": [], "rows": 90, "items": 9, "response": "margin",
+    "verify": False, "engine_options": EngineOptions(token_budget=512),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Ray on two cores for this file; tried twice, for a busy machine."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    for last in (False, True):
+        try:
+            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+            break
+        except Exception as error:  # noqa: BLE001  # Ray raises bare ones
+            ray.shutdown()
+            if last:
+                pytest.skip(f"Ray does not start on this machine: {error}")
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def bank(reference):
+    """Six items of a generation task and six of a multiple-choice task."""
+    tokenizer = RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
+    return [
+        (benchmark, item)
+        for benchmark in (Catalog().load(n, tokenizer) for n in ("addition", "mc_biology"))
+        for item in benchmark.items[:6]
+    ]
+
+
+@pytest.fixture(scope="module")
+def plan():
+    """Four masks on twelve items."""
+    masks = np.random.default_rng(0).random((4, 96)) < 0.1
+    return Plan.crossed(masks, np.arange(12))
+
+
+@pytest.fixture(scope="module")
+def pool(cluster, reference):
+    """Two workers with `reference`; a batch may take five seconds."""
+    spec = WorkerSpec.of(reference)
+    with RayPool(spec, RayOptions(workers=2, batch_limit_s=60.0)) as pool:
+        yield pool
+    assert not pool.workers
+
+
+def await_workers(pool, count):
+    """Asks nothing until so many workers can answer."""
+    end = time.monotonic() + 120
+    while len(pool.workers) < count:
+        assert time.monotonic() < end, "no worker came"
+        for _ in pool._wait():
+            raise AssertionError("nothing was asked")
+
+
+def gone(process):
+    """Whether a process has ended."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.parametrize("response", ["accuracy", "margin", "probability"])
+def test_responses_are_those_of_this_process(pool, reference, bank, plan, response):
+    """Row by row, in the plan's order."""
+    expected = LocalExecutor(Engine(reference), bank, response=response).run(plan)
+    found = RayExecutor(pool, Asker(bank, response=response)).run(plan)
+    np.testing.assert_allclose(found.responses, expected.responses, atol=1e-5)
+
+
+def test_answers_and_gradients_are_those_of_this_process(pool, reference, bank, plan):
+    """The same texts; gradients to rounding."""
+    local = LocalExecutor(Engine(reference), bank, response="margin")
+    far = RayExecutor(pool, Asker(bank, response="margin"))
+    texts = [getattr(one[0], "text", None) for one in far.answers(plan)]
+    assert texts == [getattr(one[0], "text", None) for one in local.answers(plan)]
+    wanted = replace(plan, gradients=True)
+    expected, found = local.run(wanted).gradients, far.run(wanted).gradients
+    np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+
+
+def test_a_pool_answers_requests_as_an_engine_does(pool, reference, bank):
+    """In their order, whatever the batches were."""
+    requests = [request for _, item in bank for request in item.requests]
+    asked = (requests, np.ones((1, 96), np.float32), np.zeros(len(requests), np.intp))
+    expected = Engine(reference).run(*asked)
+    before = pool.tokens
+    found = pool.run(*asked)
+    assert [type(one) for one in found] == [type(one) for one in expected]
+    assert [one.text for one in found[:6]] == [one.text for one in expected[:6]]
+    values = [one.value for one in expected[6:]]
+    np.testing.assert_allclose([one.value for one in found[6:]], values, atol=1e-4)
+    assert pool.tokens > before
+
+
+def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
+    """SIGKILL after the first batch: the result is the same, and another worker comes."""
+    await_workers(pool, 2)
+    victim = pool.workers[0].process
+    expected = LocalExecutor(Engine(reference), bank, response="margin").run(plan).responses
+    parts = [replace(plan, mask_index=plan.mask_index[i::8], item_index=plan.item_index[i::8])
+             for i in range(8)]  # fmt: skip
+    found = np.full(len(plan), np.nan)
+    for count, (number, measured) in enumerate(
+        RayExecutor(pool, Asker(bank, response="margin")).stream(parts)
+    ):
+        if count == 0:
+            os.kill(victim, signal.SIGKILL)
+        assert np.isnan(found[number::8]).all()
+        found[number::8] = measured.responses
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    await_workers(pool, 2)
+    assert victim not in [one.process for one in pool.workers]
+
+
+def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
+    """A stopped process answers nothing: after the limit its batch goes to the other one."""
+    await_workers(pool, 2)
+    victim = pool._idle[-1].loaded.process  # the next one to get a batch
+    os.kill(victim, signal.SIGSTOP)
+    usual = pool.options
+    pool.options = replace(usual, batch_limit_s=8.0)
+    try:
+        found = RayExecutor(pool, Asker(bank, response="margin")).run(plan).responses
+    finally:
+        pool.options = usual
+        if not gone(victim):
+            os.kill(victim, signal.SIGCONT)
+    expected = LocalExecutor(Engine(reference), bank, response="margin").run(plan).responses
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert victim not in [one.process for one in pool.workers]
+
+
+def test_a_batch_that_always_fails_ends_the_run(pool):
+    """After the stated number of attempts, in one line, with the others' answers handed over."""
+    ones, zero = np.ones((1, 96), np.float32), np.zeros(1, np.intp)
+    good = Request("loglikelihood", (5, 6, 7), (8,))
+    bad = Request("loglikelihood", (5, 10**6, 7), (8,))  # no such token
+    usual = pool.options
+    pool.options = replace(usual, attempts=2)
+    jobs = [Questions(ones, zero, zero, zero, 1, (one,)) for one in (bad, good)]
+    got = []
+
+    def answered():
+        for number, _ in pool.stream(jobs, rows=2):
+            got.append(number)
+
+    try:
+        with pytest.raises(ExecutorFailed, match=r"1 rows was lost 2 times.*IndexError") as error:
+            answered()
+    finally:
+        pool.options = usual
+    assert got == [1]
+    assert "\n" not in str(error.value)
+
+
+def test_localize_gives_the_same_with_ray(cluster, pool, reference, tmp_path):
+    """The same ranking from the same rows; the journal is written by this process alone."""
+    pool.close()  # its cores are wanted
+    here = broca.localize(reference, **ASKED)
+    path = tmp_path / "j.sqlite"
+    options = RayOptions(workers=2)
+    there = broca.localize(reference, **ASKED, executor=options, journal=path)
+    assert there.ranking == here.ranking
+    assert there.cost.measured == here.cost.measured
+    assert there.cost.tokens == here.cost.tokens
+    again = broca.localize(reference, **ASKED, journal=path)
+    assert again.ranking == here.ranking
+    with Journal(path, read_only=True) as journal:
+        ((rows,),) = journal.query("SELECT count(*) FROM rows")
+    assert rows == here.cost.measured
+
+
+def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
+    cluster, pool, reference, monkeypatch, tmp_path
+):
+    """Ctrl+C while workers are busy."""
+    pool.close()
+    processes = []
+    opened = RayPool._open
+
+    def remembered(self):
+        opened(self)
+        await_workers(self, 2)
+        processes.extend(one.process for one in self.workers)
+
+    monkeypatch.setattr(RayPool, "_open", remembered)
+
+    def progress(stage, progress):
+        if stage.startswith("searching") and progress is not None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    path = tmp_path / "j.sqlite"
+    with Stopper() as stopper, pytest.raises(Interrupted):
+        broca.localize(
+            reference, **ASKED, executor=RayOptions(workers=2), on_progress=progress,
+            journal=Journaling(path, stopper=stopper),
+        )  # fmt: skip
+    with Journal(path, read_only=True) as journal:
+        ((rows,),) = journal.query("SELECT count(*) FROM rows")
+    assert rows > 0
+    end = time.monotonic() + 30
+    while not all(gone(one) for one in processes):
+        assert time.monotonic() < end, "a worker is left"
+        time.sleep(0.1)
+    assert len(processes) == 2
+
+
+def test_other_weights_are_refused(cluster, pool, reference):
+    """A worker that loads another model under the same name is noticed before it measures."""
+    pool.close()
+    spec = replace(WorkerSpec.of(reference), fingerprint="0" * 32)
+    with (
+        pytest.raises(ExecutorFailed, match="other weights of 'reference'"),
+        RayPool(spec, RayOptions(workers=1)),
+    ):
+        pass
+
+
+def test_donors_travel(reference, bank):
+    """In the order of the gate points, as they are here."""
+    prompts = [item.requests[0].context for _, item in bank]
+    donors = donor_activations(reference, prompts, Ablation("resample"))
+    spec = WorkerSpec.of(reference, donors=donors)
+    assert len(spec.donors) == len(reference.points)
+    for point, values in zip(reference.points, spec.donors, strict=True):
+        np.testing.assert_array_equal(values.numpy(), donors[point].numpy())
+
+
+@pytest.mark.parametrize(
+    ("resources", "options", "expected"),
+    [
+        ({"CPU": 8}, {}, (8, 0, "cpu", None, 1)),
+        ({"CPU": 8}, {"workers": 2}, (2, 0, "cpu", None, 4)),
+        ({"CPU": 64, "GPU": 8}, {}, (8, 1, None, None, 1)),
+        ({"CPU": 64, "GPU": 8}, {"gpus_per_worker": 4}, (2, 4, None, "auto", 1)),
+        ({"CPU": 64, "GPU": 8}, {"gpus_per_worker": 0.5}, (16, 0.5, None, None, 1)),
+        ({"CPU": 64, "GPU": 8}, {"gpus_per_worker": 0, "workers": 64}, (64, 0, "cpu", None, 1)),
+    ],
+)
+def test_workers_fill_the_cluster(reference, resources, options, expected):
+    """As many as fit; one thread each where there is one for each core; large models spread."""
+    count, gpus, spec = _plan(resources, RayOptions(**options), WorkerSpec("m", "float32", "", ""))
+    assert (count, gpus, spec.device, spec.device_map, spec.threads) == expected
+
+
+@pytest.mark.parametrize("options", [{"workers": 3}, {"gpus_per_worker": 1}])
+def test_more_than_fits_is_refused(options):
+    """With what there is room for."""
+    with pytest.raises(BadInput, match="the cluster has room for"):
+        _plan({"CPU": 2}, RayOptions(**options), WorkerSpec("m", "float32", "", ""))
+
+
+@pytest.mark.parametrize("options", [{"workers": 0}, {"gpus_per_worker": 1.5}, {"attempts": 0}])
+def test_impossible_options_are_refused(options):
+    """Before a cluster is asked."""
+    with pytest.raises(BadInput):
+        RayOptions(**options)
+
+
+def test_missing_ray_names_the_command(monkeypatch):
+    """Before a model is loaded."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'broca\[ray\]'"):
+        broca.localize("no-such-model", task="addition", executor="ray")
+
+
+def test_unknown_executor_is_refused():
+    """Those that there are, are named."""
+    with pytest.raises(BadInput, match="use local or ray"):
+        broca.localize("no-such-model", task="addition", executor="slurm")
+
+
+def test_errors_keep_their_kind_on_the_way():
+    """What broca raises in a worker is raised here."""
+    (back,) = [Refusal.of(BadLogits("NaN", request=3)).error()]
+    assert isinstance(back, BadLogits)
+    assert (str(back), back.request) == ("NaN", 3)
+    assert isinstance(Refusal.of(OutOfMemory("no room")).error(), OutOfMemory)
+
+
+def test_cuts_keep_order_and_lose_nothing():
+    """Consecutive positions; a piece of at least one."""
+    lengths = np.random.default_rng(0).integers(1, 50, 200).tolist()
+    parts = list(_cut(lengths, 100))
+    np.testing.assert_array_equal(np.concatenate(parts), np.arange(200))
+    assert max(sum(lengths[one] for one in part) for part in parts) <= 150
+    assert list(_cut([], 100)) == []
