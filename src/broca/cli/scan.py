@@ -22,12 +22,17 @@ def scan(
         str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
     ] = "auto",
     device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    allow_pickle: Annotated[
+        bool, typer.Option("--allow-pickle", help="Load weights in pickle format (tensors alone).")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
 ) -> None:
     """Print the components of MODEL, what is not covered and why, and the self-test."""
     from broca.models import load, self_test
 
-    loaded = load(model, dtype=dtype, device=device, components=components)
+    loaded = load(
+        model, dtype=dtype, device=device, components=components, allow_pickle=allow_pickle
+    )
     checks = self_test(loaded)
     if json:
         data = {
