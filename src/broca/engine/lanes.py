@@ -1,6 +1,6 @@
 """Lanes: on a CPU, a small model runs faster as copies of one thread each than as one of many.
 
-Its matrices are too small for threads to share them well (benchmarks/RESULTS.md). A lane is a copy
+Its matrices are too small for threads to share them well (experiments/LOG.md). A lane is a copy
 of the modules around the same weights, with hooks, batches and a thread of its own.
 """
 
