@@ -7,7 +7,7 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -195,14 +195,18 @@ def count_rows(
         lengths: Tokens of a row of each bank item.
         speeds: Tokens a second in `accuracy`, and in `probability` where there is one.
     """
-    wants = searches.wants_probability(method) and "probability" in speeds
-    if not searches.measures_others(method):
-        problem = Problem(**{**vars(problem), "others": (), "continuous": wants})
+    own = searches.RESPONSES.get(method, "accuracy")
+    if "probability" not in speeds:
+        own = "accuracy"
+    wants = own != "accuracy"
+    others = problem.others if searches.measures_others(method) else ()
+    problem = replace(problem, others=others, continuous=wants, differentiable=wants)
     counted = {"accuracy": [0, 0], "probability": [0, 0]}
-    # losses that add up make greedy go on to the end, and noise makes every setting of cs-tuned
-    # select something; elsewhere the responses decide nothing
-    slope = 1e-3 if method == "greedy" else 0.0
+    # losses that add up make greedy and co-ablation go on to the end, noise makes every setting of
+    # cs-tuned select something, and so do gradients; elsewhere the responses decide nothing
+    slope = 1e-3 if method in ("greedy", "co-ablation") else 0.0
     noise = np.random.default_rng(problem.seed).random if method == "cs-tuned" else np.zeros
+    directions = np.random.default_rng(problem.seed)
     options: dict[str, Any] = {}
     if method.startswith("cs-"):
         options = {"recovery": "lasso", "resamples": 0}
@@ -211,11 +215,14 @@ def count_rows(
     except BadInput as error:
         return MethodEstimate(method, 0, 0, 0.0, "accuracy", str(error))
     while (plan := search.ask()) is not None:
-        response: Response = plan.response or "accuracy"
+        # a margin is read as fast as the probability that it makes
+        response: Response = "accuracy" if (plan.response or own) == "accuracy" else "probability"
         counted[response][0] += plan.cost
         counted[response][1] += int(lengths[plan.item_index].sum()) * (plan.cost // len(plan))
         losses = slope * plan.masks.sum(axis=1)[plan.mask_index]
-        search.tell(Measurement(plan, 1 - losses - noise(len(plan))))
+        shape = (len(plan), plan.masks.shape[1])
+        gradients = directions.normal(size=shape).astype(np.float32) if plan.gradients else None
+        search.tell(Measurement(plan, 1 - losses - noise(len(plan)), gradients))
     return MethodEstimate(
         method=method,
         rows=sum(rows for rows, _ in counted.values()),
