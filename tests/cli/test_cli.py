@@ -184,8 +184,9 @@ def test_help_names_every_method():
     """The text of --method is the table of methods."""
     done = broca("localize", "--help")
     assert done.returncode == 0
+    unwrapped = "".join(done.stdout.split())  # a line may end after a hyphen of a name
     for method in METHODS:
-        assert method in done.stdout
+        assert method in unwrapped
 
 
 @pytest.mark.parametrize(
