@@ -43,6 +43,6 @@ def planted() -> GatedModel:
 @pytest.fixture(scope="session")
 def full_manager():
     """lm-eval's own task manager: reading its thousands of files takes seconds."""
-    from lm_eval.tasks import TaskManager
+    from broca.tasks.catalog import _harness_manager
 
-    return TaskManager()
+    return _harness_manager()

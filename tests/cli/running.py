@@ -1,12 +1,35 @@
 """Runs the command as a user does."""
 
+import io
 import os
 import re
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from unittest import mock
+
+from broca.cli import main
 
 
-def broca(*arguments, **options):
+def broca(*arguments):
+    """Runs the command in this process: what a process of its own costs is mostly imports."""
+    out, err = io.StringIO(), io.StringIO()
+    command = ["broca", *map(str, arguments)]
+    surroundings = {**os.environ, "COLUMNS": "200"}
+    with (
+        mock.patch.dict(os.environ, surroundings),
+        mock.patch.object(sys, "argv", command),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())
+
+
+def broca_process(*arguments, **options):
     """Runs the command in a process of its own."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
     return subprocess.run(

@@ -128,9 +128,8 @@ def test_other_metrics_are_the_genuine_ones(monkeypatch):
     assert evaluate.load is before
 
 
-def test_code_is_refused_unless_it_is_allowed(full_manager, monkeypatch):
+def test_code_is_refused_unless_it_is_allowed():
     """With the option that allows it, before the metric is handed out, and also once it was."""
-    monkeypatch.setattr(Catalog, "_full_manager", full_manager)
     sys.modules.pop("lm_eval.tasks.mbpp.utils", None)
     for _ in range(2):
         with pytest.raises(BadInput, match=r"executes code .* off by default.*--allow-code"):

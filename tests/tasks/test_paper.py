@@ -40,11 +40,9 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def catalog(data, full_manager):
+def catalog(data):
     """Every task of lm-eval may be named, and may execute code."""
-    found = Catalog(allow_code=True)
-    found.__dict__["_full_manager"] = full_manager
-    return found
+    return Catalog(allow_code=True)
 
 
 @pytest.fixture(scope="module")
@@ -216,10 +214,9 @@ def test_groups_have_all_their_tasks(benchmarks):
 
 
 @pytest.mark.parametrize("name", ["mbpp", "humaneval_instruct"])
-def test_code_tasks_are_refused_by_default(name, data, full_manager):
+def test_code_tasks_are_refused_by_default(name, data):
     """Even after another catalog was allowed to load them."""
     strict = Catalog()
-    strict.__dict__["_full_manager"] = full_manager
     with pytest.raises(BrocaError, match=f"'{name}' executes code.*--allow-code"):
         strict.load(name, RequestTokenizer(tiny_tokenizer(), max_length=4096))
 

@@ -70,12 +70,8 @@ def test_good_task_beside_broken_files_is_loaded(folder, tokenizer):
     assert len(Catalog(folder).load("good", tokenizer).items) == 10
 
 
-def test_unknown_task_names_the_file_that_could_not_be_read(folder, tokenizer, monkeypatch):
+def test_unknown_task_names_the_file_that_could_not_be_read(folder, tokenizer):
     """The name may be in there."""
-    manager = Catalog._manager
-    monkeypatch.setattr(
-        Catalog, "_manager", lambda self, path, *, defaults: manager(path, defaults=False)
-    )
     with pytest.raises(UnknownName, match=r"task 'godo' is unknown; did you mean 'good'.*broken"):
         Catalog(folder).load("godo", tokenizer)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ class Catalog:
     """The tasks that a run can name.
 
     lm-eval scans thousands of files to know its own tasks; that is done only when a name is
-    neither shipped nor in `include_path`, and once.
+    neither shipped nor in `include_path`, and once in a process.
 
     Args:
         include_path: A folder of lm-eval YAML tasks to add.
@@ -61,27 +61,19 @@ class Catalog:
 
     @cached_property
     def _shipped_manager(self) -> Any:
-        return self._manager(shipped_folder(), defaults=False)
+        return _manager(shipped_folder(), defaults=False)
 
     @cached_property
     def _instruct_manager(self) -> Any:
-        return self._manager(instruct_folder(), defaults=False)
+        return _manager(instruct_folder(), defaults=False)
 
     @cached_property
     def _included_manager(self) -> Any:
-        return self._manager(self._include_path, defaults=False)
+        return _manager(self._include_path, defaults=False)
 
     @cached_property
-    def _full_manager(self) -> Any:
-        return self._manager(self._include_path, defaults=True)
-
-    @staticmethod
-    def _manager(path: Path | None, *, defaults: bool) -> Any:
-        from lm_eval.tasks import TaskManager
-
-        return TaskManager(
-            include_path=None if path is None else str(path), include_defaults=defaults
-        )
+    def _mixed_manager(self) -> Any:
+        return _manager(self._include_path, defaults=True)
 
     @cached_property
     def shipped(self) -> tuple[str, ...]:
@@ -168,7 +160,7 @@ class Catalog:
     def _manager_of(self, name: str) -> Any:
         if self._include_path is not None and name in self._included_manager.all_tasks:
             own = _self_contained(name, self._included_manager.task_index)
-            return self._included_manager if own else self._full_manager
+            return self._included_manager if own else self._mixed_manager
         if name in self._shipped_manager.all_tasks:
             return self._shipped_manager
         if name in self._instruct_manager.all_tasks:
@@ -176,19 +168,31 @@ class Catalog:
         for one in self._broken:
             if name in one.names:
                 raise TaskUnusable(one.message)
-        if name in self._full_manager.all_tasks:
-            return self._full_manager
+        if name in _harness_manager().all_tasks:
+            return _harness_manager()
         known: Sequence[str] = [
             *self.shipped,
             *self.instruct,
             *self.included,
-            *self._full_manager.all_tasks,
+            *_harness_manager().all_tasks,
         ]
         unread = f"; {self._broken[0].message}" if self._broken else ""
         raise UnknownName(
             f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
             f"ones, --include-path adds a folder of your own{unread}"
         )
+
+
+def _manager(path: Path | None, *, defaults: bool) -> Any:
+    from lm_eval.tasks import TaskManager
+
+    return TaskManager(include_path=None if path is None else str(path), include_defaults=defaults)
+
+
+@cache
+def _harness_manager() -> Any:
+    """lm-eval's own tasks; they do not change while a process runs, and take seconds to scan."""
+    return _manager(None, defaults=True)
 
 
 def _self_contained(name: str, index: Any) -> bool:
