@@ -80,7 +80,7 @@ def test_same_command_gives_the_same_bytes_apart_from_times(finished, tmp_path):
         (["reference", "--task", "addition", "--k", "0"], "--k must be at least 1"),
         (["reference", "--task", "addition", "--k", "97"], "more than the 96 heads"),
         (["reference", "--task", "addition", "--rows", "0"], "--rows must be at least 1"),
-        (["reference", "--task", "addition", "--others", "", "--rows", "50"], "--rows 50 is too few"),
+        (["reference", "--task", "calls", "--others", "", "--rows", "50"], "--rows 50 is too f"),
         (["reference", "--task", "addition", "--items", "0"], "--items must be at least 1"),
         (["reference", "--task", "addition", "--method", "gredy"], "did you mean 'greedy'"),
         (["reference", "--task", "addition", "--others", "addition"], "no control of itself"),
