@@ -3,6 +3,8 @@
 import itertools
 
 import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
 
 from broca.recovery import PairwiseModel
 
@@ -24,14 +26,44 @@ def fitted(*, cost=0.02, largest=3):
     sets = np.repeat(every_set(), 3, axis=0)
     rng = np.random.default_rng(0)
     noisy = worth(sets) + rng.normal(0, 0.02, len(sets))
-    return PairwiseModel(COUNT, largest=largest, cost=cost).fit(sets, noisy)
+    return PairwiseModel(COUNT, largest=largest, cost=cost).fit(sets, noisy, noise=0.02)
 
 
-def test_values_are_those_of_the_sets_less_their_cost():
-    """Main effects and pairs describe this problem fully."""
-    sets = every_set()
-    expected = worth(sets) - 0.02 * sets.sum(axis=1)
-    np.testing.assert_allclose(fitted().values(sets), expected, atol=0.03)
+def test_values_are_those_of_the_sets():
+    """Main effects and pairs describe this problem fully; members cost what was said."""
+    sets, model = every_set(), fitted()
+    np.testing.assert_allclose(model.values(sets), worth(sets), atol=0.03)
+    np.testing.assert_allclose(model.values(sets) - model.net(sets), 0.02 * sets.sum(axis=1))
+
+
+def test_fit_is_ridge_regression_towards_the_prior():
+    """Against scikit-learn, at the penalty that belongs to the scale the model chose."""
+    rng = np.random.default_rng(3)
+    sets = rng.random((40, COUNT)) < 0.4
+    prior = rng.normal(0, 0.1, COUNT)
+    values = worth(sets) + rng.normal(0, 0.1, len(sets))
+    model = PairwiseModel(COUNT, largest=3, cost=0.0, prior=prior).fit(sets, values, noise=0.1)
+    first, second = np.triu_indices(COUNT, 1)
+    features = np.hstack([sets, sets[:, first] & sets[:, second]]).astype(float)
+    full = np.concatenate([prior, np.zeros(len(first))])
+    candidates = [
+        features @ full
+        + Ridge(alpha=(0.1 / scale) ** 2, fit_intercept=False)
+        .fit(features, values - features @ full)
+        .predict(features)
+        for scale in (0.01, 0.03, 0.1, 0.3)
+    ]
+    gaps = [np.abs(model.values(sets) - one).max() for one in candidates]
+    assert min(gaps) < 1e-9
+    assert sorted(gaps)[1] > 1e-3
+
+
+def test_unmeasured_sets_are_worth_what_was_believed():
+    """Sets without a measured member keep their prior."""
+    prior = np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0])
+    model = PairwiseModel(COUNT, largest=3, cost=0.0, prior=prior)
+    model.fit(np.eye(COUNT, dtype=bool)[1:2], np.array([0.2]), noise=0.05)
+    assert model.values(np.eye(COUNT, dtype=bool)[:1])[0] == pytest.approx(0.3)
 
 
 def test_best_is_the_best_of_all_sets_within_the_size():
@@ -39,7 +71,7 @@ def test_best_is_the_best_of_all_sets_within_the_size():
     model, sets = fitted(), every_set()
     allowed = sets[sets.sum(axis=1) <= 3]
     found = model.best(np.array([True, False, False, False, False, False]))
-    np.testing.assert_array_equal(found, allowed[np.argmax(model.values(allowed))])
+    np.testing.assert_array_equal(found, allowed[np.argmax(model.net(allowed))])
     assert found.tolist() == [True, True, True, False, False, False]
 
 
@@ -52,7 +84,7 @@ def test_members_that_add_less_than_they_cost_stay_out():
 def test_draws_vary_where_the_data_leave_it_open():
     """After two sets anything may be best; after all sets hardly anything but the best."""
     few = PairwiseModel(COUNT, largest=3, cost=0.0)
-    few.fit(np.eye(COUNT, dtype=bool)[:2], np.array([0.1, 0.2]))
+    few.fit(np.eye(COUNT, dtype=bool)[:2], np.array([0.1, 0.2]), noise=0.1)
     start, rng = np.zeros(COUNT, dtype=bool), np.random.default_rng(1)
     assert len({tuple(few.draw(start, rng)) for _ in range(20)}) > 3
     sure = fitted()

@@ -3,7 +3,7 @@
 import numpy as np
 
 from broca.plan import Measurement, Plan
-from broca.searches.pilot import MOST_ROWS, SHARES, pilot, random_masks
+from broca.searches.pilot import MOST_MASKS, SHARES, pilot, random_masks
 
 
 def solve(story, respond):
@@ -30,25 +30,25 @@ def drops_of(tasks):
 
 
 def test_finds_the_share_that_leaves_tasks_undecided():
-    """A task that falls where about a fifth is ablated varies most at a fifth."""
+    """A task that loses nearly a third without a fifth of the components is asked at a fifth."""
 
     def respond(plan):
         sizes = plan.masks.sum(axis=1)[plan.mask_index]
-        alive = (sizes < 20) | ((sizes == 20) & plan.masks[plan.mask_index, 0])
-        return alive.astype(float)
+        return np.select([sizes < 20, sizes == 20], [0.0, 0.3], 0.9)
 
     rng = np.random.default_rng(0)
-    story = pilot(drops_of(3), 100, rows=30, rng=rng)
-    share, rows = solve(story, respond)
-    assert share == 0.2
-    assert rows == [3 * MOST_ROWS] * len(SHARES)
+    story = pilot(drops_of(3), 100, masks=30, rng=rng, intact=1.0)
+    (size, found), rows = solve(story, respond)
+    assert size == 20
+    assert found[20].shape == (MOST_MASKS, 3)
+    assert rows == [3 * MOST_MASKS] * len(SHARES)
 
 
 def test_rows_are_kept_and_few_components_have_few_sizes():
     """Shares that round to the same size are measured once."""
-    story = pilot(drops_of(2), 4, rows=3, rng=np.random.default_rng(0))
-    share, rows = solve(story, lambda plan: np.zeros(len(plan)))
-    assert share == 0.25
+    story = pilot(drops_of(2), 4, masks=3, rng=np.random.default_rng(0), intact=1.0)
+    (size, _), rows = solve(story, lambda plan: np.zeros(len(plan)))
+    assert size == 1
     assert rows == [6]
 
 

@@ -6,42 +6,93 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import BayesianRidge
+
+_SCALES = (0.01, 0.03, 0.1, 0.3)
+"""Standard deviations of the coefficients that are tried; the likeliest is taken."""
 
 
 class PairwiseModel:
-    """Bayesian ridge on the components of a set and on their pairs.
+    """Bayesian linear regression on the components of a set and on their pairs.
 
-    With `n` components it has `n + n (n - 1) / 2` coefficients; meant for some twenty components.
+    Coefficients are normal around what is believed of them beforehand, as far from it as the data
+    make likeliest (empirical Bayes); the noise is known. With `n` components there are
+    `n + n (n - 1) / 2` coefficients: it is meant for some twenty components.
 
     Args:
         components: Number of components.
         largest: Most members of the sets that it proposes.
         cost: What each member of a set must add at least, in units of the response.
+        prior: What each component is believed to be worth before any set is measured,
+            `(components,)`; nothing if None.
     """
 
-    def __init__(self, components: int, *, largest: int, cost: float) -> None:
+    def __init__(
+        self,
+        components: int,
+        *,
+        largest: int,
+        cost: float,
+        prior: NDArray[np.float64] | None = None,
+    ) -> None:
         self._first, self._second = np.triu_indices(components, 1)
         self._components = components
         self._largest = largest
         self._cost = cost
+        self._prior = np.zeros(components + len(self._first))
+        if prior is not None:
+            self._prior[:components] = prior
 
-    def fit(self, sets: NDArray[np.bool_], values: NDArray[np.float64]) -> Self:
-        """Fits the value of sets.
+    def fit(self, sets: NDArray[np.bool_], values: NDArray[np.float64], *, noise: float) -> Self:
+        """Fits the value of sets; the empty set is worth nothing.
 
         Args:
             sets: Members of every set, `(sets, components)`.
             values: What each was worth, `(sets,)`.
+            noise: Standard error of a value.
         """
-        inner = BayesianRidge().fit(self._features(sets), values)
-        self._mean = np.asarray(inner.coef_, dtype=float)
-        covariance = np.asarray(inner.sigma_, dtype=float)
-        jitter = 1e-10 * np.trace(covariance) / len(covariance) + 1e-15
-        self._root = np.linalg.cholesky(covariance + jitter * np.eye(len(covariance)))
+        features = self._features(sets) / noise
+        away = (values - self._features(sets) @ self._prior) / noise
+        gram, projected = features.T @ features, features.T @ away
+        best = -np.inf
+        for scale in _SCALES:
+            precision = gram + np.eye(len(gram)) / scale**2
+            factor = np.linalg.cholesky(precision)
+            solved = np.linalg.solve(factor, projected)
+            # logarithm of the marginal likelihood, less what no scale changes
+            evidence = (
+                0.5 * solved @ solved
+                - np.log(np.diag(factor)).sum()
+                - len(gram) * float(np.log(scale))
+            )
+            if evidence > best:
+                best, self._factor = evidence, factor
+                self._mean = self._prior + np.linalg.solve(factor.T, solved)
         return self
 
     def values(self, sets: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """What sets are worth by the fit, less the cost of their members, `(sets,)`."""
+        """What sets are worth by the fit, `(sets,)`."""
+        worth: NDArray[np.float64] = self._features(sets) @ self._mean
+        return worth
+
+    def errors(
+        self, sets: NDArray[np.bool_], beside: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
+        """Posterior standard deviation of what sets are worth, or of what they add to another one.
+
+        Args:
+            sets: `(sets, components)`.
+            beside: The other set, `(components,)`; none by default.
+        """
+        features = self._features(sets)
+        if beside is not None:
+            features = features - self._features(beside[None])
+        errors: NDArray[np.float64] = np.linalg.norm(
+            np.linalg.solve(self._factor, features.T), axis=0
+        )
+        return errors
+
+    def net(self, sets: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The same less the cost of their members, `(sets,)`."""
         return self._worth(sets, self._mean)
 
     def best(self, start: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -53,7 +104,7 @@ class PairwiseModel:
 
         Sets come up as often as they may be the best (Thompson sampling).
         """
-        drawn = self._mean + self._root @ rng.normal(size=len(self._mean))
+        drawn = self._mean + np.linalg.solve(self._factor.T, rng.normal(size=len(self._mean)))
         return self._climb(start, drawn)
 
     def _features(self, sets: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -121,9 +121,10 @@ class Atlas(Told):
             responses = yield from self._ask(masks, index, items.ravel())
             return responses.reshape(items.shape) - intact[items]
 
-        share = yield from pilot(
-            changes, problem.components, rows=max(2, self._each // 100), rng=rng
+        size, _ = yield from pilot(
+            changes, problem.components, masks=max(2, self._each // 100), rng=rng
         )
+        share = size / problem.components
         rows = (self._each * len(decks) - self._spent) // len(decks)
         sizes = share * problem.components * np.exp(rng.uniform(-_SPREAD, _SPREAD, rows))
         sizes = np.clip(np.round(sizes), 1, problem.components).astype(int)

@@ -15,13 +15,11 @@ from broca.plan import Measurement, Plan, Response
 from broca.recovery import make_recovery, recovery_name
 from broca.recovery.uncertainty import RESAMPLES
 from broca.searches.base import Problem, Ranking, Story, Told
+from broca.searches.pilot import pilot, sizes_of
 from broca.searches.regression import rank_by_regression
-from broca.searches.sizing import best_size, sizes_of
 
 DEFAULT_ROWS = 2000
 _FEWEST = 60
-_PILOT_MASKS = 16
-"""Most masks of each size in the pilot; fewer where the budget is small."""
 
 Asking = Generator[Plan, Measurement, NDArray[np.float64]]
 
@@ -112,11 +110,11 @@ class FreshMasks(Told):
         sizes = sizes_of(problem.components)
         if self._sparsity is not None:
             sizes = [max(1, round(self._sparsity * problem.components))]
-        size, found = yield from best_size(
+        size, found = yield from pilot(
             self._drops,
             problem.components,
-            sizes,
-            masks=int(np.clip(self._budget // (25 * len(sizes)), 2, _PILOT_MASKS)),
+            sizes=sizes,
+            masks=max(2, self._budget // (25 * len(sizes))),
             rng=self._rng,
             intact=float(self._intact.mean()),
         )

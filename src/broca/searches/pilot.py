@@ -2,46 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from broca import designs
 from broca.plan import Measurement, Plan
 
-SHARES = (0.02, 0.05, 0.1, 0.2, 0.3)
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
 """Shares of the components that are tried."""
 
-MOST_ROWS = 16
+MOST_MASKS = 16
 """Most masks of each size."""
 
+LOST = 0.35
+"""Mean drop, as a share of the intact response, at which masks tell most: neither all rows are
+intact nor all are destroyed, and effects still nearly add up."""
+
 Drops = Callable[[NDArray[np.bool_]], Generator[Plan, Measurement, Any]]
-"""Measures what masks cost: `(masks,)`, or `(masks, tasks)`."""
+"""Measures what masks cost: `(masks,)`, or with a column for each task or item."""
 
 
 def pilot(
-    drops: Drops, components: int, *, rows: int, rng: np.random.Generator
-) -> Generator[Plan, Measurement, float]:
-    """Finds the share of components at which responses vary most, on average over the tasks.
+    drops: Drops,
+    components: int,
+    *,
+    masks: int,
+    rng: np.random.Generator,
+    sizes: Sequence[int] | None = None,
+    intact: float | None = None,
+) -> Generator[Plan, Measurement, tuple[int, dict[int, NDArray[np.float64]]]]:
+    """Finds the size of masks that costs about a third of the intact response.
 
-    Too few leave them intact, too many destroy them: both say nothing.
+    Too few ablated components leave the task intact, too many destroy it: both say nothing. Means
+    of few masks are steadier than their spread, which decides where responses have no zero.
 
     Args:
-        drops: Measures masks.
+        drops: Measures what masks cost.
         components: How many there are.
-        rows: Masks of each size, at most `MOST_ROWS`.
-        rng: Draws the masks.
+        masks: Masks of each size, at most `MOST_MASKS`.
+        rng: Draws them; every component is ablated equally often.
+        sizes: Sizes to try, ascending; those of `SHARES` if None.
+        intact: Mean response of the intact model, where 0 is what a destroyed task is worth; None
+            takes the size at which responses vary most, on average over the columns.
+
+    Returns:
+        The size, and the drops by size.
     """
-    sizes = sorted({max(1, round(share * components)) for share in SHARES})
-    best, chosen = -1.0, sizes[0]
+    sizes = sizes_of(components) if sizes is None else sizes
+    found = {}
     for size in sizes:
-        count = np.full(min(MOST_ROWS, rows), size)
-        lost = yield from drops(random_masks(count, np.arange(components), components, rng))
-        spread = float(lost.std(axis=0).mean())
-        if spread > best:
-            best, chosen = spread, size
-    return chosen / components
+        drawn = designs.balanced(min(MOST_MASKS, masks), components, size=size, rng=rng)
+        found[size] = yield from drops(drawn)
+    if intact is None:
+        return max(found, key=lambda size: float(found[size].std(axis=0).mean())), found
+    return min(found, key=lambda size: abs(float(found[size].mean()) - LOST * intact)), found
+
+
+def sizes_of(components: int, shares: Sequence[float] = SHARES) -> list[int]:
+    """The distinct sizes of masks that shares of the components come to, at least 1."""
+    return sorted({max(1, round(share * components)) for share in shares})
 
 
 def random_masks(

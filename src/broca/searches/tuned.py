@@ -15,8 +15,8 @@ from broca.plan import Measurement, Plan
 from broca.recovery import make_recovery, recovery_name
 from broca.recovery.uncertainty import RESAMPLES
 from broca.searches.base import Problem, Story, Told
+from broca.searches.pilot import sizes_of
 from broca.searches.regression import rank_by_regression
-from broca.searches.sizing import sizes_of
 
 SPARSITIES = (0.01, 0.02, 0.05, 0.1)
 MASKS = (100, 200, 300, 400)

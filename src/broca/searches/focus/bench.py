@@ -1,0 +1,229 @@
+"""Measures sets of components on the task and on the others, and keeps count of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.plan import Measurement, Plan, Response
+from broca.searches.base import OtherTask, Problem
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Asking = Generator[Plan, Measurement, Any]
+
+_DOUBT = 30
+"""Rows that the belief in repeatable items counts for."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Drops of sets on the same rows: the task's, and as many of the others in turn.
+
+    Attributes:
+        task: `(sets, rows)`.
+        others: `(sets, rows)`; zero without other tasks.
+    """
+
+    task: Floats
+    others: Floats
+
+    def drop(self, row: int) -> Floats:
+        """The task's drops of one set."""
+        drops: Floats = self.task[row]
+        return drops
+
+    def specific(self, row: int) -> Floats:
+        """The task's drops beyond the others', row by row."""
+        drops: Floats = self.task[row] - self.others[row]
+        return drops
+
+    def specifics(self) -> Floats:
+        """The same of all sets, `(sets, rows)`."""
+        return self.task - self.others
+
+    def slice(self, first: int, last: int) -> Table:
+        """Some of the sets."""
+        return Table(self.task[first:last], self.others[first:last])
+
+    def interval(self, row: int) -> tuple[float, float, float]:
+        """Effect of one set on the task with its 90 % interval: low, effect, high."""
+        count = self.task.shape[1]
+        effect = -float(self.task[row].mean())
+        # one imagined row more keeps the spread of equal answers from being nothing
+        spread = float(np.sqrt((self.task[row].var() * count + 0.25) / (count + 1)))
+        half = 1.645 * spread / np.sqrt(count)
+        return effect - half, effect, effect + half
+
+
+class _Level:
+    """How far an item's intact response foretells its response under masks.
+
+    Of a model that repeats itself all of it does; of noise nothing, and to subtract it would only
+    add more. The share is the slope of the one on the other, and 1 until it is known.
+
+    Args:
+        intact: Intact responses of a task's items.
+    """
+
+    def __init__(self, intact: Floats) -> None:
+        self.mean, self._variance = float(intact.mean()), float(intact.var())
+        self._rows, self._products = 0, 0.0
+
+    def foretell(self, intact: Floats, responses: Floats) -> Floats:
+        """What the rows would respond if nothing were ablated, `(rows,)`."""
+        self._rows += len(intact)
+        self._products += float((intact - self.mean) @ (responses - responses.mean()))
+        slope = 1.0
+        if self._variance > 0:
+            known = self._rows / (self._rows + _DOUBT)
+            slope += known * (self._products / (self._rows * self._variance) - 1.0)
+        foretold: Floats = self.mean + np.clip(slope, 0.0, 1.0) * (intact - self.mean)
+        return foretold
+
+
+@dataclass
+class Bench:
+    """Measures masks on the task and on the others against the intact model, and keeps count.
+
+    Attributes:
+        problem: What is to be solved.
+        budget: Most rows.
+        rows: Rows so far.
+        rng: Draws everything random.
+        response: What screening and joint rounds measure; None for the task's own metric.
+    """
+
+    problem: Problem
+    budget: int
+    rows: int = 0
+    rng: np.random.Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng([self.problem.seed, 0xF0C5])
+        self.response: Response | None = "probability" if self.problem.continuous else None
+        self._intact: dict[int, float] = {}
+        self._levels: dict[str, _Level] = {}
+        self._queues: dict[tuple[str, str], list[int]] = {}
+        self._turn = 0
+        problem = self.problem
+        own = OtherTask("", problem.items, problem.confirm)
+        self._tasks = {"": own, **{other.name: other for other in problem.others}}
+        self._pools = {name: task.items for name, task in self._tasks.items()}
+
+    @property
+    def left(self) -> int:
+        """Rows of the budget that are not spent."""
+        return self.budget - self.rows
+
+    @property
+    def intact_level(self) -> float:
+        """Mean intact response of the task."""
+        return self._levels[""].mean
+
+    def bundle_rows(self, size: int) -> int:
+        """Rows of a bundle: of the task, and as many of the others if there are any."""
+        return size * (2 if self.problem.others else 1)
+
+    def measure_intact(self, rows: int) -> Asking:
+        """Measures the intact model on the items that screening will use: their fixed effects."""
+        each = max(4, rows // len(self._tasks))
+        self._pools = {
+            name: self.rng.permutation(task.items)[:each] for name, task in self._tasks.items()
+        }
+        items = np.concatenate(list(self._pools.values()))
+        none = np.zeros((1, self.problem.components), dtype=bool)
+        responses = yield from self._ask(none, np.zeros(len(items), dtype=np.intp), items)
+        self._intact = dict(zip(items.tolist(), responses.tolist(), strict=True))
+        self._levels = {
+            name: _Level(np.array([self._intact[item] for item in pool.tolist()]))
+            for name, pool in self._pools.items()
+        }
+
+    def drops(self, masks: Bools) -> Asking:
+        """What every mask costs the task on one item, `(masks,)`."""
+        names = [""] * len(masks)
+        items = np.array([self._next(name, "items") for name in names], dtype=np.intp)
+        responses = yield from self._ask(masks, np.arange(len(masks)), items)
+        return self._lost(names, items, responses)
+
+    def bundles(self, masks: Bools, size: int) -> Asking:
+        """Mean drop of every mask over some items, of the task and of the others.
+
+        Returns:
+            Two vectors `(masks,)`, the second zero without other tasks, and the standard error of
+            the difference of a mask's two, pooled over the masks (NaN for bundles of one).
+        """
+        names: list[str] = []
+        for _ in masks:
+            names += [""] * size
+            if self.problem.others:
+                names += [self._next_other() for _ in range(size)]
+        asked = np.array([self._next(name, "items") for name in names], dtype=np.intp)
+        index = np.repeat(np.arange(len(masks)), self.bundle_rows(size))
+        responses = yield from self._ask(masks, index, asked)
+        rows = self._lost(names, asked, responses).reshape(len(masks), -1, size)
+        spread = rows.var(axis=2, ddof=1).mean(axis=0).sum() if size > 1 else np.nan
+        lost = rows.mean(axis=2)
+        others = lost[:, 1] if self.problem.others else np.zeros(len(masks))
+        return lost[:, 0], others, float(np.sqrt(spread / size))
+
+    def crossed(self, masks: Bools, items: int) -> Asking:
+        """Drops of masks on the same fresh items, by the task's own metric; a `Table`."""
+        names = [""] * items
+        if self.problem.others:
+            names += [self._next_other() for _ in range(items)]
+        asked = np.array([self._next(name, "confirm") for name in names], dtype=np.intp)
+        every = np.vstack([np.zeros((1, masks.shape[1]), dtype=bool), masks])
+        index = np.repeat(np.arange(len(every)), len(asked))
+        responses = yield from self._ask(
+            every, index, np.tile(asked, len(every)), response="accuracy"
+        )
+        table = responses.reshape(len(every), -1)
+        lost = table[0] - table[1:]
+        task = lost[:, :items]
+        return Table(task, lost[:, items:] if self.problem.others else np.zeros_like(task))
+
+    def _ask(
+        self,
+        masks: Bools,
+        index: NDArray[np.intp],
+        items: NDArray[np.intp],
+        *,
+        response: Response | None = None,
+    ) -> Generator[Plan, Measurement, Floats]:
+        plan = Plan(masks, index, items, response=response or self.response)
+        self.rows += plan.cost
+        measurement = yield plan
+        return measurement.responses
+
+    def _lost(self, names: list[str], items: NDArray[np.intp], responses: Floats) -> Floats:
+        """What rows lost against what the intact model foretells of their items."""
+        intact = np.array([self._intact[item] for item in items.tolist()])
+        tasks = np.array(names)
+        lost = np.empty(len(responses))
+        for name in dict.fromkeys(names):
+            rows = tasks == name
+            foretold = self._levels[name].foretell(intact[rows], responses[rows])
+            lost[rows] = foretold - responses[rows]
+        return lost
+
+    def _next(self, name: str, part: str) -> int:
+        """The next item of a task, each as often as the others."""
+        queue = self._queues.setdefault((name, part), [])
+        if not queue:
+            pool = self._pools[name] if part == "items" else self._tasks[name].confirm
+            if not len(pool):  # no items were put aside: those of the search must do
+                pool = self._tasks[name].items
+            queue += self.rng.permutation(pool).tolist()
+        return int(queue.pop())
+
+    def _next_other(self) -> str:
+        """The next other task, in turn."""
+        names = [other.name for other in self.problem.others]
+        self._turn += 1
+        return names[self._turn % len(names)]

@@ -1,0 +1,126 @@
+"""Screening: random masks halve the candidates round by round until a short list is left."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.plan import Measurement, Plan
+from broca.recovery import NonPositiveLasso
+from broca.searches.focus.bench import Bench, Bools, Floats
+from broca.searches.pilot import random_masks
+
+SHORT = 16
+"""Most components on the short list."""
+
+_SPREAD = 0.7
+"""Mask sizes vary by up to this factor's exponential around the size that the pilot chose."""
+_ALONE = 4
+"""Places on the short list for those that harm the task most, whatever they do to others."""
+_RESAMPLES = 20
+_NOTHING = 0.01
+"""An effect below which a component does nothing."""
+
+
+@dataclass(frozen=True)
+class Screened:
+    """What screening found.
+
+    Attributes:
+        target: Effect of each component on the task, `(components,)`.
+        others: Mean effect on the others, `(components,)`.
+        short: Columns of the short list.
+        frequency: Share of resamples in which the task needs each component, `(components,)`.
+        universal: Share of resamples in which the others need it, `(components,)`.
+    """
+
+    target: Floats
+    others: Floats
+    short: NDArray[np.intp]
+    frequency: Floats
+    universal: Floats
+
+    @property
+    def contrast(self) -> Floats:
+        """Effect on the task beyond that on the others, of the short list."""
+        beyond: Floats = (self.target - self.others)[self.short]
+        return beyond
+
+    def masks(self, sets: Bools) -> Bools:
+        """Masks over all components of sets over the short list."""
+        masks = np.zeros((len(sets), len(self.target)), dtype=bool)
+        masks[:, self.short] = sets
+        return masks
+
+
+def screen(bench: Bench, share: float, rows: int) -> Generator[Plan, Measurement, Screened]:
+    """Halves the candidates until a short list is left; every round keeps the better half.
+
+    Where the rows are few the rounds are fewer, and keep less.
+
+    Args:
+        bench: Measures.
+        share: Share of the candidates that a mask ablates.
+        rows: Rows to spend.
+    """
+    count = bench.problem.components
+    alive = np.arange(count)
+    masks_in_all = rows // bench.bundle_rows(1)
+    halvings = int(np.ceil(np.log2(max(2.0, count / SHORT))))
+    rounds = max(1, min(2, halvings, masks_in_all // SHORT))
+    per_round = masks_in_all // rounds
+    shrink = min(1.0, SHORT / count) ** (1 / rounds)
+    masks = np.zeros((0, count), dtype=bool)
+    task, others = np.zeros(0), np.zeros(0)
+    effects, general = np.zeros(count), np.zeros(count)
+    for number in range(rounds):
+        sizes = share * len(alive) * np.exp(bench.rng.uniform(-_SPREAD, _SPREAD, per_round))
+        sizes = np.clip(np.round(sizes), 1, len(alive)).astype(int)
+        fresh = random_masks(sizes, alive, count, bench.rng)
+        lost, lost_elsewhere, _ = yield from bench.bundles(fresh, 1)
+        masks = np.vstack([masks, fresh])
+        task, others = np.concatenate([task, lost]), np.concatenate([others, lost_elsewhere])
+        effects[alive] = _effects(masks[:, alive], -task)
+        general[alive] = _effects(masks[:, alive], -others) if bench.problem.others else 0.0
+        last = number == rounds - 1
+        keep = SHORT if last else max(SHORT, round(count * shrink ** (number + 1)))
+        alive = _best(alive, effects, general, keep)
+    needed = _often(masks, -task, bench.rng)
+    return Screened(effects, general, alive, needed, _often(masks, -others, bench.rng))
+
+
+def _effects(masks: Bools, responses: Floats) -> Floats:
+    """Effect of each column: never positive, and graded where the Lasso alone would say zero."""
+    lasso = NonPositiveLasso().fit(masks, responses).coef_
+    centered = masks - masks.mean(axis=0)
+    slope = centered.T @ (responses - responses.mean()) / (masks.var(axis=0).sum() + len(masks))
+    graded: Floats = lasso + 0.1 * np.minimum(slope, 0.0)
+    return graded
+
+
+def _often(masks: Bools, responses: Floats, rng: np.random.Generator) -> Floats:
+    """How often each component has an effect when the rows are drawn anew, `(components,)`."""
+    found = np.zeros(masks.shape[1])
+    penalty = NonPositiveLasso().fit(masks, responses).penalty_
+    if penalty is None:  # nothing varied
+        return found
+    for _ in range(_RESAMPLES):
+        rows = rng.integers(len(masks), size=len(masks))
+        fit = NonPositiveLasso(penalty=penalty).fit(masks[rows], responses[rows])
+        found += fit.coef_ < -_NOTHING
+    return found / _RESAMPLES
+
+
+def _best(alive: NDArray[np.intp], effects: Floats, general: Floats, keep: int) -> NDArray[np.intp]:
+    """The candidates of most contrast, and a few that harm the task most whatever else they do."""
+    contrast = effects[alive] - general[alive]
+    chosen = alive[np.argsort(contrast, kind="stable")][: max(1, keep - _ALONE)].tolist()
+    for column in alive[np.argsort(effects[alive], kind="stable")].tolist():
+        if len(chosen) >= min(keep, len(alive)):
+            break
+        if column not in chosen:
+            chosen.append(column)
+    return np.array(chosen, dtype=np.intp)

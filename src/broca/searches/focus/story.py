@@ -1,0 +1,394 @@
+"""Focus: screen groups cheaply, then settle by joint sets what screening cannot see.
+
+Three facts decide its form. A row may have its own mask, so that rows and not masks are what
+costs. Effects add up well enough to find who matters, and badly enough that the best set is not the
+set of the best. And what every task needs wins any search that looks at one task alone. So:
+
+1. a pilot finds the share of components whose loss the task partly survives;
+2. screening halves the candidates round by round: fresh random masks over those that are left, on
+   the task and on the others, rated by what the task loses beyond what the others lose;
+3. joint rounds measure small sets from the short list and learn what sets are worth, pairs
+   included; the next sets are those that may be the best;
+4. the best meet on fresh items under the task's own metric, in a knock-out;
+5. every member of the winner has to show what it adds, or what it does alone; else it goes.
+
+The answer has at most k members, and none where no set does specific harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from broca.errors import BadInput
+from broca.plan import Measurement, Plan
+from broca.recovery import PairwiseModel
+from broca.searches.base import Problem, Ranking, Story, Told
+from broca.searches.focus.bench import Bench, Bools, Floats, Table
+from broca.searches.focus.screening import SHORT, Screened, screen
+from broca.searches.pilot import SHARES, pilot
+
+ROWS_PER_TASK = 800
+"""Rows for each measured task, the task itself and each other one, where no budget is given."""
+
+_FEWEST_ROWS = 300
+"""Without other tasks; twice as many with them."""
+_BUNDLE = 4
+"""Rows of the task, and as many of others, for a set in a joint round."""
+_ROUNDS = 6
+_PER_ROUND = 4
+"""Fewest sets of a joint round; where they cannot be paid for, rounds are fewer."""
+_POOL = 12
+_FEWEST_ITEMS = 4
+"""Items on which members are asked; where they cannot be paid for, fewer are asked alone."""
+_OFTEN = 0.9
+"""Share of resamples in which the others need a component that is called universal."""
+_LEAST_NOISE = 0.02
+"""Standard error of a bundle that is assumed even where its rows agree."""
+_MISFIT = 0.1
+"""Standard error of forecasts beside the statistical one: pairs are not all there is,
+and the response is not the metric."""
+_IMAGINED = 0.5
+"""What the item that is imagined beside those measured differs by."""
+_CLOSE = 0.7
+"""Standard errors by which a set may stay behind the best and still be preferred as the simpler."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows of each stage; the last proof has what is left.
+
+    Attributes:
+        intact: The intact model, for the items' fixed effects.
+        pilot: Masks of each size in the pilot.
+        screen: Screening.
+        joint: Joint rounds.
+        knock_out: The knock-out on fresh items.
+        members: What members add, and do alone.
+    """
+
+    intact: int
+    pilot: int
+    screen: int
+    joint: int
+    knock_out: int
+    members: int
+
+    @classmethod
+    def of(cls, budget: int, *, components: int, per_mask: int) -> Parts:
+        """Shares a budget out.
+
+        The rows that find a few among many grow with the logarithm of how many there are; what
+        settles a short list does not.
+
+        Args:
+            budget: Rows in all.
+            components: Number of components.
+            per_mask: Rows of a screening mask: two where the others are measured as well.
+        """
+        intact = budget // 20
+        halvings = float(np.log2(max(2.0, components / SHORT)))
+        wanted = _ROWS_PER_HALVING * halvings * per_mask
+        screen = int(np.clip(wanted, _SCREEN[0] * budget, _SCREEN[1] * budget))
+        masks = max(1, budget // 100)
+        rest = budget - intact - screen - masks * len(SHARES)
+        return cls(intact, masks, screen, *(int(part * rest) for part in _REST))
+
+
+_ROWS_PER_HALVING = 200
+_SCREEN = (0.16, 0.6)
+"""Least and most part of the budget for screening."""
+_REST = (0.38, 0.18, 0.16)
+"""Parts of what screening leaves: joint rounds, knock-out, members."""
+
+
+class Focus(Told):
+    """Finds the small set whose loss harms the task most beyond what it does to the others.
+
+    Args:
+        problem: What to solve. Without `rows` it spends 800 for each measured task.
+        cost: Specific drop that each further member of a set must add.
+        least: Least drop of the task, and of the task beyond the others, that is a finding.
+    """
+
+    def __init__(self, problem: Problem, *, cost: float = 0.02, least: float = 0.1) -> None:
+        tasks = 1 + len(problem.others)
+        budget = problem.rows if problem.rows is not None else ROWS_PER_TASK * tasks
+        fewest = _FEWEST_ROWS * (2 if problem.others else 1)
+        if budget < fewest:
+            raise BadInput(
+                f"--rows {budget} is too few for focus: it needs {fewest} at least; use more rows "
+                "or another method"
+            )
+        if not 0 <= cost < 1 or not 0 <= least < 1:
+            raise BadInput(f"focus's cost and least are drops from 0 to 1, not {cost} and {least}")
+        self._problem = problem
+        self._budget = budget
+        self._cost = cost
+        self._least = least
+        self._parts = Parts.of(
+            budget, components=problem.components, per_mask=2 if problem.others else 1
+        )
+        super().__init__(self._tell_story())
+
+    def _tell_story(self) -> Story:
+        problem = self._problem
+        bench = Bench(problem, self._budget)
+        parts = self._parts
+        yield from bench.measure_intact(parts.intact)
+        size, _ = yield from pilot(
+            bench.drops,
+            problem.components,
+            masks=parts.pilot,
+            rng=bench.rng,
+            intact=bench.intact_level,
+        )
+        share = size / problem.components
+        screened = yield from screen(bench, share, parts.screen)
+        promising = yield from self._joint_rounds(bench, screened)
+        winner = yield from _knock_out(bench, screened, promising, parts.knock_out)
+        return (yield from self._prove(bench, screened, promising.model, winner, share))
+
+    def _joint_rounds(
+        self, bench: Bench, screened: Screened
+    ) -> Generator[Plan, Measurement, _Promising]:
+        """Learns what small sets are worth, and proposes the most promising."""
+        rng, k, count = bench.rng, self._problem.k, len(screened.short)
+        affordable = max(1, self._parts.joint // bench.bundle_rows(_BUNDLE))
+        rounds = min(_ROUNDS, max(1, affordable // _PER_ROUND))
+        per_round = affordable // rounds
+        model = PairwiseModel(
+            count, largest=min(k, count), cost=self._cost, prior=-screened.contrast
+        )
+        sets = np.zeros((0, count), dtype=bool)
+        worth, errors = np.zeros(0), []
+        for number in range(rounds):
+            if number == 0:
+                alone = np.eye(count, dtype=bool)[:per_round]
+                mixed = _random_sets(max(0, per_round - count), count, k, rng)
+                proposed = np.vstack([alone, mixed])
+            else:
+                starts = _random_sets(per_round, count, k, rng)
+                proposed = np.stack([model.draw(start, rng) for start in starts])
+            drops, others, error = yield from bench.bundles(screened.masks(proposed), _BUNDLE)
+            sets = np.vstack([sets, proposed])
+            worth = np.concatenate([worth, drops - others])
+            errors.append(error)
+            noise = max(_LEAST_NOISE, float(np.sqrt(np.mean(np.square(errors)))))
+            model.fit(sets, worth, noise=noise)
+        climbed = [model.best(start) for start in _random_sets(4 * _POOL, count, k, rng)]
+        candidates = np.unique(np.vstack([sets, climbed]), axis=0)
+        candidates = candidates[candidates.any(axis=1)]
+        best = np.argsort(-model.net(candidates), kind="stable")[:_POOL]
+        return _Promising(candidates[best], model)
+
+    def _prove(
+        self,
+        bench: Bench,
+        screened: Screened,
+        model: PairwiseModel,
+        winner: Bools,
+        share: float,
+    ) -> Generator[Plan, Measurement, Ranking]:
+        """Asks of each member what it adds and what it does alone; settles the set and its size."""
+        problem = self._problem
+        inside = np.flatnonzero(winner)
+        rated = [int(place) for place in np.argsort(screened.target[screened.short])]
+        worth_asking = screened.target[screened.short] <= -self._least / 4
+        alone = [*inside, *(p for p in rated if not winner[p] and worth_asking[p])][: 2 * problem.k]
+        trials = [winner]
+        for place in inside:
+            trials.append(winner.copy())
+            trials[-1][place] = False
+        for place in alone:
+            trials.append(np.zeros_like(winner))
+            trials[-1][place] = True
+        rows = bench.bundle_rows(1)
+        trials = trials[: max(2 + len(inside), self._parts.members // rows // _FEWEST_ITEMS)]
+        alone = alone[: max(0, len(trials) - 1 - len(inside))]
+        items = max(1, self._parts.members // rows // (len(trials) + 1))
+        table = yield from bench.crossed(screened.masks(np.stack(trials)), items)
+        without = table.slice(1, 1 + len(inside))
+        single = table.slice(1 + len(inside), len(trials))
+        smaller_sets = np.stack(trials[1 : 1 + len(inside)])
+        adds, _ = _blended(
+            table.specific(0)[None] - without.specifics(),
+            model.values(winner[None]) - model.values(smaller_sets),
+            model.errors(smaller_sets, beside=winner),
+        )
+        harms = {place: single.interval(row) for row, place in enumerate(alone)}
+        lasting = {
+            place
+            for row, (place, (_, effect, high)) in enumerate(harms.items())
+            if effect <= -self._least / 2
+            and high < 0
+            and single.specific(row).mean() > 0
+            and screened.contrast[place] <= -self._least / 2
+        }
+        more = [place for place in rated if place in lasting]
+        # members go one by one, those first that add least; what harms alone stays to the end
+        worth = {int(place): adds[row] for row, place in enumerate(inside)}
+        leaving = sorted(worth, key=lambda place: (place in lasting, worth[place]))
+        answers = []
+        for gone in reversed(range(len(leaving))):
+            smaller = winner.copy()
+            smaller[leaving[:gone]] = False
+            answers.append(_with(smaller, more, problem.k))
+        answers = list(np.unique(np.stack([*answers, winner]), axis=0))
+        answers.sort(key=lambda one: (-one[more].sum(), one.sum()))
+        items = max(1, bench.left // bench.bundle_rows(len(answers) + 1))
+        last = yield from bench.crossed(screened.masks(np.stack(answers)), items)
+        row = _first_good(last, np.stack(answers), model, self._cost)
+        final, drop, specific = answers[row], last.drop(row), last.specific(row)
+        error = _error(specific)
+        reason = ""
+        if drop.mean() < self._least or specific.mean() - 1.645 * error <= 0:
+            reason = (
+                f"the best set found costs the task {drop.mean():.2f} and the others "
+                f"{drop.mean() - specific.mean():.2f} on {items} fresh items: no specific harm"
+            )
+        return self._ranked(bench, screened, final, harms, reason, share)
+
+    def _ranked(
+        self,
+        bench: Bench,
+        screened: Screened,
+        final: Bools,
+        harms: dict[int, tuple[float, float, float]],
+        reason: str,
+        share: float,
+    ) -> Ranking:
+        effects = screened.target.copy()
+        intervals = np.full((len(effects), 2), np.nan)
+        for place, (low, effect, high) in harms.items():
+            effects[screened.short[place]] = effect
+            intervals[screened.short[place]] = low, high
+        contrast = effects - screened.others
+        members = screened.short[final]
+        first = members[np.argsort(contrast[members], kind="stable")]
+        rest = [c for c in np.argsort(contrast, kind="stable") if c not in set(first.tolist())]
+        order = tuple(int(column) for column in (*first, *rest))
+        universal = tuple(
+            int(column)
+            for column in np.argsort(screened.others, kind="stable")
+            if screened.others[column] <= -self._least / 2
+            and screened.universal[column] >= _OFTEN
+            and column not in set(first.tolist())
+        )
+        record = {
+            "rows": bench.rows,
+            "budget": self._budget,
+            "cost": self._cost,
+            "least": self._least,
+            "share": share,
+            "response": bench.response,
+        }
+        return Ranking(
+            effects,
+            order,
+            () if reason else tuple(int(column) for column in first),
+            reason,
+            record,
+            intervals=intervals,
+            frequency=screened.frequency,
+            others=screened.others,
+            universal=universal,
+        )
+
+
+@dataclass(frozen=True)
+class _Promising:
+    """Sets over the short list, and what each may be worth.
+
+    Attributes:
+        sets: `(sets, short list)`.
+        model: What the joint rounds learned of any set.
+    """
+
+    sets: Bools
+    model: PairwiseModel
+
+
+def _knock_out(
+    bench: Bench, screened: Screened, promising: _Promising, rows: int
+) -> Generator[Plan, Measurement, Bools]:
+    """Measures sets on fresh items, three times, and each time keeps the better half.
+
+    What the joint rounds foretold counts as some items more: few items alone would pick by luck.
+    """
+    sets = promising.sets
+    foretold, errors = promising.model.values(sets), promising.model.errors(sets)
+    task = np.zeros((len(sets), 0))
+    others = np.zeros((len(sets), 0))
+    for _ in range(3):
+        affordable = rows // 3 // bench.bundle_rows(1)
+        fit = slice(max(1, affordable - 1))  # the best come first
+        sets, foretold, errors = sets[fit], foretold[fit], errors[fit]
+        task, others = task[fit], others[fit]
+        items = max(1, affordable // (len(sets) + 1))
+        table = yield from bench.crossed(screened.masks(sets), items)
+        task, others = np.hstack([task, table.task]), np.hstack([others, table.others])
+        worth, _ = _blended(task - others, foretold, errors)
+        better = np.argsort(-worth, kind="stable")[: max(1, len(sets) // 2)]
+        sets, foretold, errors = sets[better], foretold[better], errors[better]
+        task, others = task[better], others[better]
+    winner: Bools = sets[0]
+    return winner
+
+
+def _with(members: Bools, more: list[int], k: int) -> Bools:
+    """The set with as many of `more` as there is room for."""
+    larger = members.copy()
+    for place in more:
+        larger[place] |= larger.sum() < k
+    return larger
+
+
+def _blended(measured: Floats, foretold: Floats, errors: Floats) -> tuple[Floats, Floats]:
+    """Joins means over fresh items with forecasts, each weighed by its precision.
+
+    Args:
+        measured: `(sets, items)`.
+        foretold: `(sets,)`.
+        errors: Standard errors of the forecasts, `(sets,)`.
+
+    Returns:
+        The means and their standard errors, `(sets,)`.
+    """
+    items = measured.shape[1]
+    # one imagined item more keeps the spread of equal answers from being nothing
+    spread = (measured.var(axis=1) * items + _IMAGINED**2) / (items + 1)
+    seen, believed = items / spread, 1 / (np.square(errors) + _MISFIT**2)
+    means: Floats = (measured.mean(axis=1) * seen + foretold * believed) / (seen + believed)
+    return means, 1 / np.sqrt(seen + believed)
+
+
+def _first_good(table: Table, sets: Bools, model: PairwiseModel, cost: float) -> int:
+    """The first set that the best one does not surely beat."""
+    specifics, foretold = table.specifics(), model.values(sets)
+    worth, _ = _blended(specifics, foretold, model.errors(sets))
+    best = int(np.argmax(worth))
+    behind, error = _blended(
+        specifics[best] - specifics,
+        foretold[best] - foretold,
+        model.errors(sets, beside=sets[best]),
+    )
+    good = (behind <= np.maximum(cost, _CLOSE * error)) | (np.arange(len(sets)) == best)
+    return int(np.argmax(good))
+
+
+def _error(values: Floats) -> float:
+    """Standard error of a mean."""
+    return float(values.std() / np.sqrt(len(values)))
+
+
+def _random_sets(number: int, count: int, k: int, rng: np.random.Generator) -> Bools:
+    """Sets of 1 to k members; those rated best come more often."""
+    weights = np.exp(-np.arange(count) / 10.0)
+    sets = np.zeros((number, count), dtype=bool)
+    for one in sets:
+        size = int(rng.integers(1, min(k, count) + 1))
+        one[rng.choice(count, size, replace=False, p=weights / weights.sum())] = True
+    return sets
