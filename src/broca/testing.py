@@ -118,7 +118,7 @@ class PlantedProblem:
             by_lost[:, second] += effect * lost[:, first]
         by_closed = by_lost.copy()
         if self.backups is not None:
-            for one in np.flatnonzero((self._spares >= 0).any(axis=1)):
+            for one in np.flatnonzero((self._spares >= 0).any(axis=1)).tolist():
                 own = [int(spare) for spare in self._spares[one] if spare >= 0]
                 by_closed[:, one] -= by_lost[:, one] * (1 - closed[:, own].prod(axis=1))
                 for spare in own:

@@ -40,7 +40,8 @@ def test_files_summary_and_going_on(planted, tmp_path):
     page = found.page.read_text()
     assert "Methods on planted" in page
     assert "NOT reached" in page or "not measured" in page
-    assert "https://cdn" not in page
+    assert "<script src=" not in page
+    assert "Plotly.newPlot" in page
     assert compare_methods([planted], **FEW, out=tmp_path).ran == 0
     other = compare_methods([planted], **{**FEW, "items": 12}, out=tmp_path, again=["thompson"])
     assert (other.ran, other.left_out) == (4, 2)

@@ -2,7 +2,7 @@
 
 from broca.bench.arena import Arena
 from broca.bench.cells import Cell, CellKey, budget_name, cell_file, parse_budgets
-from broca.bench.comparing import Comparison, compare_methods
+from broca.bench.comparing import Comparison, compare_methods, conclude
 from broca.bench.running import Grid, parse_methods, run_cell, run_grid
 from broca.bench.simulations import (
     SCENARIOS,
@@ -17,6 +17,7 @@ from broca.bench.simulations import (
 )
 from broca.bench.summary import Line, bootstrap, summarize
 from broca.bench.targets import CANDIDATE, Target, targets
+from broca.bench.truth import Exhaustive, ExhaustiveFolder
 
 __all__ = [
     "CANDIDATE",
@@ -25,6 +26,8 @@ __all__ = [
     "Cell",
     "CellKey",
     "Comparison",
+    "Exhaustive",
+    "ExhaustiveFolder",
     "Grid",
     "Line",
     "SimulatedCell",
@@ -36,6 +39,7 @@ __all__ = [
     "budget_name",
     "cell_file",
     "compare_methods",
+    "conclude",
     "parse_budgets",
     "parse_methods",
     "run_cell",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,7 +109,8 @@ def compare_methods(
     file.forget(lambda cell: cell.key.method in again)
     truth = ExhaustiveFolder(folder)
     report: Report = on_progress or (lambda stage, progress: None)
-    fingerprints, ran = set(), 0
+    fingerprints: set[str] = set()
+    ran = 0
     for one in models:
         model = one
         if not isinstance(model, GatedModel):
@@ -134,17 +135,53 @@ def compare_methods(
                 arena, arena.names, _responses(grid), items=exhaustive, on_progress=report
             )
         ran += run_grid(arena, grid, file, on_progress=report)
+    return conclude(
+        folder,
+        fingerprints=fingerprints,
+        k=k,
+        items=items,
+        report_items=report_items,
+        candidate=candidate,
+        ran=ran,
+    )
+
+
+def conclude(
+    folder: Path,
+    *,
+    fingerprints: Collection[str],
+    k: int = 5,
+    items: int = 100,
+    report_items: int = 300,
+    candidate: str = CANDIDATE,
+    ran: int = 0,
+) -> Comparison:
+    """Sums up the cells that a folder has, and writes its page. Nothing is measured.
+
+    Args:
+        folder: The out folder.
+        fingerprints: The models to sum up.
+        k: Only cells with this k, and with the two numbers of items that follow.
+        items: Most items to search on.
+        report_items: Most report items.
+        candidate: The method that the targets are about.
+        ran: Cells that were run just now, for the record.
+
+    Raises:
+        BadInput: A file of the folder holds something else, or the page cannot be written.
+    """
+    every = cell_file(folder).pieces
     cells = tuple(
         cell
-        for cell in file.pieces
+        for cell in every
         if cell.key.fingerprint in fingerprints
         and (cell.key.k, cell.key.items, cell.key.report_items) == (k, items, report_items)
     )
-    lines = tuple(summarize(cells, truth))
-    found = tuple(targets(cells, lines, simulated_file(folder).pieces, candidate=candidate))
-    return Comparison(
-        cells, lines, found, ran, save_page(lines, found, folder), len(file.pieces) - len(cells)
-    )
+    lines = tuple(summarize(cells, ExhaustiveFolder(folder)))
+    simulated = simulated_file(folder).pieces
+    found = tuple(targets(cells, lines, simulated, candidate=candidate))
+    page = save_page(lines, found, folder)
+    return Comparison(cells, lines, found, ran, page, len(every) - len(cells))
 
 
 def _listed(names: str | Sequence[str]) -> str | Sequence[str]:
