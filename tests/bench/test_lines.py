@@ -18,6 +18,15 @@ def test_what_is_appended_comes_back(tmp_path, make_cell):
     assert all(cell.key in again for cell in cells)
 
 
+def test_files_can_be_joined(tmp_path, make_cell):
+    """Lines of several runs in one file: each key counts once, as it was last measured."""
+    file = cell_file(tmp_path)
+    for drop, seed in ((0.1, 0), (0.2, 1), (0.3, 0)):
+        file.append(make_cell(seed=seed, drop=drop))
+    for known in (file, cell_file(tmp_path)):
+        assert {cell.key.seed: cell.drop for cell in known.pieces} == {0: 0.3, 1: 0.2}
+
+
 @pytest.mark.parametrize("cut", [1, 20, 200])
 def test_a_torn_last_line_is_dropped_and_the_rest_kept(tmp_path, make_cell, cut):
     """A kill in the middle of a line loses that line alone, and the next one starts afresh."""

@@ -31,7 +31,7 @@ def test_every_scenario_has_what_it_says(scenario):
     problem = simulated_model(key(scenario=scenario))
     harmful = np.sort(problem.effects)[:45]
     assert (harmful[44] < -0.004) == (scenario != "additive")
-    assert len(problem.pairs) == (0 if scenario == "additive" else 20)
+    assert len(problem.pairs) == (0 if scenario == "additive" else 30)
     assert problem.saturates == (scenario != "additive")
     assert problem.binary == (scenario == "binary")
     assert (problem.backups is not None) == (scenario == "redundant")

@@ -95,13 +95,12 @@ def run_cell(arena: Arena, key: CellKey) -> Cell:
         problem, response = arena.problem(
             key.task, method=key.method, budget=key.budget, seed=key.seed, k=key.k
         )
+        counted = _Counted(arena.executor(response).run, response)
         start = time.perf_counter()
-        search = searches.make_search(key.method, problem)
+        ranking = searches.run(searches.make_search(key.method, problem), counted)
+        seconds = time.perf_counter() - start
     except BadInput as error:
         return Cell(key, arena.model.name, capability, refused=str(error), broca=version)
-    counted = _Counted(arena.executor(response).run, response)
-    ranking = searches.run(search, counted)
-    seconds = time.perf_counter() - start
     proof = arena.prove(key.task, ranking.selected, seed=key.seed)
     names = arena.model.components.names
     return Cell(

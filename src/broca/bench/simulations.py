@@ -23,10 +23,11 @@ from broca.typed import require_types
 NAME = "simulations.jsonl"
 ITEMS = 100
 """Items to search on, and as many to confirm on."""
-NOISE = 0.2
+NOISE = 0.1
+"""Standard deviation of a row."""
 STRONGEST = 5
 
-_TAIL: dict[str, Any] = {"moderate": 40, "pairs": 20, "saturates": True}
+_TAIL: dict[str, Any] = {"moderate": 40, "pairs": 30, "saturates": True}
 SCENARIOS: Mapping[str, Mapping[str, Any]] = {
     "additive": {},
     "heavy": _TAIL,
@@ -34,7 +35,7 @@ SCENARIOS: Mapping[str, Mapping[str, Any]] = {
     "redundant": {**_TAIL, "redundant": 2},
 }
 """What each simulated model has besides its five strongest components and noise: 40 moderate ones
-(a heavy tail), 20 interactions and saturation; right or wrong instead of a number; two of the
+(a heavy tail), 30 interactions and saturation; right or wrong instead of a number; two of the
 strongest with a stand-in."""
 
 
@@ -219,10 +220,10 @@ def simulate(key: SimulatedKey) -> SimulatedCell:
 
     start = time.perf_counter()
     try:
-        search = searches.make_search(key.method, problem)
+        ranking = searches.run(searches.make_search(key.method, problem), execute)
     except BadInput as error:
         return SimulatedCell(key, refused=str(error))
-    selected = set(searches.run(search, execute).selected)
+    selected = set(ranking.selected)
     seconds = time.perf_counter() - start
     strongest = set(planted.planted)
     return SimulatedCell(
