@@ -56,7 +56,6 @@ def test_files_summary_and_going_on(planted, tmp_path):
         ({"k": 97}, BadInput, "--k 97 is more than the 96 heads"),
         ({"exhaustive": -1}, BadInput, "--exhaustive"),
         ({"seeds": ()}, BadInput, "one seed"),
-        ({"tasks": "capitls"}, BadInput, "did you mean 'capitals'"),
         ({"candidate": "focu"}, UnknownName, "did you mean 'focus'"),
         ({"tasks": ","}, BadInput, "--tasks names no task"),
     ],
