@@ -10,10 +10,12 @@ from broca.testing import planted_problem
 
 
 def troubled(*, saturates):
-    """Pairs that interact and a component with a backup."""
+    """Pairs that interact, a component with one backup and another with two."""
     problem = planted_problem(components=8, planted=3, noise=0.0, seed=1)
-    backups = np.full(8, -1)
-    backups[problem.planted[0]] = (problem.planted[0] + 1) % 8
+    rest = [column for column in range(8) if column not in problem.planted]
+    backups = np.full((8, 2), -1)
+    backups[problem.planted[0], 0] = rest[0]
+    backups[problem.planted[1]] = rest[1:3]
     return replace(
         problem,
         pairs=np.array([problem.planted[:2], problem.planted[1:]]),
@@ -54,3 +56,59 @@ def test_gradients_come_only_when_asked():
     assert problem.run(plan).gradients is None
     measured = problem.run(replace(plan, gradients=True)).slopes()
     np.testing.assert_allclose(measured, np.tile(-problem.effects, (2, 1)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("redundancy", [1, 2])
+def test_a_group_is_lost_only_as_a_whole(redundancy):
+    """While one of the group is left, nothing is lost; a stand-in does nothing by itself."""
+    problem = planted_problem(components=20, noise=0.0, seed=3, redundant=2, redundancy=redundancy)
+    problem.effects[[column for column in range(20) if column not in problem.planted]] = 0.0
+    assert (problem.backups[list(problem.planted[2:])] == -1).all()
+    for member in problem.planted[:2]:
+        group = [member, *problem.backups[member].tolist()]
+        assert len(set(group)) == redundancy + 1
+        masks = np.zeros((len(group) + 1, 20), dtype=bool)
+        masks[:, group] = True
+        for row, left in enumerate(group):
+            masks[row, left] = False
+        means = problem.means(masks)
+        np.testing.assert_allclose(means[:-1], problem.baseline)
+        np.testing.assert_allclose(means[-1], problem.baseline + problem.effects[member])
+
+
+def test_a_backup_as_a_vector_is_a_group_of_two():
+    """One backup for each component may be given without a second axis."""
+    problem = planted_problem(components=12, redundant=3, seed=1)
+    flat = replace(problem, backups=problem.backups[:, 0])
+    masks = np.random.default_rng(0).random((30, 12)) < 0.5
+    np.testing.assert_array_equal(flat.means(masks), problem.means(masks))
+    np.testing.assert_array_equal(flat.gradients(masks), problem.gradients(masks))
+
+
+def test_many_masks_answer_as_they_do_alone():
+    """Plans are worked off in blocks, which nothing shows."""
+    problem = planted_problem(components=30, moderate=5, pairs=4, saturates=True, seed=2)
+    masks = np.random.default_rng(1).random((1100, 30)) < 0.2
+    plan = Plan(masks, np.arange(1100), np.arange(1100) % 7)
+    together = problem.run(plan).responses
+    some = np.array([0, 511, 512, 1099])
+    alone = [
+        problem.run(Plan(masks[[row]], np.array([0]), np.array([row % 7]))).responses[0]
+        for row in some
+    ]
+    np.testing.assert_allclose(together[some], alone, rtol=1e-12)
+    slopes = problem.run(replace(plan, gradients=True)).slopes()
+    np.testing.assert_allclose(slopes, problem.gradients(masks), rtol=1e-5)
+
+
+@pytest.mark.parametrize("response", [None, "accuracy"])
+def test_binary_rows_are_right_or_wrong_with_the_expected_chance(response):
+    """Their mean over many items is the expected response; a probability stays a number."""
+    problem = planted_problem(components=10, effect=0.4, binary=True, noise=0.0, seed=4)
+    masks = np.zeros((2, 10), dtype=bool)
+    masks[1, list(problem.planted[:2])] = True
+    measured = problem.run(Plan.crossed(masks, np.arange(3000), response=response))
+    assert set(measured.responses.tolist()) == {0.0, 1.0}
+    np.testing.assert_allclose(measured.mask_means(), problem.means(masks), atol=0.03)
+    asked = problem.run(Plan.crossed(masks, np.arange(3), response="probability"))
+    np.testing.assert_allclose(asked.mask_means(), problem.means(masks))

@@ -53,6 +53,10 @@ def tiny_llama(
         return LlamaForCausalLM(config).eval()
 
 
+_BLOCK = 512
+"""Masks that are answered at once: thousands of components make large matrices."""
+
+
 @dataclass(frozen=True)
 class PlantedProblem:
     """A simulated model whose true effects are known.
@@ -65,8 +69,8 @@ class PlantedProblem:
         seed: Seed of the noise.
         pairs: Columns of components that interact, `(pairs, 2)`.
         pair_effects: What losing both adds to the sum of their effects, `(pairs,)`.
-        backups: For each planted component its backup: what both do is lost only when both are
-            ablated; -1 for none, `(components,)`.
+        backups: For each planted component its backups: what all of them do is lost only when all
+            are ablated; -1 for none, `(components,)` or `(components, backups)`.
         saturates: Whether a response levels off smoothly towards 0 rather than being cut there.
         binary: Whether a row is right or wrong, with the response as its probability.
     """
@@ -114,10 +118,12 @@ class PlantedProblem:
             by_lost[:, second] += effect * lost[:, first]
         by_closed = by_lost.copy()
         if self.backups is not None:
-            for one in np.flatnonzero(self.backups >= 0):
-                backup = self.backups[one]
-                by_closed[:, one] -= by_lost[:, one] * (1 - closed[:, backup])
-                by_closed[:, backup] += by_lost[:, one] * closed[:, one]
+            for one in np.flatnonzero((self._spares >= 0).any(axis=1)).tolist():
+                own = [int(spare) for spare in self._spares[one] if spare >= 0]
+                by_closed[:, one] -= by_lost[:, one] * (1 - closed[:, own].prod(axis=1))
+                for spare in own:
+                    rest = closed[:, [one, *(other for other in own if other != spare)]]
+                    by_closed[:, spare] += by_lost[:, one] * rest.prod(axis=1)
         total = self._total(lost)
         outer = np.where(total > 0, 1.0, 0.0)
         if self.saturates:
@@ -125,12 +131,19 @@ class PlantedProblem:
         slopes: NDArray[np.float64] = -by_closed * outer[:, None]
         return slopes
 
+    @property
+    def _spares(self) -> NDArray[np.intp]:
+        """The backups of every component, `(components, backups)`."""
+        if self.backups is None:
+            return np.zeros((len(self.effects), 0), dtype=np.intp)
+        return self.backups.reshape(len(self.effects), -1)
+
     def _lost(self, closed: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How much of each component is lost; none of one whose backup is there."""
+        """How much of each component is lost; none of one that has a backup left."""
         lost = closed.copy()
-        if self.backups is not None:
-            backed = np.flatnonzero(self.backups >= 0)
-            lost[:, backed] *= closed[:, self.backups[backed]]
+        for spares in self._spares.T:
+            backed = np.flatnonzero(spares >= 0)
+            lost[:, backed] *= closed[:, spares[backed]]
         return lost
 
     def _total(self, lost: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -146,11 +159,12 @@ class PlantedProblem:
         Gradients are exact and without noise.
         """
         scale = plan.scale or 0.0
-        mean = self.means(plan.masks, scale)[plan.mask_index]
+        blocks = [plan.masks[at : at + _BLOCK] for at in range(0, len(plan.masks), _BLOCK)]
+        mean = np.concatenate([self.means(block, scale) for block in blocks])[plan.mask_index]
         gradients = None
         if plan.gradients:
-            by_mask = self.gradients(plan.masks, scale)
-            gradients = by_mask[plan.mask_index].astype(np.float32)
+            by_mask = [self.gradients(block, scale).astype(np.float32) for block in blocks]
+            gradients = np.concatenate(by_mask)[plan.mask_index]
         elif self.binary and plan.response in (None, "accuracy"):
             # an item is as hard under every mask
             hard = {
@@ -162,7 +176,8 @@ class PlantedProblem:
             ]
             return Measurement(plan, np.array(right, dtype=float))
         # the noise of a row depends on its mask and item alone: a repeated row repeats itself
-        keys = plan.masks @ np.arange(1, plan.masks.shape[1] + 1)
+        weights = np.arange(1, plan.masks.shape[1] + 1)
+        keys = np.concatenate([block @ weights for block in blocks])
         noise = np.array(
             [
                 np.random.default_rng([self.seed, int(keys[mask]), int(item)]).normal()
@@ -188,6 +203,7 @@ def planted_problem(
     moderate: int = 0,
     pairs: int = 0,
     redundant: int = 0,
+    redundancy: int = 1,
     saturates: bool = False,
     binary: bool = False,
 ) -> PlantedProblem:
@@ -207,7 +223,8 @@ def planted_problem(
             average, at most a third of it).
         pairs: Interactions between random planted or moderate components, Gaussian with a fifth of
             `effect`.
-        redundant: Planted components that have a backup, which alone does as little as they do.
+        redundant: Planted components that have backups, which alone do as little as they do.
+        redundancy: Backups of each of them: with it they make groups of one more.
         saturates: Whether responses level off towards 0 smoothly.
         binary: Whether rows are right or wrong.
     """
@@ -220,9 +237,9 @@ def planted_problem(
     effects[tail] = -np.minimum(rng.exponential(effect / 10, moderate), effect / 3)
     backups = None
     if redundant:
-        backups = np.full(components, -1, dtype=np.intp)
-        spare = rng.choice(np.setdiff1d(rest, tail), redundant, replace=False)
-        backups[columns[:redundant]] = spare
+        backups = np.full((components, redundancy), -1, dtype=np.intp)
+        spare = rng.choice(np.setdiff1d(rest, tail), redundant * redundancy, replace=False)
+        backups[columns[:redundant]] = spare.reshape(redundant, redundancy)
     matter = np.concatenate([columns, tail])
     chosen = np.array([rng.choice(matter, 2, replace=False) for _ in range(pairs)], dtype=np.intp)
     return PlantedProblem(

@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from broca.cli.atlas import atlas
+from broca.cli.bench import app as bench
 from broca.cli.journal import journal
 from broca.cli.lm_eval import SETTINGS, lm_eval
 from broca.cli.localize import localize
@@ -47,6 +48,7 @@ app.command()(published)
 app.command()(stress)
 app.command()(reproduce)
 app.command()(atlas)
+app.add_typer(bench)
 
 
 def _version(value: bool) -> None:

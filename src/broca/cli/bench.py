@@ -1,0 +1,229 @@
+"""`broca bench ...`: methods compared with one another, on models and on simulated ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from broca.cli.progress import ProgressLine
+from broca.errors import BadInput, Interrupted
+
+if TYPE_CHECKING:
+    from broca.bench import Comparison, SimulatedLine
+
+app = typer.Typer(
+    name="bench",
+    help="Compare the methods with one another: quality, rows, time.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+Methods = Annotated[str, typer.Option(help="Methods to compare: M1,M2,... or all.")]
+Seeds = Annotated[int, typer.Option(help="How many seeds, of items and searches alike.")]
+FirstSeed = Annotated[int, typer.Option(help="The first seed; splits a long comparison.")]
+K = Annotated[int, typer.Option("--k", help="Most heads to select.")]
+Out = Annotated[
+    str, typer.Option(help="Folder of the results; what it holds is not measured again.")
+]
+Plain = Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")]
+
+
+@app.command()
+def methods(
+    models: Annotated[
+        list[str], typer.Argument(help="reference, planted, model folders or hub ids.")
+    ],
+    methods: Methods = "all",
+    tasks: Annotated[
+        str, typer.Option(help="T1,T2,...; auto: all shipped ones, or those of --include-path.")
+    ] = "auto",
+    others: Annotated[
+        str, typer.Option(help="Tasks the heads should leave alone: T1,T2 or auto.")
+    ] = "auto",
+    include_path: Annotated[
+        str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
+    ] = None,
+    budgets: Annotated[
+        str,
+        typer.Option(
+            help="Rows for each measured task, 100,400,...; default: what a method takes by itself."
+        ),
+    ] = "default",
+    seeds: Seeds = 1,
+    first_seed: FirstSeed = 0,
+    k: K = 5,
+    items: Annotated[int, typer.Option(help="Most items to search on.")] = 100,
+    report_items: Annotated[
+        int,
+        typer.Option(help="Most report items of the task, and of all others together."),
+    ] = 300,
+    exhaustive: Annotated[
+        int,
+        typer.Option(
+            help="Items on which every head is lost alone, for top-k recall and calibration; 0 for "
+            "neither."
+        ),
+    ] = 300,
+    candidate: Annotated[
+        str, typer.Option(help="The method that the targets are about.")
+    ] = "focus",
+    again: Annotated[
+        str, typer.Option(help="Methods whose results in --out are measured again.")
+    ] = "",
+    out: Out = "broca-bench",
+    dtype: Annotated[
+        str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
+    ] = "auto",
+    device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    plain: Plain = False,
+) -> None:
+    """Run every method on every task of MODELS at several budgets and seeds, and sum up."""
+    from broca.bench import compare_methods, parse_budgets, parse_methods
+
+    progress = ProgressLine(plain=plain)
+    try:
+        found = compare_methods(
+            models,
+            methods=methods,
+            tasks=tasks,
+            others=others,
+            include_path=include_path,
+            budgets=parse_budgets(budgets),
+            seeds=_seeds(seeds, first_seed),
+            k=k,
+            items=items,
+            report_items=report_items,
+            exhaustive=exhaustive,
+            candidate=candidate,
+            again=parse_methods(again) if again else (),
+            out=out,
+            dtype=dtype,
+            device=device,
+            on_progress=progress,
+        )
+    except KeyboardInterrupt as error:
+        raise _interrupted(out) from error
+    finally:
+        progress.close()
+    _print(found)
+
+
+@app.command()
+def simulations(
+    methods: Methods = "all",
+    components: Annotated[
+        str, typer.Option(help="Numbers of components of the simulated models.")
+    ] = "512,1024,8192",
+    scenarios: Annotated[
+        str, typer.Option(help="additive, heavy, binary, redundant; or all.")
+    ] = "all",
+    rows: Annotated[str, typer.Option(help="Rows that a method may spend.")] = "300,1000,3000",
+    seeds: Seeds = 3,
+    first_seed: FirstSeed = 0,
+    out: Out = "broca-bench",
+    plain: Plain = False,
+) -> None:
+    """Run the methods on simulated models whose five strongest components are known."""
+    from broca.api import check_out_folder
+    from broca.bench import (
+        SCENARIOS,
+        SimulatedGrid,
+        parse_methods,
+        run_simulations,
+        simulated_file,
+        summarize_simulations,
+    )
+
+    names = tuple(SCENARIOS) if scenarios == "all" else tuple(_words(scenarios))
+    grid = SimulatedGrid(
+        parse_methods(methods),
+        _numbers("--components", components),
+        names,
+        _numbers("--rows", rows),
+        _seeds(seeds, first_seed),
+    )
+    file = simulated_file(check_out_folder(out))
+    progress = ProgressLine(plain=plain)
+    try:
+        run_simulations(grid, file, on_progress=progress)
+    except KeyboardInterrupt as error:
+        raise _interrupted(out) from error
+    finally:
+        progress.close()
+    _print_simulations(summarize_simulations(file.pieces))
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _numbers(option: str, text: str) -> tuple[int, ...]:
+    words = _words(text)
+    for word in words:
+        if not word.isdecimal() or int(word) < 1:
+            raise BadInput(f"{option}: '{word}' is no number above 0")
+    if not words:
+        raise BadInput(f"{option} names no number")
+    return tuple(dict.fromkeys(int(word) for word in words))
+
+
+def _seeds(count: int, first: int) -> tuple[int, ...]:
+    if count < 1 or first < 0:
+        raise BadInput(f"--seeds must be at least 1 and --first-seed 0, not {count} and {first}")
+    return tuple(range(first, first + count))
+
+
+def _interrupted(out: str) -> Interrupted:
+    return Interrupted(
+        f"interrupted; what was finished is kept in '{out}', and the same command goes on"
+    )
+
+
+def _print(found: Comparison) -> None:
+    """Prints a table for each model, why methods refused, and the targets."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from broca.bench.tables import cells_of, columns
+
+    console = Console(highlight=False)
+    for model in dict.fromkeys(line.model for line in found.lines):
+        own = [line for line in found.lines if line.model == model]
+        table = Table(title=f"methods on {model}")
+        for column in columns(own):
+            table.add_column(column, justify="left" if column == "method" else "right")
+        for line in own:
+            table.add_row(*cells_of(line, own))
+        console.print(table)
+        for refusal in dict.fromkeys(line.refusal for line in own if line.refusal):
+            console.print(f"refused: {refusal}", markup=False)
+    console.print(
+        "A budget is rows for each measured task: a method that measures the other tasks too has "
+        "as many for each of them; 'rows' is what a search spent in all. A search that selects "
+        "nothing counts with drops of 0.",
+        markup=False,
+    )
+    for target in found.targets:
+        console.print(str(target), markup=False)
+    if found.left_out:
+        console.print(
+            f"{found.left_out} cells of the folder are left out: other models, items or k",
+            markup=False,
+        )
+    console.print(f"{found.ran} cells run; page: {found.page}", markup=False, soft_wrap=True)
+
+
+def _print_simulations(lines: list[SimulatedLine]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from broca.bench.tables import SIMULATED_COLUMNS, simulated_cells
+
+    console = Console(highlight=False)
+    table = Table(title="the five strongest components of simulated models")
+    for column in SIMULATED_COLUMNS:
+        table.add_column(column, justify="left" if column in ("scenario", "method") else "right")
+    for line in lines:
+        table.add_row(*simulated_cells(line))
+    console.print(table)
