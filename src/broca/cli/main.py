@@ -85,7 +85,7 @@ def main() -> NoReturn:
     try:
         app(standalone_mode=True)
     except BrocaError as error:
-        typer.echo(f"broca: {error}", err=True)
+        typer.echo(f"broca: {' '.join(str(error).splitlines())}", err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         typer.echo("broca: interrupted", err=True)

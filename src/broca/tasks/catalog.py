@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -69,7 +69,10 @@ class Catalog:
 
     @cached_property
     def _included_manager(self) -> Any:
-        return _manager(self._include_path, defaults=False)
+        try:
+            return _manager(self._include_path, defaults=False)
+        except TaskUnusable as error:
+            raise TaskUnusable(self._broken[0].message if self._broken else str(error)) from error
 
     @cached_property
     def _mixed_manager(self) -> Any:
@@ -88,7 +91,9 @@ class Catalog:
     @cached_property
     def included(self) -> tuple[str, ...]:
         """Names of the tasks in `include_path`."""
-        return () if self._include_path is None else tuple(self._included_manager.all_subtasks)
+        if self._include_path is None:
+            return ()
+        return tuple(one for one in self._included_manager.all_subtasks if isinstance(one, str))
 
     @cached_property
     def _broken(self) -> tuple[BrokenFile, ...]:
@@ -122,14 +127,15 @@ class Catalog:
             metric = paper_metric(name)
         tasks, group = self.harness_tasks(name)
         alone = group is None and len(tasks) == 1
-        return Benchmark.build(
-            tasks,
-            tokenizer,
-            metric=metric,
-            options=options,
-            group=None if alone else group_of(name, group, tasks, metric=metric),
-            require_split=require_split,
-        )
+        with refused(f"task '{name}' could not be asked"):
+            return Benchmark.build(
+                tasks,
+                tokenizer,
+                metric=metric,
+                options=options,
+                group=None if alone else group_of(name, group, tasks, metric=metric),
+                require_split=require_split,
+            )
 
     def harness_tasks(self, name: str) -> tuple[list[Any], Any | None]:
         """Loads lm-eval's own objects: the tasks that a name means, and their group if any.
@@ -138,24 +144,19 @@ class Catalog:
             UnknownName: No task has this name.
             TaskUnusable: The file or the data of one cannot be read.
         """
-        manager = self._manager_of(name)
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
+        manager = self._manager_of(name)
         own = manager in (self._shipped_manager, self._instruct_manager)
         if not own:
             skip_retries_if_unreachable()
-        try:
+        with refused(f"task '{name}' could not be loaded"):
             # the package's own tasks execute nothing, and the metric takes seconds to import
             with nullcontext() if own else code_tasks(allowed=self._allow_code):
                 loaded = manager.load([name])
-        except BrocaError:
-            raise
-        except Exception as error:  # a task file may raise anything
-            raise TaskUnusable(
-                f"task '{name}' could not be loaded: {_cause(error)}; {_advice(error)}"
-            ) from error
-        for task in loaded["tasks"].values():
-            require_enclosed(task, allowed=self._allow_code)
-        return list(loaded["tasks"].values()), loaded.get("groups", {}).get(name)
+            tasks = list(loaded["tasks"].values())
+            for task in tasks:
+                require_enclosed(task, allowed=self._allow_code)
+            return tasks, loaded.get("groups", {}).get(name)
 
     def _manager_of(self, name: str) -> Any:
         if self._include_path is not None and name in self._included_manager.all_tasks:
@@ -186,13 +187,34 @@ class Catalog:
 def _manager(path: Path | None, *, defaults: bool) -> Any:
     from lm_eval.tasks import TaskManager
 
-    return TaskManager(include_path=None if path is None else str(path), include_defaults=defaults)
+    with refused(f"the tasks in '{path or 'lm-eval'}' could not be listed"):
+        return TaskManager(
+            include_path=None if path is None else str(path), include_defaults=defaults
+        )
 
 
 @cache
 def _harness_manager() -> Any:
     """lm-eval's own tasks; they do not change while a process runs, and take seconds to scan."""
     return _manager(None, defaults=True)
+
+
+@contextmanager
+def refused(what: str) -> Iterator[None]:
+    """Turns whatever a task's file, functions or data raise into one line.
+
+    Args:
+        what: What could not be done.
+
+    Raises:
+        TaskUnusable: Something was raised that is no error of broca's own.
+    """
+    try:
+        yield
+    except BrocaError:
+        raise
+    except Exception as error:  # a task file may raise anything
+        raise TaskUnusable(f"{what}: {_cause(error)}; {_advice(error)}") from error
 
 
 def _self_contained(name: str, index: Any) -> bool:

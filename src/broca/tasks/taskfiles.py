@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _NAMES = re.compile(r"^\s*(?:-\s*)?(?:task|group):\s*[\"']?([\w.:-]+)", re.MULTILINE)
 
@@ -24,25 +25,44 @@ class BrokenFile:
 
 def broken_files(folder: Path) -> tuple[BrokenFile, ...]:
     """Returns the YAML files of a folder that cannot be read, in the order of their names."""
-    import yaml
     from lm_eval.tasks._yaml_loader import load_yaml
 
     broken = []
     for path in sorted(folder.rglob("*.yaml")):
         try:
-            load_yaml(path, resolve_func=False, recursive=True)
-        except (yaml.YAMLError, OSError, ValueError, TypeError) as error:
-            text = path.read_text(encoding="utf-8", errors="replace")
-            broken.append(
-                BrokenFile(
-                    frozenset(_NAMES.findall(text)),
-                    f"task file '{path}' cannot be read: {_what(error)}; correct it",
-                )
-            )
+            wrong = _misnamed(load_yaml(path, resolve_func=False, recursive=True))
+        except Exception as error:  # noqa: BLE001  # a file may hold anything
+            wrong = _what(error)
+        if wrong:
+            message = f"task file '{path}' cannot be read: {wrong}; correct it"
+            broken.append(BrokenFile(frozenset(_NAMES.findall(_text(path))), message))
     return tuple(broken)
+
+
+def _misnamed(content: dict[str, Any]) -> str:
+    """What is wrong with the names that a file gives; empty if nothing is."""
+    for key in ("group",) if "group" in content else ("task",):
+        if key in content and not (isinstance(content[key], str) and content[key].strip()):
+            return f"its '{key}' is {content[key]!r}, where a name in quotes is needed"
+    tags = content.get("tag")
+    for tag in tags if isinstance(tags, list) else [tags]:
+        if tag and not isinstance(tag, str):
+            return f"its 'tag' is {tag!r}, where a name in quotes is needed"
+    return ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""  # a folder, or not ours to read: the message says so
 
 
 def _what(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+    problem = getattr(error, "problem", None) or _first_line(error)
     return problem if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,145 @@
+"""Whatever a task file says, it is a task or is refused in one line."""
+
+import contextlib
+import json
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import strategies as st
+
+from broca.errors import BrocaError, TaskUnusable
+from broca.tasks import Catalog, RequestTokenizer, catalog
+from broca.testing import tiny_tokenizer
+
+KEYS = (
+    "task", "dataset_path", "dataset_name", "dataset_kwargs", "test_split", "validation_split",
+    "training_split", "fewshot_split", "output_type", "doc_to_text", "doc_to_target",
+    "doc_to_choice", "target_delimiter", "fewshot_delimiter", "num_fewshot", "metric_list",
+    "filter_list", "generation_kwargs", "repeats", "metadata", "process_docs", "process_results",
+    "description", "fewshot_config", "include", "group", "tag", "should_decontaminate",
+)  # fmt: skip
+WORDS = st.sampled_from(
+    [
+        "good", "test", "train", "json", "generate_until", "loglikelihood", "multiple_choice",
+        "loglikelihood_rolling", "{{question}}", "{{answer}}", "{{", "{{question.a.b}}", "{% if %}",
+        "acc", "exact_match", "mean", "good.yaml", "", "question", "answer", "first_n", "none", "a",
+    ]
+) | st.text(max_size=4)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 99) | st.floats() | WORDS,
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(("metric", "aggregation", "name", "until")) | WORDS, inner
+        )
+    ),
+    max_leaves=4,
+)
+BOUNDED = settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.explicit, Phase.generate],  # to shrink a failure takes minutes
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    """A byte-level tokenizer."""
+    return RequestTokenizer(tiny_tokenizer(), max_length=1024)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with data; what it holds alone is looked at."""
+    manager = catalog._manager
+    monkeypatch.setattr(
+        catalog, "_manager", lambda path, *, defaults: manager(path, defaults=False)
+    )
+    monkeypatch.setattr(catalog, "_harness_manager", lambda: manager(None, defaults=False))
+    monkeypatch.chdir(tmp_path)  # where a task without data files looks for some
+    documents = [{"question": f"{n} =", "answer": str(n)} for n in range(12)]
+    (tmp_path / "good.jsonl").write_text("\n".join(map(json.dumps, documents)))
+    return tmp_path
+
+
+def written(folder, changes):
+    """A task file that is good but for the changes."""
+    content = {
+        "task": "good",
+        "dataset_path": "json",
+        "dataset_kwargs": {"data_files": {"test": str(folder / "good.jsonl")}},
+        "test_split": "test",
+        "output_type": "generate_until",
+        "doc_to_text": "{{question}}",
+        "doc_to_target": "{{answer}}",
+        "target_delimiter": "",
+    }
+    return yaml.safe_dump({**content, **changes}, allow_unicode=True)
+
+
+def read(folder, tokenizer, text):
+    """Reads a task file as `localize` does; any error but broca's own comes through."""
+    (folder / "good.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
+    benchmark = Catalog(folder).load("good", tokenizer)
+    benchmark.split(items=3, seed=0)
+    return benchmark
+
+
+@BOUNDED
+@given(changes=st.dictionaries(st.sampled_from(KEYS), VALUES, min_size=1, max_size=3))
+@example(changes={"task": None})
+@example(changes={"task": 46, "filter_list": []})
+@example(changes={"tag": [False, 10]})
+@example(changes={"doc_to_text": "{% if %}"})
+@example(changes={"metric_list": [{"metric": 3}]})
+@example(changes={"filter_list": [{"name": "a", "filter": None}]})
+@example(changes={"generation_kwargs": ["until"]})
+def test_a_changed_task_file_is_read_or_refused(folder, tokenizer, changes):
+    """A good file with up to three settings replaced by anything."""
+    if "dataset_path" in changes:
+        changes["dataset_path"] = "json"  # other names would be looked up on the hub
+    with contextlib.suppress(BrocaError):
+        assert read(folder, tokenizer, written(folder, changes)).items
+
+
+@BOUNDED
+@given(text=st.text(max_size=30) | VALUES.map(yaml.safe_dump))
+@example(text="task: good\ndoc_to_text: !function nothing.here\n")
+@example(text="task: !!python/object/apply:os.getcwd []\n")
+@example(text="&a [*a]")
+@example(text="task: [good")
+@example(text="[" * 2000)
+def test_any_text_as_a_task_file_is_refused(folder, tokenizer, text):
+    """No text is a task by chance, and none ends in a traceback."""
+    with pytest.raises(BrocaError):
+        read(folder, tokenizer, text)
+
+
+def test_the_file_without_changes_is_a_task(folder, tokenizer):
+    """Else what is changed in it would be refused whatever it is."""
+    assert len(read(folder, tokenizer, written(folder, {})).items) == 12
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"task": None}, r"good\.yaml' cannot be read: its 'task' is None, where a name"),
+        ({"task": 46}, "its 'task' is 46, where a name in quotes is needed"),
+        ({"tag": [10, False]}, "its 'tag' is 10, where a name in quotes is needed"),
+        ({"group": 5, "task": ["a"]}, "its 'group' is 5, where a name in quotes"),
+    ],
+)
+def test_names_that_are_no_text_are_said(folder, tokenizer, changes, message):
+    """YAML reads `task: 46` as a number; lm-eval cannot sort it among the others."""
+    with pytest.raises(TaskUnusable, match=message):
+        read(folder, tokenizer, written(folder, changes))
+
+
+def test_a_folder_named_as_a_task_file_is_refused(tmp_path):
+    """What cannot be opened is named."""
+    (tmp_path / "good.yaml").mkdir()
+    with pytest.raises(TaskUnusable, match=r"good\.yaml' cannot be read"):
+        Catalog(tmp_path)
