@@ -56,6 +56,7 @@ def atlas(
     dtype: str = "auto",
     device: str | None = None,
     device_map: str | None = None,
+    allow_pickle: bool = False,
     allow_code: bool = False,
     task_options: TaskOptions | None = None,
     engine_options: EngineOptions | None = None,
@@ -84,6 +85,7 @@ def atlas(
         dtype: Number format of the weights, if the model has yet to be loaded.
         device: Device, if the model has yet to be loaded.
         device_map: `auto` spreads the model over devices, if it has yet to be loaded.
+        allow_pickle: Whether weights in pickle format may be loaded.
         allow_code: Whether tasks may execute what the model writes, in a sandbox.
         task_options: How the tasks are asked.
         engine_options: Size of batches and sharing of work.
@@ -104,7 +106,12 @@ def atlas(
     if not isinstance(model, GatedModel):
         report("loading the model", None)
         model = load(
-            model, dtype=dtype, device=device, device_map=device_map, components=components
+            model,
+            dtype=dtype,
+            device=device,
+            device_map=device_map,
+            allow_pickle=allow_pickle,
+            components=components,
         )
     report(model.describe(), None)
     start = time.perf_counter()

@@ -99,6 +99,7 @@ def estimate(
     components: str = "heads",
     dtype: str = "auto",
     device: str | None = None,
+    allow_pickle: bool = False,
     allow_code: bool = False,
     task_options: TaskOptions | None = None,
     engine_options: EngineOptions | None = None,
@@ -120,6 +121,7 @@ def estimate(
         components: Which parts can be ablated.
         dtype: Number format of the weights.
         device: Device.
+        allow_pickle: Whether weights in pickle format may be loaded.
         allow_code: Whether tasks may execute what the model writes.
         task_options: How the tasks are asked.
         engine_options: Size of batches and sharing of work.
@@ -132,7 +134,13 @@ def estimate(
         if value < 1:
             raise BadInput(f"{name} must be at least 1, not {value}")
     if not isinstance(model, GatedModel):
-        model = load(model, dtype=dtype, device=device, components=components)
+        model = load(
+            model,
+            dtype=dtype,
+            device=device,
+            allow_pickle=allow_pickle,
+            components=components,
+        )
     catalog = Catalog(include_path, allow_code=allow_code)
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
     asked = task_options or TaskOptions()

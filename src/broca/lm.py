@@ -38,6 +38,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         dtype: Number format of the weights.
         device: Where to put the model.
         device_map: `auto` spreads it over devices.
+        allow_pickle: Whether weights in pickle format may be loaded.
         token_budget: Most tokens of a batch; found from the free memory if None.
         options: What lm-eval passes to every model and this one does not need.
 
@@ -55,11 +56,15 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         dtype: str = "auto",
         device: str | None = None,
         device_map: str | None = None,
+        allow_pickle: bool = False,
         token_budget: int | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
-        known = ["pretrained", "ablate", "scale", "components", "dtype", "device", "device_map"]
+        known = [
+            "pretrained", "ablate", "scale", "components", "dtype", "device", "device_map",
+            "allow_pickle",
+        ]  # fmt: skip
         for name in options:
             if name not in _IGNORED:
                 raise BadInput(
@@ -75,6 +80,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
             components=components,
             device=_present(device),
             device_map=device_map,
+            allow_pickle=allow_pickle is True,  # not the text that lm-eval makes of another word
         )
         mask = self._gated.components.mask(str(ablate))
         self.ablated = tuple(np.asarray(self._gated.components.names)[mask].tolist())

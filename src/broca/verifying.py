@@ -38,6 +38,7 @@ def verify_heads(
     dtype: str = "auto",
     device: str | None = None,
     device_map: str | None = None,
+    allow_pickle: bool = False,
     task_options: TaskOptions | None = None,
     allow_code: bool = False,
     engine_options: EngineOptions | None = None,
@@ -66,6 +67,7 @@ def verify_heads(
         dtype: Number format of the weights, if the model has yet to be loaded.
         device: Device, if the model has yet to be loaded.
         device_map: `auto` spreads the model over devices, if it has yet to be loaded.
+        allow_pickle: Whether weights in pickle format may be loaded.
         task_options: How the tasks are asked. Give those of the search, as its seed.
         allow_code: Whether tasks may run what the model writes; see docs/sandbox.md.
         engine_options: Size of batches and sharing of work.
@@ -80,7 +82,12 @@ def verify_heads(
     if not isinstance(model, GatedModel):
         report("loading the model", None)
         model = load(
-            model, dtype=dtype, device=device, device_map=device_map, components=components
+            model,
+            dtype=dtype,
+            device=device,
+            device_map=device_map,
+            allow_pickle=allow_pickle,
+            components=components,
         )
     names = named_heads(model, heads)
     scope = replace(scope or Scope(), seed=seed)

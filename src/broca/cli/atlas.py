@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from broca.cli.keeping import keeping
+from broca.cli.model_options import AllowPickle
 from broca.cli.progress import ProgressLine
 from broca.cli.task_options import (
     AllowCode,
@@ -76,6 +77,7 @@ def atlas(
         str | None, typer.Option(help="auto spreads the model over all devices.")
     ] = None,
     allow_code: AllowCode = False,
+    allow_pickle: AllowPickle = False,
     journal: Annotated[
         str | None,
         typer.Option(help="A journal to share between runs; default: journal.sqlite in --out."),
@@ -118,7 +120,12 @@ def atlas(
         "dtype": dtype,
         "allow_code": allow_code,
     }
-    how = {"device": device, "device_map": device_map, "token_budget": token_budget}
+    how = {
+        "device": device,
+        "device_map": device_map,
+        "token_budget": token_budget,
+        "allow_pickle": allow_pickle,
+    }
     progress = ProgressLine(plain=plain)
     try:
         with keeping(
@@ -136,6 +143,7 @@ def atlas(
                 task_options=TaskOptions(**task_options),  # type: ignore[arg-type]
                 device=device,
                 device_map=device_map,
+                allow_pickle=allow_pickle,
                 engine_options=EngineOptions(token_budget=token_budget),
                 journal=journaling,
                 on_progress=progress,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from broca.cli.keeping import keeping
+from broca.cli.model_options import AllowPickle
 from broca.cli.progress import ProgressLine
 from broca.cli.refit import additivity_line
 from broca.cli.task_options import (
@@ -137,9 +138,7 @@ def localize(
     batch_limit: Annotated[
         float, typer.Option(help="Seconds after which a worker of Ray counts as hung.")
     ] = 1800.0,
-    allow_pickle: Annotated[
-        bool, typer.Option("--allow-pickle", help="Load weights in pickle format (tensors alone).")
-    ] = False,
+    allow_pickle: AllowPickle = False,
     verify: Annotated[
         bool,
         typer.Option("--verify/--no-verify", help="End with statistics, random sets, a verdict."),

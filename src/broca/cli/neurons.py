@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from broca.cli import neuron_tables as tables
+from broca.cli.model_options import AllowPickle
 from broca.cli.progress import ProgressLine
 from broca.errors import BadInput
 
@@ -92,6 +93,7 @@ class _Common:
     out: str
     dtype: str
     device: str | None
+    allow_pickle: bool
     include_path: str | None
     plain: bool
 
@@ -123,7 +125,13 @@ def _session(common: _Common, **settings: Any) -> Iterator[Session]:
     progress = ProgressLine(plain=common.plain)
     try:
         progress("loading the model", None)
-        model = load(common.model, dtype=common.dtype, device=common.device, components="neurons")
+        model = load(
+            common.model,
+            dtype=common.dtype,
+            device=common.device,
+            allow_pickle=common.allow_pickle,
+            components="neurons",
+        )
         yield Session(model, prepared, out=folder, include_path=common.include_path, tell=progress)
     finally:
         progress.close()
@@ -182,13 +190,14 @@ def locate(
     out: Out = "broca-neurons",
     dtype: DType = "auto",
     device: Device = None,
+    allow_pickle: AllowPickle = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
     """Locate the neurons that a data set has in common; writes neurons.json."""
     from broca.neurons import SensingOptions, located
 
-    common = _Common(model, out, dtype, device, include_path, plain)
+    common = _Common(model, out, dtype, device, allow_pickle, include_path, plain)
     with _session(
         common, rule=_rule(sigma, scope, aggregate, share, count), method=method, steps=steps,
         threshold=threshold, knowledge_share=knowledge_share, items=items, seed=seed,
@@ -221,6 +230,7 @@ def fidelity(
     out: Out = "broca-neurons",
     dtype: DType = "auto",
     device: Device = None,
+    allow_pickle: AllowPickle = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -232,7 +242,7 @@ def fidelity(
     from broca.neurons import fidelity as run
     from broca.neurons import from_texts, load_texts, paraphrased
 
-    common = _Common(model, out, dtype, device, None, plain)
+    common = _Common(model, out, dtype, device, allow_pickle, None, plain)
     with _session(
         common, rule=_rule(sigma, scope, "mean", 0.5, count), steps=steps, seed=seed,
         answer_tokens=answer_tokens,
@@ -273,6 +283,7 @@ def reliability(
     out: Out = "broca-neurons",
     dtype: DType = "auto",
     device: Device = None,
+    allow_pickle: AllowPickle = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -283,7 +294,7 @@ def reliability(
         numbers = [float(part) for part in factors.split(",")]
     except ValueError:
         raise BadInput(f"--factors '{factors}' are no numbers joined by commas") from None
-    common = _Common(model, out, dtype, device, include_path, plain)
+    common = _Common(model, out, dtype, device, allow_pickle, include_path, plain)
     with _session(
         common, rule=_rule(sigma, scope, "mean", 0.5, count), steps=steps, items=items, seed=seed,
         answer_tokens=answer_tokens, fields=_fields(fields),
@@ -320,6 +331,7 @@ def decouple(
     out: Out = "broca-neurons",
     dtype: DType = "auto",
     device: Device = None,
+    allow_pickle: AllowPickle = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -328,7 +340,7 @@ def decouple(
     from broca.neurons import shipped_pairs
     from broca.neurons.decoupling import read_pairs
 
-    common = _Common(model, out, dtype, device, None, plain)
+    common = _Common(model, out, dtype, device, allow_pickle, None, plain)
     chosen = read_pairs(pairs) if pairs else shipped_pairs(count=items, seed=seed)
     with _session(
         common, rule=_rule(sigma, scope, "mean", 0.5, count), steps=steps, seed=seed
@@ -359,13 +371,14 @@ def overlap(
     out: Out = "broca-neurons",
     dtype: DType = "auto",
     device: Device = None,
+    allow_pickle: AllowPickle = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
     """Do two halves of a data set, and two data sets, have the same neurons? Draws a figure."""
     from broca.neurons import overlap_page, overlaps, write
 
-    common = _Common(model, out, dtype, device, include_path, plain)
+    common = _Common(model, out, dtype, device, allow_pickle, include_path, plain)
     with _session(
         common, rule=_rule(sigma, scope, aggregate, share, count), steps=steps, items=items,
         seed=seed, answer_tokens=answer_tokens, fields=_fields(fields),
@@ -414,6 +427,7 @@ def erase(
     out: Out = "broca-neurons",
     dtype: DType = "auto",
     device: Device = None,
+    allow_pickle: AllowPickle = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -424,7 +438,7 @@ def erase(
     names = [name.strip() for name in methods.split(",") if name.strip()]
     for name in names or [methods]:
         require_method(name)
-    common = _Common(model, out, dtype, device, include_path, plain)
+    common = _Common(model, out, dtype, device, allow_pickle, include_path, plain)
     with _session(
         common, rule=_rule(sigma, scope, aggregate, share, count), method=names[0], steps=steps,
         threshold=threshold, knowledge_share=knowledge_share, items=items, seed=seed,
@@ -484,6 +498,7 @@ def enhance(
     out: Out = "broca-neurons",
     dtype: DType = "auto",
     device: Device = None,
+    allow_pickle: AllowPickle = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -492,7 +507,7 @@ def enhance(
     from broca.neurons import enhance as run
 
     options = TuningOptions(lr, epochs, batch, patience)
-    common = _Common(model, out, dtype, device, include_path, plain)
+    common = _Common(model, out, dtype, device, allow_pickle, include_path, plain)
     with _session(
         common, rule=_rule(sigma, scope, aggregate, share, count), method=method, steps=steps,
         items=items, seed=seed, report_items=report_items, answer_tokens=answer_tokens,
@@ -542,6 +557,7 @@ def cross(
     out: Out = "broca-neurons",
     dtype: DType = "auto",
     device: Device = None,
+    allow_pickle: AllowPickle = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -550,7 +566,7 @@ def cross(
     from broca.neurons import cross as run
 
     options = TuningOptions(lr, epochs, batch, patience)
-    common = _Common(model, out, dtype, device, include_path, plain)
+    common = _Common(model, out, dtype, device, allow_pickle, include_path, plain)
     with _session(
         common, rule=_rule(sigma, scope, aggregate, share, count), method=method, steps=steps,
         items=items, seed=seed, report_items=report_items, answer_tokens=answer_tokens,

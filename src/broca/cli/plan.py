@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from broca.cli.model_options import AllowPickle
 from broca.cli.task_options import AllowCode, Limit, Metric, NumFewshot
 
 
@@ -41,6 +42,7 @@ def plan(
         str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
     ] = "auto",
     device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    allow_pickle: AllowPickle = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
 ) -> None:
     """Print the rows, tokens and time of every method on MODEL, from a few timed rows."""
@@ -60,6 +62,7 @@ def plan(
         dtype=dtype,
         device=device,
         allow_code=allow_code,
+        allow_pickle=allow_pickle,
         task_options=TaskOptions(metric=metric, num_fewshot=num_fewshot, limit=limit),
         sample=sample,
     )

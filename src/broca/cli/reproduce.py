@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from broca.cli.model_options import AllowPickle
 from broca.cli.progress import ProgressLine
 
 
@@ -22,6 +23,7 @@ def reproduce(
     limit: Annotated[int | None, typer.Option(help="Most report items of each task.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     out: Annotated[str, typer.Option(help="Folder for the JSON and CSV files.")] = "broca-out",
+    allow_pickle: AllowPickle = False,
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
     """Repeat a table of the paper on MODEL; published figures stand beside where they exist."""
@@ -35,7 +37,7 @@ def reproduce(
     for one in model:
         progress = ProgressLine(plain=plain)
         try:
-            loaded = load(one)
+            loaded = load(one, allow_pickle=allow_pickle)
             table = run(
                 name,
                 loaded,

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from broca.cli.model_options import AllowPickle
+
 
 def scan(
     model: Annotated[str, typer.Argument(help="reference, planted, a model folder or a hub id.")],
@@ -22,9 +24,7 @@ def scan(
         str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
     ] = "auto",
     device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
-    allow_pickle: Annotated[
-        bool, typer.Option("--allow-pickle", help="Load weights in pickle format (tensors alone).")
-    ] = False,
+    allow_pickle: AllowPickle = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
 ) -> None:
     """Print the components of MODEL, what is not covered and why, and the self-test."""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from broca.cli.model_options import AllowPickle
 from broca.cli.progress import ProgressLine
 from broca.errors import BadInput
 
@@ -32,6 +33,7 @@ def stress(
         str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
     ] = "auto",
     device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    allow_pickle: AllowPickle = False,
     json: Annotated[bool, typer.Option("--json", help="Print stress.json on stdout.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
@@ -59,7 +61,7 @@ def stress(
     progress = ProgressLine(plain=plain)
     try:
         progress("loading the model", None)
-        model = load(name, dtype=dtype, device=device)
+        model = load(name, dtype=dtype, device=device, allow_pickle=allow_pickle)
         measured = run(
             model,
             named_heads(model, chosen),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from broca.cli.model_options import AllowPickle
 from broca.cli.progress import ProgressLine
 from broca.cli.task_options import AllowCode
 from broca.errors import BadInput
@@ -67,6 +68,7 @@ def verify(
         str | None, typer.Option(help="auto spreads the model over all devices.")
     ] = None,
     allow_code: AllowCode = False,
+    allow_pickle: AllowPickle = False,
     json: Annotated[bool, typer.Option("--json", help="Print verification.json.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
@@ -120,6 +122,7 @@ def verify(
             dtype=dtype,
             device=device,
             device_map=device_map,
+            allow_pickle=allow_pickle,
             on_progress=progress,
         )
     finally:

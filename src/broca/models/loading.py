@@ -159,8 +159,7 @@ def _source(name: str, *, allow_pickle: bool = True) -> Path | str:
         if not allow_pickle and not any(path.glob("*.safetensors")):
             raise BadInput(
                 f"folder '{name}' holds only pickled weights, which can run code when loaded: "
-                "convert them to safetensors (save_pretrained does), or give --allow-pickle to "
-                "`broca localize` or `broca scan`"
+                "convert them to safetensors (save_pretrained does), or give --allow-pickle"
             )
         return path
     if path.exists():

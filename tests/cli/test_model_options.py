@@ -1,0 +1,136 @@
+"""Every verb that loads a model: no pickle unless it is allowed, no network call if offline."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+import typer
+
+from broca.cli import main
+from broca.cli.main import app
+from broca.errors import UnknownName
+from broca.models import loading
+from broca.testing import tiny_llama, tiny_tokenizer
+
+VERBS = {
+    "localize": "--task addition --out out",
+    "scan": "",
+    "verify": "--heads L0H0 --task addition --out out",
+    "stress": "--heads L0H0 --out out",
+    "atlas": "--out out",
+    "plan": "--task addition",
+    "reproduce": "--out out",
+    **{
+        f"neurons {verb}": "--task addition --out out"
+        for verb in ("locate", "fidelity", "reliability", "erase", "enhance")
+    },
+    "neurons decouple": "--out out",
+    "neurons overlap": "--tasks addition,sorting --out out",
+    "neurons cross": "--tasks addition,sorting --out out",
+}
+"""Verbs that load weights, with what they need besides the model."""
+
+NO_WEIGHTS = {"tasks", "journal", "rerun", "refit", "lm-eval", "published"}
+"""Verbs that load none, or the model of a run with what that run allowed (`rerun`)."""
+
+
+def words(verb, model, *more):
+    """The command line of a verb."""
+    first = ["table3", model] if verb == "reproduce" else [model]
+    return ["broca", *verb.split(), *first, *VERBS[verb].split(), *more]
+
+
+def run(monkeypatch, arguments):
+    """Runs a command line in this process; its exit code."""
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code
+
+
+@pytest.fixture(scope="module")
+def pickled(tmp_path_factory):
+    """A model whose weights are pickled."""
+    folder = tmp_path_factory.mktemp("pickled") / "model"
+    tiny_llama().save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    (folder / "model.safetensors").unlink()
+    torch.save(tiny_llama().state_dict(), folder / "pytorch_model.bin")
+    return folder
+
+
+def test_every_verb_is_known_here():
+    """A new one must say whether it loads weights."""
+    commands = typer.main.get_command(app).commands
+    names = {
+        f"{name} {inner}" if inner else name
+        for name, one in commands.items()
+        for inner in getattr(one, "commands", {"": None})
+    }
+    assert names == set(VERBS) | NO_WEIGHTS
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_pickled_weights_are_refused(verb, pickled, monkeypatch, tmp_path, capsys):
+    """In one line that names the option."""
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, words(verb, str(pickled))) == 2
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if one.startswith("broca: ")]
+    assert "holds only pickled weights" in line
+    assert "--allow-pickle" in line
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_option_reaches_the_loader(verb, pickled, monkeypatch, tmp_path):
+    """What is allowed on the command line is allowed where weights are read."""
+    allowed = []
+
+    def source(name, *, allow_pickle):
+        allowed.append(allow_pickle)
+        raise UnknownName("far enough")
+
+    monkeypatch.setattr(loading, "_source", source)
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, words(verb, str(pickled), "--allow-pickle")) == 2
+    assert allowed == [True]
+
+
+def test_lm_eval_takes_it_among_the_model_arguments(pickled, monkeypatch):
+    """`--model_args pretrained=M,allow_pickle=true`; refused without."""
+    from broca.errors import BadInput
+    from broca.lm import BrocaLM
+
+    with pytest.raises(BadInput, match="only pickled weights"):
+        BrocaLM(pretrained=str(pickled))
+    assert BrocaLM(pretrained=str(pickled), allow_pickle=True).max_length
+
+
+def test_offline_makes_no_network_call(tmp_path):
+    """With any verb: every way to a socket raises, and an unknown model ends in one line."""
+    code = (
+        "import os, socket, sys\n"
+        "def refuse(*a, **k): raise SystemError('a network call')\n"
+        "socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse\n"
+        "import huggingface_hub.constants\n"
+        "from broca.cli import main\n"
+        "for line in sys.stdin.read().splitlines():\n"
+        "    huggingface_hub.constants.HF_HUB_OFFLINE = False\n"
+        "    for name in ('HF_HUB_OFFLINE', 'HF_DATASETS_OFFLINE', 'TRANSFORMERS_OFFLINE'):\n"
+        "        os.environ.pop(name, None)\n"
+        "    sys.argv = line.split()\n"
+        "    try: main()\n"
+        "    except SystemExit as end: print(end.code)\n"
+    )
+    lines = [" ".join(words(verb, "no/such-model")) for verb in VERBS]
+    lines.append("broca neurons locate reference --task data:no/such-set --out out")
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input="\n".join(line.replace("broca ", "broca --offline ", 1) for line in lines),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert "Traceback" not in done.stderr
+    assert "a network call" not in done.stderr
+    assert done.stdout.split() == ["2"] * len(lines), done.stderr
