@@ -32,11 +32,14 @@ from broca import runs
 from broca.engine import EngineOptions
 from broca.journal import Journal
 from broca.journal.checking import check
+from broca.tasks import TaskOptions
 
 STAGES = ("building", "scoring", "searching", "verifying", "writing")
+"""Of a run, in their order; kills fall into all but the first, each as often."""
+
 ASKED = {
     "task": "mc_biology", "others": [], "rows": 300, "items": 10, "response": "margin",
-    "verify": False,
+    "task_options": TaskOptions(limit=80),
     "engine_options": EngineOptions(token_budget=512),
 }  # fmt: skip
 
@@ -71,6 +74,8 @@ def main() -> None:
                 ended, journal, before = ended + 1, journal + 1, 0
                 continue
             stages[stage] += 1
+            if (out / "result.json").exists():  # written whole, or not at all
+                equal(out, whole)
             print(f"kill {sum(stages.values())} while {stage}: {rows} rows kept", flush=True)
             if rng.random() < 0.15:
                 work(model, file, out)
@@ -86,8 +91,8 @@ def work(model: broca.GatedModel, journal: Path, out: Path, told: Path | None = 
     """The whole path; the stage is written to a file as it begins."""
 
     def progress(stage: str, _: object) -> None:
-        if told is not None and stage.split()[0] in STAGES:
-            told.write_text(stage.split()[0])
+        if told is not None and named(stage) in STAGES:
+            told.write_text(named(stage))
 
     result = broca.localize(model, **ASKED, journal=journal, on_progress=progress)
     if told is not None:
@@ -95,12 +100,17 @@ def work(model: broca.GatedModel, journal: Path, out: Path, told: Path | None = 
     broca.save(result, out)
 
 
+def named(stage: str) -> str:
+    """The first word of what a run says of itself."""
+    return stage.split()[0].rstrip(":")
+
+
 def undisturbed(model: broca.GatedModel, place: Path) -> tuple[broca.Result, dict[str, float]]:
     """The result to compare with, and the seconds that each stage takes."""
     times: dict[str, float] = {}
 
     def progress(stage: str, _: object) -> None:
-        times.setdefault(stage.split()[0], time.monotonic())
+        times.setdefault(named(stage), time.monotonic())
 
     result = broca.localize(model, **ASKED, journal=place / "whole.sqlite", on_progress=progress)
     times["writing"] = time.monotonic()
@@ -146,11 +156,16 @@ def totals(path: Path) -> tuple[int, int]:
     return rows, measured
 
 
-def same(out: Path, whole: broca.Result) -> None:
+def equal(out: Path, whole: broca.Result) -> None:
     """The result in a folder is the undisturbed one, its time aside."""
     found = broca.Result.read(out)
     untimed = [replace(one, cost=replace(one.cost, wall_s=0.0)) for one in (found, whole)]
     require(untimed[0].to_json() == untimed[1].to_json(), "the result differs")
+
+
+def same(out: Path, whole: broca.Result) -> None:
+    """A folder holds the undisturbed run's result and a whole report."""
+    equal(out, whole)
     require(
         (out / "report.html").read_text().rstrip().endswith("</html>"), "the report is cut short"
     )

@@ -3,9 +3,12 @@
 import json
 import multiprocessing
 import os
+import re
 import signal
+import threading
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ from broca.journal.checking import check
 from broca.journal.encoding import decoded, encoded
 from broca.runs import Journaling, RowProgress, chunk_tokens
 from broca.searches import Problem
+from broca.tasks import TaskOptions
 
 ASKED = {
     "task": "mc_biology", "others": [], "rows": 360, "items": 9, "response": "margin",
@@ -48,37 +52,74 @@ def totals(path):
     return rows, measured
 
 
-def test_killed_at_random_moments(reference, small_chunks, tmp_path):
+STAGES = ("searching", "searching", "verifying", "verifying", "writing")
+"""In which a run is killed, one after another on one journal."""
+
+
+def doomed(seconds):
+    """Kills this process once it has computed so long, whatever it is doing then."""
+    end = time.process_time() + seconds
+
+    def wait():
+        while time.process_time() < end:
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_path, monkeypatch):
     """SIGKILL, five times on one journal: no row lost or measured twice, the same bytes at the end.
 
-    The moments fall into search, verification and the writing of the report alike.
+    The moments are drawn; the last one lies between the two files of the result.
     """
-    start = time.monotonic()
-    whole = broca.localize(reference, **small_chunks, journal=tmp_path / "whole.sqlite")
-    broca.save(whole, tmp_path / "whole")
-    took = time.monotonic() - start
+    asked = {**small_chunks, "verify": True, "task_options": TaskOptions(limit=80)}
     out, journal = tmp_path / "killed", tmp_path / "killed.sqlite"
+    began = {}
 
-    def run():
-        broca.save(broca.localize(reference, **small_chunks, journal=journal), out)
+    def note(stage, _):
+        began.setdefault(re.match(r"\w*", stage)[0], time.process_time())
+
+    whole = broca.localize(reference, **asked, journal=tmp_path / "whole.sqlite", on_progress=note)
+    end = time.process_time()
+    broca.save(whole, tmp_path / "whole")
+    spent = {
+        "searching": began["verifying"] - began["searching"],
+        "verifying": end - began["verifying"],
+    }
+
+    def run(wanted, seconds):
+        seen = []
+
+        def kill_within(stage, _):
+            if stage.startswith(wanted) and not seen:
+                seen.append(stage)
+                doomed(seconds)
+
+        result = broca.localize(reference, **asked, journal=journal, on_progress=kill_within)
+        if wanted == "writing":  # after the first file got its name
+            rename = os.replace
+            die = partial(os.kill, os.getpid(), signal.SIGKILL)
+            monkeypatch.setattr(os, "replace", lambda *paths: (rename(*paths), die()))
+        broca.save(result, out)
 
     rng = np.random.default_rng(0)
     before = 0
-    for moment in rng.uniform(0.1, 0.6, 5):
-        child = multiprocessing.get_context("fork").Process(target=run)
+    for stage in STAGES:
+        seconds = rng.uniform(0.05, 0.3) * spent.get(stage, 0)
+        child = multiprocessing.get_context("fork").Process(target=run, args=(stage, seconds))
         child.start()
-        time.sleep(moment * took)
-        os.kill(child.pid, signal.SIGKILL)
         child.join()
-        if journal.exists() and journal.stat().st_size:
-            rows, measured = totals(journal)
-            assert rows == measured >= before
-            before = rows
-        if (out / "result.json").exists():
-            assert untimed(broca.Result.read(out)) == untimed(whole)
-    run()
+        assert child.exitcode == -signal.SIGKILL
+        rows, measured = totals(journal)
+        assert rows == measured >= before
+        before = rows
+    assert (out / "result.json").exists()
+    assert not (out / "report.html").exists()
+    broca.save(broca.localize(reference, **asked, journal=journal), out)
     again = broca.Result.read(out)
     assert untimed(again).to_json() == untimed(whole).to_json()
+    assert (out / "report.html").read_text().rstrip().endswith("</html>")
     assert totals(journal) == totals(tmp_path / "whole.sqlite")
 
 
@@ -117,17 +158,45 @@ def test_second_interrupt_ends_at_once():
     assert not stopper.requested
 
 
-def test_batch_sizes_change_no_ranking(reference, tmp_path):
+def require_equal(found, other):
     """Same ranking and selection; effects equal to 1e-6 of the largest."""
+    assert other.selected == found.selected
+    assert [one.name for one in other.ranking] == [one.name for one in found.ranking]
+    effects = [np.array([one.effect for one in result.ranking]) for result in (found, other)]
+    assert np.abs(effects[1] - effects[0]).max() <= 1e-6 * np.abs(effects[0]).max()
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"task": "addition", "rows": 180, "response": "accuracy"}], ids=["margin", "text"]
+)
+def test_batch_sizes_change_no_ranking(reference, asked):
+    """Neither that of margins nor that of generated answers."""
     found = [
-        broca.localize(reference, **ASKED, engine_options=EngineOptions(token_budget=budget))
+        broca.localize(
+            reference, **{**ASKED, **asked}, engine_options=EngineOptions(token_budget=budget)
+        )
         for budget in (None, 700, 90)
     ]
     for other in found[1:]:
-        assert other.selected == found[0].selected
-        assert [one.name for one in other.ranking] == [one.name for one in found[0].ranking]
-        effects = [np.array([one.effect for one in result.ranking]) for result in (found[0], other)]
-        assert np.abs(effects[1] - effects[0]).max() <= 1e-6 * np.abs(effects[0]).max()
+        require_equal(found[0], other)
+
+
+def test_going_on_with_other_batches_changes_no_ranking(reference, small_chunks, tmp_path):
+    """A run that was ended in its search, on a machine with less memory afterwards."""
+    path = tmp_path / "j.sqlite"
+
+    def progress(stage, progress):
+        if stage.startswith("searching") and progress is not None and progress.done > 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broca.localize(reference, **small_chunks, journal=path, on_progress=progress)
+    kept, _ = totals(path)
+    assert kept > 0
+    less = {**ASKED, "engine_options": EngineOptions(token_budget=90)}
+    result = broca.localize(reference, **less, journal=path)
+    assert result.cost.measured > kept
+    require_equal(broca.localize(reference, **ASKED), result)
 
 
 def test_a_second_search_reuses_the_first_ones_rows(reference, tmp_path):
