@@ -236,6 +236,7 @@ class RayPool:
                     **quiet,
                 )
             except Exception as error:  # Ray raises bare ones too
+                ray.shutdown()  # what of it had started
                 if options.address is None:
                     raise ExecutorFailed(f"Ray does not start here: {_line(error)}") from error
                 raise BadInput(
