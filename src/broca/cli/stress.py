@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from broca.cli.pages import write_report
 from broca.cli.progress import ProgressLine
 from broca.errors import BadInput
 
@@ -48,7 +49,7 @@ def stress(
 
     if pairs < 16:
         raise BadInput(f"--pairs must be at least 16, not {pairs}")
-    name, chosen = target, heads or ""
+    name, chosen, result = target, heads or "", None
     if heads is None:
         result = Result.read(target)
         name, chosen = result.model.name, "+".join(result.selected)
@@ -73,6 +74,8 @@ def stress(
         progress.close()
     write_beside(folder / "stress.json", measured.to_json())
     write_beside(folder / "stress.html", render_stress_page(measured))
+    if result is not None and measured.fingerprint == result.model.fingerprint:
+        write_report(result, folder)
     if json:
         sys.stdout.write(measured.to_json())
         return
