@@ -38,8 +38,10 @@ def test_models_stand_below_one_another(planted, reference):
     (both,) = reproduce("scale", [planted, reference], settings=settings)
     assert [row["model"] for row in both.rows] == ["planted"] * 2 + ["reference"] * 2
     assert {row["parameters"] for row in both.rows} == {1_220_864}
-    (alone,) = reproduce("table9", planted, settings=settings)
-    assert [row["task"] for row in alone.rows] == ["capitals", "rhyming"]
+    lists, size = reproduce("table9,scale", planted, settings=settings)
+    assert [row["task"] for row in lists.rows] == ["capitals", "rhyming"]
+    assert size.rows == both.rows[:2]
+    assert size.notes == ("one model shows no dependence on size: name several",)
 
 
 def test_heads_of_one_wording_hurt_the_other(planted):

@@ -13,7 +13,9 @@ from broca.reproduce import ALL, NAMES
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help=f"{', '.join(NAMES)}, or {ALL} of them.")],
+    name: Annotated[
+        str, typer.Argument(help=f"One of {', '.join(NAMES)}, several as A,B, or {ALL}.")
+    ],
     model: Annotated[list[str], typer.Argument(help="Models; their rows stand in one table.")],
     tasks: Annotated[
         str,

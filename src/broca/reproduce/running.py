@@ -51,7 +51,7 @@ def reproduce(
     measured once.
 
     Args:
-        name: A key of `NAMES`, or `all`.
+        name: A key of `NAMES`, several joined by commas, or `all`.
         models: Shipped models, local folders, hub ids, or what `broca.load` returned.
         settings: What all tables share.
         dtype: Number format of the weights, if a model has yet to be loaded.
@@ -59,23 +59,18 @@ def reproduce(
         report: Told which stage is going on.
 
     Returns:
-        One reproduction for each name. With `all`, those that these models and tasks cannot show
+        One reproduction for each name. Of several, those that these models and tasks cannot show
         have no rows and a note that says why.
 
     Raises:
         BrocaError: An unknown name, task or model, or what the tasks cannot show.
     """
-    if name != ALL and name not in NAMES:
-        raise UnknownName(
-            f"'{name}' cannot be reproduced{nearest(name, [*NAMES, ALL])}; known are "
-            f"{', '.join(NAMES)} and {ALL}"
-        )
+    names = _names(name)
     settings = settings or Settings()
     _require(settings)
     listed = [models] if isinstance(models, str | GatedModel) else list(models)
-    if name == "scale" and len(listed) < 2:
+    if names == ("scale",) and len(listed) < 2:
         raise BadInput("scale compares models: name two or more, such as reference-small reference")
-    names = tuple(NAMES) if name == ALL else (name,)
     rows: dict[str, list[Row]] = {one: [] for one in names}
     notes: dict[str, list[str]] = {one: [] for one in names}
     called = []
@@ -90,14 +85,14 @@ def reproduce(
             try:
                 made = EXPERIMENTS[one](study)
             except BadInput as error:
-                if name != ALL:
+                if len(names) == 1:
                     raise
                 made = []
                 study.notes.append(str(error))
             rows[one] += [{"model": model.name, **row} for row in made]
             notes[one] += dict.fromkeys((*general, *study.notes))
             study.notes = []
-    if len(listed) < 2 and name == ALL:
+    if len(listed) < 2 and "scale" in names:
         notes["scale"].append("one model shows no dependence on size: name several")
     asked = settings.to_dict()
     return tuple(
@@ -111,6 +106,24 @@ def reproduce(
 def stem_of(models: Sequence[str]) -> str:
     """What files of some models are called: their last names, joined."""
     return "+".join(Path(one).name or "model" for one in models)
+
+
+def _names(name: str) -> tuple[str, ...]:
+    """What is asked, each once.
+
+    Raises:
+        UnknownName: Nothing has such a name.
+    """
+    if name == ALL:
+        return tuple(NAMES)
+    names = tuple(dict.fromkeys(one.strip() for one in name.split(",")))
+    for one in names:
+        if one not in NAMES:
+            raise UnknownName(
+                f"'{one}' cannot be reproduced{nearest(one, [*NAMES, ALL])}; known are "
+                f"{', '.join(NAMES)} and {ALL}"
+            )
+    return names
 
 
 def _require(settings: Settings) -> None:

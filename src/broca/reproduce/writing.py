@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from broca.files import write_beside
+from broca.reproduce.names import ALL, NAMES
 from broca.reproduce.page import render_page
 from broca.reproduce.record import Reproduction, as_csv, as_json
 
@@ -26,7 +27,7 @@ def write(found: Sequence[Reproduction], folder: Path, stem: str) -> list[Path]:
         for suffix, text in ((".json", as_json(one)), (".csv", as_csv(one))) if one.rows else ():
             paths.append(folder / f"{one.name}-{stem}{suffix}")
             write_beside(paths[-1], text)
-    name = found[0].name if len(found) == 1 else "all"
+    name = ALL if len(found) == len(NAMES) else "+".join(one.name for one in found)
     paths.append(folder / f"{name}-{stem}.html")
     write_beside(paths[-1], render_page(found))
     return paths
