@@ -24,22 +24,13 @@ def random_model():
 
 
 @pytest.fixture(scope="session")
-def manager(full_manager):
-    """Catalogs of these tests share one reading of lm-eval's files."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr(Catalog, "_full_manager", full_manager)
-    yield
-    patch.undo()
-
-
-@pytest.fixture(scope="session")
 def journal(tmp_path_factory):
     """Where the rows of the searches are kept."""
     return tmp_path_factory.mktemp("paper") / "journal.sqlite"
 
 
 @pytest.fixture(scope="session")
-def everything(manager, random_model, journal):
+def everything(random_model, journal):
     """Every table and figure, on the paper's tasks, by name."""
     with local_data(own_labels(random_model, Catalog())):
         settings = Settings(tasks=(*TASKS, "gsm8k"), journal=journal, **SMALL)
