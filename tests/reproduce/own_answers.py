@@ -17,8 +17,8 @@ from paper_data import STRING, STRINGS, WORDS
 from broca.tasks import Catalog, RequestTokenizer
 
 ROWS = 32
-TASKS = ("boolq", "wmdp_bio", "wmdp_chem", "wmdp_cyber")
-_NAMES = {"wmdp-bio": "wmdp_bio", "wmdp-chem": "wmdp_chem", "wmdp-cyber": "wmdp_cyber"}
+TASKS = ("boolq", "wmdp_bio", "wmdp_chem")
+_NAMES = {"wmdp-bio": "wmdp_bio", "wmdp-chem": "wmdp_chem"}
 _WMDP = Features({"answer": Value("int64"), "question": STRING, "choices": STRINGS})
 _BOOLQ = Features(
     {

@@ -23,7 +23,7 @@ def test_bars_of_shared_heads_are_those_of_the_table(everything):
     for line in everything["table8"].rows:
         own = {row["measured_on"]: row["ablated"] for row in rows if row["heads"] == line["head"]}
         assert own["general"] == line["boolq"]
-        knowledge = [own[task] for task in ("wmdp_bio", "wmdp_chem", "wmdp_cyber")]
+        knowledge = [own[task] for task in ("wmdp_bio", "wmdp_chem")]
         assert fmean(knowledge) == pytest.approx(line["knowledge_mean"])
 
 
@@ -34,4 +34,4 @@ def test_bars_of_own_heads_are_those_of_the_table(everything):
     }
     for line in everything["table3"].rows:
         assert rows[line["found_on"], line["measured_on"]] == line["ablated"]
-    assert {heads for heads, _ in rows} == {"none", "wmdp_bio", "wmdp_chem", "wmdp_cyber"}
+    assert {heads for heads, _ in rows} == {"none", "wmdp_bio", "wmdp_chem"}

@@ -19,9 +19,9 @@ def test_all_of_it_runs_on_the_papers_tasks(everything):
     """Rows of every table and figure but one, which is drawn over several models."""
     assert list(everything) == list(NAMES)
     for name, one in everything.items():
-        assert one.models == ("random/three-layers",)
-        assert one.rows or name in ("table5", "table8", "figure3"), (name, one.notes)
-        assert all(row["model"] == "random/three-layers" for row in one.rows)
+        assert one.models == ("random/two-layers",)
+        assert one.rows or name == "table5", (name, one.notes)
+        assert all(row["model"] == "random/two-layers" for row in one.rows)
     assert any("one model shows no dependence" in note for note in everything["scale"].notes)
 
 
@@ -34,13 +34,13 @@ def test_a_task_that_the_model_cannot_do_is_left_out_and_said(everything):
 
 def test_models_stand_below_one_another(planted, reference):
     """Two models in one table, and the same numbers as each alone."""
-    settings = Settings(tasks="capitals,rhyming", rows=200, items=10, limit=8, keep_universal=True)
+    settings = Settings(tasks="rhyming", rows=200, items=10, limit=8, keep_universal=True)
     (both,) = reproduce("scale", [planted, reference], settings=settings)
-    assert [row["model"] for row in both.rows] == ["planted"] * 2 + ["reference"] * 2
+    assert [row["model"] for row in both.rows] == ["planted", "reference"]
     assert {row["parameters"] for row in both.rows} == {1_220_864}
     lists, size = reproduce("table9,scale", planted, settings=settings)
-    assert [row["task"] for row in lists.rows] == ["capitals", "rhyming"]
-    assert size.rows == both.rows[:2]
+    assert [row["task"] for row in lists.rows] == ["rhyming"]
+    assert size.rows == both.rows[:1]
     assert size.notes == ("one model shows no dependence on size: name several",)
 
 

@@ -44,6 +44,7 @@ def test_no_row_is_measured_twice(study):
 
 def test_universal_heads_are_left_out_and_the_list_filled_up(study, monkeypatch):
     """As the paper filters them; with `keep_universal` they stay."""
+    monkeypatch.setitem(study.__dict__, "universal", ())
     worst = study.found("addition").heads[0]
     study._found.clear()
     monkeypatch.setitem(study.__dict__, "universal", (worst,))

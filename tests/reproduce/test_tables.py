@@ -28,15 +28,15 @@ def test_the_right_answers_are_the_models_own(everything):
     """So that the intact model is never wrong."""
     assert {row["intact"] for row in rows_of(everything, "table2")} == {1.0}
     assert rows_of(everything, "table7")[0] == {
-        "head": "none", **dict.fromkeys(("boolq", "wmdp_bio", "wmdp_chem", "wmdp_cyber"), 1.0),
+        "head": "none", **dict.fromkeys(("boolq", "wmdp_bio", "wmdp_chem"), 1.0),
         "mean": 1.0,
     }  # fmt: skip
 
 
 def test_heads_are_crossed_within_a_skill(everything):
-    """Table 3: three tasks of one skill, each list on each task."""
+    """Table 3: two tasks of one skill, each list on each task."""
     pairs = [(row["found_on"], row["measured_on"]) for row in rows_of(everything, "table3")]
-    tasks = {"wmdp_bio", "wmdp_chem", "wmdp_cyber"}
+    tasks = {"wmdp_bio", "wmdp_chem"}
     assert sorted(pairs) == sorted((one, other) for one in tasks for other in tasks)
     own = {row["task"]: row["ablated"] for row in rows_of(everything, "table2")}
     for row in rows_of(everything, "table3"):
@@ -48,7 +48,7 @@ def test_methods_are_the_papers_and_ours(everything):
     """Table 4: each with rows within the budget; what the default is, follows the package."""
     found = rows_of(everything, "table4")
     methods = {"greedy", "one-shot", "cs-bernoulli", "cs-stratified", DEFAULT_METHOD, "focus"}
-    for task in ("wmdp_bio", "wmdp_chem", "wmdp_cyber"):
+    for task in ("wmdp_bio", "wmdp_chem"):
         assert {row["method"] for row in found if row["task"] == task} == methods
     assert all(0 < row["rows"] <= 600 for row in found)
 
@@ -73,21 +73,21 @@ def test_universal_heads_are_in_no_list(everything):
         assert set(row["universal"].split()) <= universal
     intact, *without = rows_of(everything, "table7")
     for row, lost in zip(without, rows_of(everything, "table5"), strict=True):
-        drops = [intact[task] - row[task] for task in ("wmdp_bio", "wmdp_chem", "wmdp_cyber")]
-        assert lost["hazardous knowledge"] == pytest.approx(sum(drops) / 3)
+        drops = [intact[task] - row[task] for task in ("wmdp_bio", "wmdp_chem")]
+        assert lost["hazardous knowledge"] == pytest.approx(sum(drops) / 2)
         assert lost["general"] == pytest.approx(intact["boolq"] - row["boolq"])
 
 
 def test_shared_heads_are_in_two_lists_or_said_to_be_none(everything):
-    """Table 8: heads of at least two of three lists, knowledge and other tasks apart."""
+    """Table 8: heads of both lists, knowledge and other tasks apart."""
     lists = [set(row["heads"].split()) for row in rows_of(everything, "table9")]
     shared = {head for one in lists for head in one if sum(head in each for each in lists) > 1}
     intact, *without = rows_of(everything, "table8")
     assert intact["head"] == "none"
     assert {row["head"] for row in without} == shared
     for row in without:
-        knowledge = [row[task] for task in ("wmdp_bio", "wmdp_chem", "wmdp_cyber")]
-        assert row["knowledge_mean"] == pytest.approx(sum(knowledge) / 3)
+        knowledge = [row[task] for task in ("wmdp_bio", "wmdp_chem")]
+        assert row["knowledge_mean"] == pytest.approx(sum(knowledge) / 2)
         assert row["other_mean"] == row["boolq"]
     if not shared:
         assert any("no head is in the lists of" in one for one in everything["table8"].notes)
@@ -107,12 +107,10 @@ def test_pairs_are_counted_as_they_are(everything):
 
 
 def test_lists_of_planted_are_its_sets(planted):
-    """Table 9 where the truth is known: four of five heads at least are planted ones."""
+    """Table 9 where the truth is known: sets of two heads are in the lists."""
     text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
-    settings = Settings(
-        tasks="addition,capitals", rows=2010, items=10, limit=8, keep_universal=True
-    )
+    settings = Settings(tasks="capitals,rhyming", rows=800, items=10, limit=8, keep_universal=True)
     (found,) = reproduce("table9", planted, settings=settings)
-    heads = {row["task"]: row["heads"].split() for row in found.rows}
-    assert len(set(heads["addition"]) & set(json.loads(text)["arithmetic"])) >= 4
-    assert set(json.loads(text)["facts"]) <= set(heads["capitals"])
+    heads = {row["task"]: set(row["heads"].split()) for row in found.rows}
+    assert set(json.loads(text)["facts"]) <= heads["capitals"]
+    assert set(json.loads(text)["rhyming"]) <= heads["rhyming"]
