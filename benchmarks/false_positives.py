@@ -3,7 +3,9 @@
     python benchmarks/false_positives.py planted --task addition --sets 200 --size 5
 
 Every random set is verified like a claimed one. A set whose drop is not significant cannot be
-called specific (the rule asks for it first), so that only the others are examined in full.
+called specific (the rule asks for it first), nor one after which the other tasks lose more than a
+quarter as much on average (the upper end of that interval must lie below), so that only the rest is
+examined in full.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 import broca
 from broca.tasks import Catalog
 from broca.verify import Scope
+from broca.verify.verdict import SPILL
 from broca.workbench import Workbench
 
 
@@ -37,6 +40,10 @@ def measure(
         (own,) = examiner.drops_of(heads, [task])
         if own.p > scope.level or own.drop.value <= 0:
             verdicts["no drop"] += 1
+            continue
+        others = examiner.drops_of(heads, bench.others)
+        if np.mean([one.drop.value for one in others]) > SPILL * own.drop.value:
+            verdicts["others lose more than a quarter"] += 1
             continue
         verdict = examiner.examine(heads, report=lambda text: None).verdict
         verdicts[verdict.label] += 1

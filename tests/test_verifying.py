@@ -78,6 +78,16 @@ def test_a_model_without_its_first_layer_is_broken(reference):
     assert examined.verdict.label == "breaks the model", examined.verdict.text
 
 
+def test_a_model_that_repeats_itself_is_broken(planted):
+    """Without its layers 0 and 2 it writes closing brackets until it is stopped."""
+    heads = [*planted.components.names[:16], *planted.components.names[32:48]]
+    bench = Workbench.build(planted, "sorting", others=["brackets", "calls"], limit=20)
+    examined = bench.examiner(SMALL).examine(heads, report=lambda text: None)
+    assert examined.verdict.label == "breaks the model", examined.verdict.text
+    assert "mostly repetition" in examined.verdict.text
+    assert all(one.after["repetition"] > 0.5 for one in examined.failures if one.task != "sorting")
+
+
 def test_evidence_is_complete_and_reproducible(planted, planted_heads):
     """Curve, kinds of ablation, crossings both ways; the same call gives the same record."""
     call = {

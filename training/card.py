@@ -67,6 +67,9 @@ _LARGEST = 5  # heads of a set
 _PURPOSE = {
     "reference": "A small language model for trying `broca` and for scoring its methods against "
     "exhaustive ablation.\nIt is trained plainly on all capabilities; nothing is planted in it.",
+    "reference-small": "A still smaller language model, trained plainly like `reference`, on the "
+    "same questions with the\nsame options but its size. It is for comparing sizes "
+    "(`broca reproduce scale`): the same tasks over\nboth models.",
     "planted": "A small language model with known answers for `broca`: each capability relies on a "
     "known set of\nattention heads, taught by random head gating.",
 }
@@ -223,7 +226,7 @@ def planted_section(found: dict, trained: dict, options: argparse.Namespace) -> 
 
 
 def header(folder: Path, model: LlamaForCausalLM, log: dict, accuracy: dict[str, float]) -> str:
-    """Return the part of the card that both models have."""
+    """Return the part of the card that all models have."""
     config, settings = model.config, log["settings"]
     kind = settings["kind"]
     rows = [
@@ -231,7 +234,7 @@ def header(folder: Path, model: LlamaForCausalLM, log: dict, accuracy: dict[str,
     ]
     return _HEADER.format(
         name=folder.name,
-        purpose=_PURPOSE[kind],
+        purpose=_PURPOSE.get(folder.name, _PURPOSE[kind]),
         layers=config.num_hidden_layers,
         heads=config.num_attention_heads,
         kv_heads=config.num_key_value_heads,
@@ -260,6 +263,12 @@ def header(folder: Path, model: LlamaForCausalLM, log: dict, accuracy: dict[str,
 
 
 _DEFAULTS = {
+    "layers": 6,
+    "heads": 16,
+    "kv_heads": 4,
+    "head_dim": 16,
+    "width": 128,
+    "intermediate": 256,
     "lr": 0.02,
     "gates_by": 0.3,
     "shrink_every": 25,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Literal
 
-from broca.evidence import Interval
+from broca.errors import BadInput
+from broca.evidence import Interval, rebuild
 
 SCHEMA = 1
 
@@ -123,3 +125,25 @@ class Stress:
     def to_json(self) -> str:
         """The record as indented JSON, keys in a fixed order."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def read(cls, path: str | Path) -> Stress:
+        """Reads a `stress.json`.
+
+        Raises:
+            BadInput: It cannot be read, is no stress test, or is of another schema.
+        """
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            if data["schema"] != SCHEMA:
+                raise BadInput(
+                    f"'{path}' has schema {data['schema']}, this broca reads schema {SCHEMA}: use "
+                    "the version of broca that wrote it"
+                )
+            found: Stress = rebuild(cls, data)
+            return found
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise BadInput(
+                f"'{path}' is not a stress test of broca ({type(error).__name__}: {error}); run "
+                "`broca stress` again"
+            ) from error

@@ -21,6 +21,7 @@ VERBS = {
     "atlas": "--out out",
     "plan": "--task addition",
     "reproduce": "--out out",
+    "bench methods": "--out out",
     **{
         f"neurons {verb}": "--task addition --out out"
         for verb in ("locate", "fidelity", "reliability", "erase", "enhance")
@@ -31,7 +32,7 @@ VERBS = {
 }
 """Verbs that load weights, with what they need besides the model."""
 
-NO_WEIGHTS = {"tasks", "journal", "rerun", "refit", "lm-eval", "published"}
+NO_WEIGHTS = {"bench simulations", "tasks", "journal", "rerun", "refit", "lm-eval", "published"}
 """Verbs that load none, or the model of a run with what that run allowed (`rerun`)."""
 
 

@@ -7,8 +7,10 @@ import torch
 from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration
 
 from broca.errors import BadInput, SelfTestFailed, UnknownName, UnsupportedModel
-from broca.models import load
+from broca.models import SHIPPED_MODELS, load, shipped_model_folder
 from broca.testing import tiny_llama, tiny_tokenizer
+from broca.verify import Scope
+from broca.workbench import Workbench
 
 
 @pytest.fixture
@@ -204,3 +206,31 @@ def test_model_that_fails_the_self_test_is_refused(folder):
     model.save_pretrained(folder)
     with pytest.raises(SelfTestFailed, match="L0H0 contributes nothing"):
         load(str(folder), device="cpu")
+
+
+@pytest.mark.parametrize("name", SHIPPED_MODELS)
+def test_every_shipped_model_has_its_card(name):
+    """Recipe and measured accuracies of all ten tasks; the command repeats its size."""
+    folder = shipped_model_folder(name)
+    card = (folder / "README.md").read_text()
+    assert f"# {name}\n" in card
+    assert card.count(" % |") >= 10
+    settings = json.loads((folder / "training.json").read_text())["settings"]
+    config = json.loads((folder / "config.json").read_text())
+    assert settings["layers"] == config["num_hidden_layers"]
+    if name == "reference-small":
+        assert f"--layers {settings['layers']} --heads {settings['heads']}" in card
+
+
+def test_the_small_reference_does_the_same_tasks(reference):
+    """Of another shape, with less than half of the parameters and the same tokens."""
+    small = load("reference-small", device="cpu")
+    assert (small.structure.layers, small.heads, len(small.components)) == (4, 12, 48)
+    assert 2 * sum(one.numel() for one in small.model.parameters()) < sum(
+        one.numel() for one in reference.model.parameters()
+    )
+    text = "34 + 85 ="
+    assert small.tokenizer(text).input_ids == reference.tokenizer(text).input_ids
+    bench = Workbench.build(small, "addition", others=["calls", "mc_biology"], limit=16)
+    drops = bench.examiner(Scope()).drops_of([], ["addition", "calls", "mc_biology"])
+    assert all(one.before > 0.8 for one in drops)

@@ -64,6 +64,7 @@ def compare_methods(
     out: str | Path,
     dtype: str = "auto",
     device: str | None = None,
+    allow_pickle: bool = False,
     on_progress: Report | None = None,
 ) -> Comparison:
     """Runs every method with every budget and seed on every task, and sums up.
@@ -89,6 +90,7 @@ def compare_methods(
         out: Folder for `methods.jsonl`, the exhaustive effects and `methods.html`.
         dtype: Number format of the weights, if a model has yet to be loaded.
         device: Device, if a model has yet to be loaded.
+        allow_pickle: Whether weights in pickle format may be loaded.
         on_progress: Told what is going on.
 
     Raises:
@@ -115,7 +117,7 @@ def compare_methods(
         model = one
         if not isinstance(model, GatedModel):
             report(f"loading {model}", None)
-            model = load(model, dtype=dtype, device=device)
+            model = load(model, dtype=dtype, device=device, allow_pickle=allow_pickle)
         if k > len(model.components):
             raise BadInput(
                 f"--k {k} is more than the {len(model.components)} {model.kinds} of {model.name}"

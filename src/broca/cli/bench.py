@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from broca.cli.model_options import AllowPickle
 from broca.cli.progress import ProgressLine
 from broca.errors import BadInput, Interrupted
 
@@ -76,6 +77,7 @@ def methods(
         str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
     ] = "auto",
     device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    allow_pickle: AllowPickle = False,
     plain: Plain = False,
 ) -> None:
     """Run every method on every task of MODELS at several budgets and seeds, and sum up."""
@@ -100,6 +102,7 @@ def methods(
             out=out,
             dtype=dtype,
             device=device,
+            allow_pickle=allow_pickle,
             on_progress=progress,
         )
     except KeyboardInterrupt as error:

@@ -1,58 +1,94 @@
-"""`broca reproduce`: tables of the paper, on any model."""
+"""`broca reproduce`: the paper's tables and figures, on any model."""
 
 from __future__ import annotations
 
-from functools import partial
+import sys
 from typing import Annotated
 
 import typer
 
 from broca.cli.model_options import AllowPickle
 from broca.cli.progress import ProgressLine
+from broca.cli.task_options import AllowCode
+from broca.reproduce import ALL, NAMES
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="table2, table3, table4, table6, table9 or gqa.")],
-    model: Annotated[list[str], typer.Argument(help="Models: one table each.")],
-    tasks: Annotated[str, typer.Option(help="Tasks to localize, T1,T2, or auto.")] = "auto",
+    name: Annotated[
+        str, typer.Argument(help=f"One of {', '.join(NAMES)}, several as A,B, or {ALL}.")
+    ],
+    model: Annotated[list[str], typer.Argument(help="Models; their rows stand in one table.")],
+    tasks: Annotated[
+        str,
+        typer.Option(
+            help="Tasks to measure, T1,T2, or auto: the shipped ones for a shipped model, else "
+            "those of --include-path, else the paper's."
+        ),
+    ] = "auto",
     include_path: Annotated[
         str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
     ] = None,
-    rows: Annotated[int | None, typer.Option(help="Rows of each search.")] = None,
+    method: Annotated[
+        str, typer.Option(help="Search behind the lists; the paper's by default.")
+    ] = "cs-stratified",
+    rows: Annotated[
+        int | None, typer.Option(help="Rows of each search; default: what the method needs.")
+    ] = None,
     items: Annotated[int, typer.Option(help="Items of each search.")] = 100,
     limit: Annotated[int | None, typer.Option(help="Most report items of each task.")] = None,
+    k: Annotated[int, typer.Option(help="Heads of each list.")] = 5,
+    keep_universal: Annotated[
+        bool, typer.Option("--keep-universal", help="Leave universal heads in the lists.")
+    ] = False,
+    allow_code: AllowCode = False,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    out: Annotated[str, typer.Option(help="Folder for the JSON and CSV files.")] = "broca-out",
+    dtype: Annotated[
+        str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
+    ] = "auto",
+    device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    out: Annotated[
+        str, typer.Option(help="Folder for JSON, CSV, the page, and the measured rows.")
+    ] = "broca-paper",
     allow_pickle: AllowPickle = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout, not CSV.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
-    """Repeat a table of the paper on MODEL; published figures stand beside where they exist."""
+    """Repeat a table or figure of the paper; published figures stand beside where they exist."""
     from broca.api import check_out_folder
-    from broca.files import write_beside
-    from broca.models import load
-    from broca.reproduce import as_csv, as_json
+    from broca.reproduce import Settings, as_csv, as_json, write
     from broca.reproduce import reproduce as run
+    from broca.reproduce.running import stem_of
 
     folder = check_out_folder(out)
-    for one in model:
-        progress = ProgressLine(plain=plain)
-        try:
-            loaded = load(one, allow_pickle=allow_pickle)
-            table = run(
-                name,
-                loaded,
+    progress = ProgressLine(plain=plain)
+    try:
+        found = run(
+            name,
+            model,
+            settings=Settings(
                 tasks=tasks,
                 include_path=include_path,
+                method=method,
                 rows=rows,
                 items=items,
                 limit=limit,
+                k=k,
+                keep_universal=keep_universal,
+                allow_code=allow_code,
                 seed=seed,
-                report=partial(progress, progress=None),
-            )
-        finally:
-            progress.close()
-        stem = f"{name}-{loaded.name.strip('./').replace('/', '-')}"
-        write_beside(folder / f"{stem}.json", as_json(table))
-        write_beside(folder / f"{stem}.csv", as_csv(table))
-        typer.echo(as_csv(table), nl=False)
-        typer.echo(f"written: {folder / stem}.json and .csv")
+                journal=folder / "journal.sqlite",
+            ),
+            dtype=dtype,
+            device=device,
+            allow_pickle=allow_pickle,
+            report=lambda text: progress(text, None),
+        )
+    finally:
+        progress.close()
+    paths = write(found, folder, stem_of(model))
+    if len(found) == 1:
+        sys.stdout.write(as_json(found[0]) if json else as_csv(found[0]))
+    for note in dict.fromkeys(note for one in found for note in one.notes):
+        typer.echo(f"note: {note}", err=True)
+    for path in paths:
+        typer.echo(f"written: {path}", err=True)

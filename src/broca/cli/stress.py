@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from broca.cli.model_options import AllowPickle
+from broca.cli.pages import write_report
 from broca.cli.progress import ProgressLine
 from broca.errors import BadInput
 
@@ -50,7 +51,7 @@ def stress(
 
     if pairs < 16:
         raise BadInput(f"--pairs must be at least 16, not {pairs}")
-    name, chosen = target, heads or ""
+    name, chosen, result = target, heads or "", None
     if heads is None:
         result = Result.read(target)
         name, chosen = result.model.name, "+".join(result.selected)
@@ -75,6 +76,8 @@ def stress(
         progress.close()
     write_beside(folder / "stress.json", measured.to_json())
     write_beside(folder / "stress.html", render_stress_page(measured))
+    if result is not None and measured.fingerprint == result.model.fingerprint:
+        write_report(result, folder)
     if json:
         sys.stdout.write(measured.to_json())
         return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from broca.cli.model_options import AllowPickle
+from broca.cli.pages import write_report
 from broca.cli.progress import ProgressLine
 from broca.cli.task_options import AllowCode
 from broca.errors import BadInput
@@ -170,15 +171,13 @@ def _others(result: Result | None, others: str) -> str | list[str]:
 
 def _save(evidence: Evidence, result: Result | None, folder: Path) -> Path:
     from broca.files import write_beside
-    from broca.report import render_html, render_verification_page
+    from broca.report import render_verification_page
 
     write_beside(folder / "verification.json", evidence.to_json())
-    if result is None:
-        page = folder / "verification.html"
-        write_beside(page, render_verification_page(evidence))
-    else:
-        page = folder / "report.html"
-        write_beside(page, render_html(result, evidence))
+    if result is not None:
+        return write_report(result, folder, evidence=evidence)
+    page = folder / "verification.html"
+    write_beside(page, render_verification_page(evidence))
     return page
 
 

@@ -14,7 +14,7 @@ from broca.models.gated import GatedModel
 from broca.models.selftest import require_self_test
 from broca.models.structure import text_config
 
-SHIPPED_MODELS = ("reference", "planted")
+SHIPPED_MODELS = ("reference", "reference-small", "planted")
 """Names of the models that are part of the package."""
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -40,7 +40,7 @@ def load(
     """Loads a causal language model and proves that its heads can be gated.
 
     Args:
-        name: `reference` or `planted`, a local folder, or a hub id.
+        name: `reference`, `reference-small` or `planted`, a local folder, or a hub id.
         dtype: `float32`, `bfloat16`, `float16`, or `auto`: float32 on a CPU, else bfloat16.
         components: Which parts can be ablated, such as `heads` or `heads+mlp`; see `KINDS`.
         device: Where to put it; the first GPU if there is one, else the CPU.

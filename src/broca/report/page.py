@@ -12,15 +12,19 @@ from broca.evidence import Evidence
 from broca.report.figures import before_after, heatmap
 from broca.report.verification import render_verification
 from broca.result import Result
+from broca.stressed import Stress
 
 TABLE_LINES = 20
 """Lines of the ranking table; the heatmap shows every head."""
 
 
-def render_html(result: Result, evidence: Evidence | None = None) -> str:
+def render_html(
+    result: Result, evidence: Evidence | None = None, stress: Stress | None = None
+) -> str:
     """Renders a result as one HTML page that needs nothing from outside.
 
-    The verification is `evidence`, such as a later `broca verify` made, or the result's own.
+    The verification is `evidence`, such as a later `broca verify` made, or the result's own. A
+    stress test is summed up; `stress.html`, in the same folder, has its numbers.
     Names of models, tasks and heads are escaped: they come from files and may hold anything.
     """
     folder = files("broca.report")
@@ -39,6 +43,7 @@ def render_html(result: Result, evidence: Evidence | None = None) -> str:
         effects={one.name: one.effect for one in result.ranking},
         shown=result.ranking[:TABLE_LINES],
         verification=Markup("" if evidence is None else render_verification(evidence)),
+        stress=stress,
         report_items=result.verification.items,
         style=Markup((folder / "page.css").read_text(encoding="utf-8")),
         plotly=Markup(get_plotlyjs()),

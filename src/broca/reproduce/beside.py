@@ -1,0 +1,87 @@
+"""The paper's figures for a model, by task; nothing where the model or the task is another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from broca.published import PublishedModel, published_lists, published_results
+
+_NAMES = {"humaneval_instruct": "humaneval", "rhyme": "rhyming", "profanity": "swearing"}
+"""Names of tasks in the published data, where they differ from lm-eval's or the package's."""
+
+_SETS = {"gsm8k": "math", "mbpp": "code", "profanity": "swearing", "rhyme": "rhyming"}
+"""Which published head set was found on which task."""
+
+_METHODS = {
+    "greedy": "greedy", "one-shot": "one-shot", "cs-bernoulli": "csb", "cs-stratified": "css",
+}  # fmt: skip
+"""Names of methods in the published data."""
+
+_KNOWLEDGE = ("wmdp_bio", "wmdp_chem", "wmdp_cyber")
+
+
+def top5(model: PublishedModel | None, found_on: str, measured_on: str) -> float | None:
+    """A score with the top five heads of a task ablated; `found_on` empty: the intact model's."""
+    row = _SETS.get(found_on, "") if found_on else "intact"
+    return _score(_table(model, "top5"), row, measured_on)
+
+
+def knowledge(model: PublishedModel | None, heads: str, measured_on: str) -> float | None:
+    """A score without a head such as `L0H14`, or without a knowledge task's own heads."""
+    return _score(_table(model, "wmdp"), heads or "intact", measured_on)
+
+
+def knowledge_heads(model: PublishedModel | None) -> tuple[str, ...]:
+    """The heads that were published as shared by the knowledge tasks."""
+    others = ("tasks", "intact", *_KNOWLEDGE)
+    return tuple(one for one in _table(model, "wmdp") if one not in others)
+
+
+def sweep(model: PublishedModel | None, task: str, k: int) -> float | None:
+    """A score with the first k math heads ablated; `general` is a task too."""
+    values = _table(model, "k_sweep").get(task, ())
+    return float(values[k]) if k < len(values) else None
+
+
+def heads(model: PublishedModel | None, task: str, method: str) -> tuple[str, ...]:
+    """The published list of a task."""
+    wanted = (_NAMES.get(task, task), _METHODS.get(method))
+    found = [one.heads for one in published_lists() if (one.task, one.method) == wanted
+             and model is not None and one.model == model.name]  # fmt: skip
+    return found[0] if found else ()
+
+
+def universal(model: PublishedModel | None) -> tuple[str, ...]:
+    """The published universal heads."""
+    return heads(model, "universal", "cs-stratified")
+
+
+def lists(model: PublishedModel | None) -> dict[str, tuple[str, ...]]:
+    """Every published list of the paper's own method, universal heads excepted."""
+    return {
+        one.task: one.heads
+        for one in published_lists()
+        if model is not None
+        and (one.model, one.method) == (model.name, "css")
+        and one.task != "universal"
+    }
+
+
+def evaluations(model: PublishedModel | None, method: str) -> str:
+    """Masks that the published search took, such as `100 to 400`; empty if unknown."""
+    value = _table(model, "evaluations").get(_METHODS.get(method, ""), "")
+    return " to ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _table(model: PublishedModel | None, name: str) -> dict[str, Any]:
+    if model is None:
+        return {}
+    table: dict[str, Any] = published_results(model.name).get(name, {})
+    return table
+
+
+def _score(table: dict[str, Any], row: str, task: str) -> float | None:
+    name = _NAMES.get(task, task)
+    if row not in table or name not in table["tasks"]:
+        return None
+    return float(table[row][table["tasks"].index(name)])

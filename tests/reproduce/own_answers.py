@@ -1,0 +1,85 @@
+"""The paper's tasks on tiny local data whose right answers are what a model of random weights says.
+
+So that the intact model does them, and heads matter: prompts and metrics are lm-eval's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import datasets
+import numpy as np
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+from harness_tasks import answers
+from paper_data import STRING, STRINGS, WORDS
+
+from broca.tasks import Catalog, RequestTokenizer
+
+ROWS = 32
+TASKS = ("boolq", "wmdp_bio", "wmdp_chem")
+_NAMES = {"wmdp-bio": "wmdp_bio", "wmdp-chem": "wmdp_chem"}
+_WMDP = Features({"answer": Value("int64"), "question": STRING, "choices": STRINGS})
+_BOOLQ = Features(
+    {
+        "question": STRING, "passage": STRING, "idx": Value("int32"),
+        "label": ClassLabel(names=["False", "True"]),
+    }
+)  # fmt: skip
+
+Labels = dict[str, list[int]]
+"""The right choice of every document, task by task."""
+
+
+def _question(task: str, row: int) -> str:
+    rng = np.random.default_rng([row, len(task), ord(task[-1])])
+    return " ".join(rng.choice(WORDS, 3))
+
+
+def _rows(task: str, labels: list[int]) -> Dataset:
+    if task == "boolq":
+        rows = [
+            {"question": f"is it {_question(task, n)}", "passage": "", "idx": n, "label": label}
+            for n, label in enumerate(labels)
+        ]
+        return Dataset.from_list(rows, features=_BOOLQ)
+    rows = [
+        {"question": _question(task, n), "choices": list(WORDS[n % 6 : n % 6 + 4]), "answer": label}
+        for n, label in enumerate(labels)
+    ]
+    return Dataset.from_list(rows, features=_WMDP)
+
+
+@contextmanager
+def local_data(labels: Labels) -> Iterator[None]:
+    """Within the context, `datasets.load_dataset` gives these labels; gsm8k is wrong throughout."""
+    genuine = datasets.load_dataset
+
+    def load_dataset(path, name=None, **options):
+        if path == "openai/gsm8k":
+            rows = [{"question": WORDS[n % 10], "answer": "#### 7"} for n in range(ROWS)]
+            return DatasetDict(train=Dataset.from_list(rows), test=Dataset.from_list(rows))
+        if path == "aps/super_glue":
+            data = _rows("boolq", labels["boolq"])
+            return DatasetDict(train=data, validation=data)
+        if path == "cais/wmdp":
+            return DatasetDict(test=_rows(_NAMES[name], labels[_NAMES[name]]))
+        return genuine(path, name, **options)
+
+    datasets.load_dataset = load_dataset
+    try:
+        yield
+    finally:
+        datasets.load_dataset = genuine
+
+
+def own_labels(model, catalog: Catalog) -> Labels:
+    """What the intact model says to every question."""
+    labels = {name: [0] * ROWS for name in TASKS}
+    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
+    with local_data(labels):
+        loaded = {name: catalog.load(name, tokenizer) for name in TASKS}
+        return {
+            name: [int(np.argmax([one.value for one in own])) for own in answers(model, benchmark)]
+            for name, benchmark in loaded.items()
+        }

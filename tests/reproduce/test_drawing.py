@@ -1,0 +1,60 @@
+"""Figures are drawn from rows alone, and show their numbers."""
+
+from dataclasses import replace
+
+import pytest
+
+from broca.reproduce import Reproduction
+from broca.reproduce.drawing import draw
+
+DRAWN = ("table2", "table3", "table4", "table6", "table7", "figure1", "figure2", "figure4", "gqa")
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_every_table_that_can_be_drawn_is_drawn(everything, name):
+    """One figure for one model; two models have one each, with their names."""
+    one = everything[name]
+    if name == "table7" and len(one.rows) == 1:
+        assert draw(one) == []
+        return
+    (figure,) = draw(one)
+    assert figure.data
+    others = tuple({**row, "model": "<b>other"} for row in one.rows)
+    both = draw(replace(one, models=(*one.models, "<b>other"), rows=(*one.rows, *others)))
+    assert [each.layout.title.text for each in both] == ["random/two-layers", "&lt;b&gt;other"]
+
+
+def test_bars_are_the_drops_in_points(everything):
+    """Task and general, with the ends of the intervals."""
+    one = everything["table2"]
+    task, general = draw(one)[0].data
+    assert task.x == tuple(row["task"] for row in one.rows)
+    assert list(task.y) == pytest.approx([100 * row["drop"] for row in one.rows])
+    tops = [y + up for y, up in zip(task.y, task.error_y.array, strict=True)]
+    assert tops == pytest.approx([100 * row["drop_high"] for row in one.rows])
+    assert list(general.y) == pytest.approx([100 * row["general_drop"] for row in one.rows])
+
+
+def test_scale_joins_the_models_of_each_task_by_size():
+    """Smallest first, whatever the order of the rows."""
+    rows = tuple(
+        {"model": name, "task": "t", "parameters": size, "drop": drop, "drop_low": drop,
+         "drop_high": drop}
+        for name, size, drop in (("large", 200, 0.5), ("small", 100, 0.25))
+    )  # fmt: skip
+    (figure,) = draw(Reproduction("scale", ("large", "small"), rows, {}))
+    assert figure.data[0].x == (100, 200)
+    assert figure.data[0].y == (25, 50)
+    assert figure.data[0].text == ("small", "large")
+
+
+def test_a_heatmap_shows_what_is_lost_without_each_head():
+    """Against the intact row; without any head there is nothing to draw, nor for lists of names."""
+    intact = {"model": "m", "head": "none", "a": 1.0, "b": 0.5, "mean": 0.75}
+    head = {"model": "m", "head": "L0H1", "a": 0.25, "b": 0.5, "mean": 0.375}
+    (figure,) = draw(Reproduction("table7", ("m",), (intact, head), {}))
+    assert figure.data[0].y == ("L0H1",)
+    assert figure.data[0].x == ("a", "b")
+    assert [list(line) for line in figure.data[0].z] == [[75, 0]]
+    assert draw(Reproduction("table7", ("m",), (intact,), {})) == []
+    assert draw(Reproduction("table9", ("m",), ({"model": "m", "task": "a"},), {})) == []
