@@ -58,7 +58,7 @@ RESPONSES: dict[str, Response] = {
 GRADIENT_METHODS = ("gradient", "gradient-masked", "gradient-integrated", "learned-gates")
 """Methods that need gradients of the response."""
 
-DEFAULT_METHOD = "cs-stratified"
+DEFAULT_METHOD = "focus"
 
 
 def require_method(method: str) -> Callable[..., Search]:
