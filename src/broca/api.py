@@ -141,7 +141,7 @@ def localize(
         raise BadInput(f"--k must be at least 1, not {k}")
     if rows is not None and rows < 1:
         raise BadInput(f"--rows must be at least 1, not {rows}")
-    searches.require_method(method)
+    searches.require_options(method, options or {})
     written = {name: searches.written(value) for name, value in (options or {}).items()}
     require_executor(executor)
     if not isinstance(model, GatedModel):

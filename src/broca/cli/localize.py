@@ -47,13 +47,13 @@ def localize(
         str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
     ] = None,
     method: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="focus, one-shot, greedy, cs-bernoulli, cs-stratified, cs-fresh, cs-tuned, "
+            help="focus (the default; cs-stratified with --recovery or --tune), one-shot, greedy, cs-bernoulli, cs-stratified, cs-fresh, cs-tuned, "
             "thompson, coar, co-ablation, gradient, gradient-masked, gradient-integrated or "
             "learned-gates."
         ),
-    ] = "cs-stratified",
+    ] = None,
     recovery: Annotated[
         str | None,
         typer.Option(
@@ -166,6 +166,7 @@ def localize(
 ) -> None:
     """Find the attention heads that MODEL needs for a task, and prove them on held-out items."""
     from broca import api
+    from broca.searches import DEFAULT_METHOD
 
     settings = _options(option or [])
     if recovery is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -75,6 +75,24 @@ def require_method(method: str) -> Callable[..., Search]:
     return METHODS[method]
 
 
+def require_options(method: str, options: Iterable[str]) -> None:
+    """Refuses options that a method does not have.
+
+    Raises:
+        UnknownName: No method has this name.
+        BadInput: The method has no such option.
+    """
+    make = require_method(method)
+    taken = set(make.keywords) if isinstance(make, partial) else set()
+    allowed = set(inspect.signature(make).parameters) - {"problem"} - taken
+    for name in options:
+        if name not in allowed:
+            raise BadInput(
+                f"method '{method}' has no option '{name}'{nearest(name, allowed)}"
+                + (f"; it has {', '.join(sorted(allowed))}" if allowed else "; it has none")
+            )
+
+
 def measures_others(method: str) -> bool:
     """Whether a method measures the other tasks too, to tell what the task alone needs."""
     return method == "focus"
@@ -97,16 +115,8 @@ def make_search(method: str, problem: Problem, **options: Any) -> Search:
         UnknownName: No method has this name.
         BadInput: The method has no such option, or the budget does not allow it.
     """
-    make = require_method(method)
-    taken = set(make.keywords) if isinstance(make, partial) else set()
-    allowed = set(inspect.signature(make).parameters) - {"problem"} - taken
-    for name in options:
-        if name not in allowed:
-            raise BadInput(
-                f"method '{method}' has no option '{name}'{nearest(name, allowed)}"
-                + (f"; it has {', '.join(sorted(allowed))}" if allowed else "; it has none")
-            )
-    return make(problem, **options)
+    require_options(method, options)
+    return METHODS[method](problem, **options)
 
 
 __all__ = [
