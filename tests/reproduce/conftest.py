@@ -15,11 +15,11 @@ SMALL = {"rows": 600, "items": 6, "limit": 12, "k": 3}
 
 @pytest.fixture(scope="session")
 def random_model():
-    """Two layers of ten heads on five key/value heads, random weights."""
+    """Three layers of eight heads on four key/value heads, random weights."""
     return GatedModel.wrap(
-        tiny_llama(layers=2, heads=10, kv_heads=5, context=2048),
+        tiny_llama(layers=3, heads=8, kv_heads=4, context=2048),
         tiny_tokenizer(),
-        name="random/two-layers",
+        name="random/three-layers",
     )
 
 

@@ -21,7 +21,7 @@ def test_every_table_that_can_be_drawn_is_drawn(everything, name):
     assert figure.data
     others = tuple({**row, "model": "<b>other"} for row in one.rows)
     both = draw(replace(one, models=(*one.models, "<b>other"), rows=(*one.rows, *others)))
-    assert [each.layout.title.text for each in both] == ["random/two-layers", "&lt;b&gt;other"]
+    assert [each.layout.title.text for each in both] == ["random/three-layers", "&lt;b&gt;other"]
 
 
 def test_bars_are_the_drops_in_points(everything):

@@ -19,9 +19,9 @@ def test_all_of_it_runs_on_the_papers_tasks(everything):
     """Rows of every table and figure but one, which is drawn over several models."""
     assert list(everything) == list(NAMES)
     for name, one in everything.items():
-        assert one.models == ("random/two-layers",)
+        assert one.models == ("random/three-layers",)
         assert one.rows or name == "table5", (name, one.notes)
-        assert all(row["model"] == "random/two-layers" for row in one.rows)
+        assert all(row["model"] == "random/three-layers" for row in one.rows)
     assert any("one model shows no dependence" in note for note in everything["scale"].notes)
 
 

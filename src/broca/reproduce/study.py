@@ -218,7 +218,9 @@ class Study:
         """The heads that a method finds for a task, without universal ones."""
         method = method or self.settings.method
         if (task, method) not in self._found:
-            left_out = () if self.settings.keep_universal else self.universal
+            # a method that weighs other tasks sets apart by itself what they need too
+            keep = self.settings.keep_universal or measures_others(method)
+            left_out = () if keep else self.universal
             self._report(f"{method} on {task}")
             s = self.settings
             result = localize(
@@ -229,7 +231,6 @@ class Study:
                 journal=s.journal,
             )  # fmt: skip
             harmful = [one.name for one in result.ranking if one.effect < 0]
-            # a method that weighs other tasks decides by itself how many heads there are
             listed = result.selected if measures_others(method) else harmful
             self._found[task, method] = Found(
                 heads=tuple(one for one in listed if one not in left_out)[: s.k],
