@@ -49,9 +49,9 @@ def localize(
     method: Annotated[
         str | None,
         typer.Option(
-            help="focus (the default; cs-stratified with --recovery or --tune), one-shot, greedy, cs-bernoulli, cs-stratified, cs-fresh, cs-tuned, "
+            help="focus, one-shot, greedy, cs-bernoulli, cs-stratified, cs-fresh, cs-tuned, "
             "thompson, coar, co-ablation, gradient, gradient-masked, gradient-integrated or "
-            "learned-gates."
+            "learned-gates; default: focus, or cs-stratified with --recovery or --tune."
         ),
     ] = None,
     recovery: Annotated[
@@ -168,6 +168,8 @@ def localize(
     from broca import api
     from broca.searches import DEFAULT_METHOD
 
+    if method is None:
+        method = "cs-stratified" if recovery is not None or tune else DEFAULT_METHOD
     settings = _options(option or [])
     if recovery is not None:
         settings["recovery"] = recovery

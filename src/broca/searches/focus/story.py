@@ -35,7 +35,7 @@ ROWS_PER_TASK = 800
 
 _FEWEST_ROWS = 300
 """Without other tasks; twice as many with them."""
-_BUNDLE = 4
+_BUNDLE = 2
 """Rows of the task, and as many of others, for a set in a joint round."""
 _ROUNDS = 6
 _PER_ROUND = 4
