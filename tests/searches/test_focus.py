@@ -136,6 +136,27 @@ def test_effects_come_with_intervals():
         assert ranking.frequency[column] == 1.0
 
 
+def test_contrast_trades_the_others_off():
+    """At 0 the component that every task needs is the answer; at 1 it is left out."""
+    tasks = Tasks(harmed_by(3, 30, 30), harmed_by(30, each=0.8), harmed_by(30, each=0.8), seed=1)
+    found = {
+        contrast: set(
+            searches.run(
+                make_search("focus", tasks.problem(), contrast=contrast), tasks.run
+            ).selected
+        )
+        for contrast in (0.0, 1.0)
+    }
+    assert found == {0.0: {3, 30}, 1.0: {3}}
+
+
+def test_result_says_how_well_effects_add_up():
+    """Of a task that is a sum, nearly all is explained."""
+    found = Tasks(harmed_by(3, 7, each=0.2), harmed_by(9), noise=0.01, seed=9).solve().additivity
+    assert found.explained > 0.9
+    assert found.rank_correlation > 0.8
+
+
 def test_too_few_rows_and_bad_settings_are_refused():
     """The message says how many rows would do."""
     problem = Tasks(harmed_by(1), harmed_by(2)).problem(rows=599)
@@ -143,3 +164,5 @@ def test_too_few_rows_and_bad_settings_are_refused():
         make_search("focus", problem)
     with pytest.raises(BadInput, match="drops from 0 to 1"):
         make_search("focus", Tasks(harmed_by(1)).problem(), least=2.0)
+    with pytest.raises(BadInput, match="contrast must be 0 or more"):
+        make_search("focus", Tasks(harmed_by(1)).problem(), contrast=-1.0)

@@ -27,10 +27,12 @@ class Table:
     Attributes:
         task: `(sets, rows)`.
         others: `(sets, rows)`; zero without other tasks.
+        weight: What a drop of the others counts for.
     """
 
     task: Floats
     others: Floats
+    weight: float
 
     def drop(self, row: int) -> Floats:
         """The task's drops of one set."""
@@ -39,16 +41,16 @@ class Table:
 
     def specific(self, row: int) -> Floats:
         """The task's drops beyond the others', row by row."""
-        drops: Floats = self.task[row] - self.others[row]
+        drops: Floats = self.specifics()[row]
         return drops
 
     def specifics(self) -> Floats:
         """The same of all sets, `(sets, rows)`."""
-        return self.task - self.others
+        return self.task - self.weight * self.others
 
     def slice(self, first: int, last: int) -> Table:
         """Some of the sets."""
-        return Table(self.task[first:last], self.others[first:last])
+        return Table(self.task[first:last], self.others[first:last], self.weight)
 
     def interval(self, row: int) -> tuple[float, float, float]:
         """Effect of one set on the task with its 90 % interval: low, effect, high."""
@@ -93,6 +95,7 @@ class Bench:
     Attributes:
         problem: What is to be solved.
         budget: Most rows.
+        weight: What a drop of the others counts for.
         rows: Rows so far.
         rng: Draws everything random.
         response: What screening and joint rounds measure; None for the task's own metric.
@@ -100,6 +103,7 @@ class Bench:
 
     problem: Problem
     budget: int
+    weight: float = 1.0
     rows: int = 0
     rng: np.random.Generator = field(init=False)
 
@@ -156,7 +160,8 @@ class Bench:
 
         Returns:
             Two vectors `(masks,)`, the second zero without other tasks, and the standard error of
-            the difference of a mask's two, pooled over the masks (NaN for bundles of one).
+            what a mask costs the task beyond the others, pooled over the masks (NaN for bundles of
+            one).
         """
         names: list[str] = []
         for _ in masks:
@@ -167,10 +172,11 @@ class Bench:
         index = np.repeat(np.arange(len(masks)), self.bundle_rows(size))
         responses = yield from self._ask(masks, index, asked)
         rows = self._lost(names, asked, responses).reshape(len(masks), -1, size)
-        spread = rows.var(axis=2, ddof=1).mean(axis=0).sum() if size > 1 else np.nan
+        spread = rows.var(axis=2, ddof=1).mean(axis=0) if size > 1 else np.full(2, np.nan)
+        counted = spread[0] + self.weight**2 * spread[1:].sum()
         lost = rows.mean(axis=2)
         others = lost[:, 1] if self.problem.others else np.zeros(len(masks))
-        return lost[:, 0], others, float(np.sqrt(spread / size))
+        return lost[:, 0], others, float(np.sqrt(counted / size))
 
     def crossed(self, masks: Bools, items: int) -> Asking:
         """Drops of masks on the same fresh items, by the task's own metric; a `Table`."""
@@ -186,7 +192,8 @@ class Bench:
         table = responses.reshape(len(every), -1)
         lost = table[0] - table[1:]
         task = lost[:, :items]
-        return Table(task, lost[:, items:] if self.problem.others else np.zeros_like(task))
+        others = lost[:, items:] if self.problem.others else np.zeros_like(task)
+        return Table(task, others, self.weight)
 
     def _ask(
         self,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.plan import Measurement, Plan
-from broca.recovery import NonPositiveLasso
+from broca.recovery import Additivity, NonPositiveLasso, additivity
 from broca.searches.focus.bench import Bench, Bools, Floats
 from broca.searches.pilot import random_masks
 
@@ -35,6 +35,8 @@ class Screened:
         short: Columns of the short list.
         frequency: Share of resamples in which the task needs each component, `(components,)`.
         universal: Share of resamples in which the others need it, `(components,)`.
+        weight: What an effect on the others counts for.
+        additivity: How well effects on the task add up; None where nothing varied.
     """
 
     target: Floats
@@ -42,11 +44,13 @@ class Screened:
     short: NDArray[np.intp]
     frequency: Floats
     universal: Floats
+    weight: float
+    additivity: Additivity | None
 
     @property
     def contrast(self) -> Floats:
         """Effect on the task beyond that on the others, of the short list."""
-        beyond: Floats = (self.target - self.others)[self.short]
+        beyond: Floats = (self.target - self.weight * self.others)[self.short]
         return beyond
 
     def masks(self, sets: Bools) -> Bools:
@@ -87,9 +91,16 @@ def screen(bench: Bench, share: float, rows: int) -> Generator[Plan, Measurement
         general[alive] = _effects(masks[:, alive], -others) if bench.problem.others else 0.0
         last = number == rounds - 1
         keep = SHORT if last else max(SHORT, round(count * shrink ** (number + 1)))
-        alive = _best(alive, effects, general, keep)
-    needed = _often(masks, -task, bench.rng)
-    return Screened(effects, general, alive, needed, _often(masks, -others, bench.rng))
+        alive = _best(alive, effects, bench.weight * general, keep)
+    return Screened(
+        target=effects,
+        others=general,
+        short=alive,
+        frequency=_often(masks, -task, bench.rng),
+        universal=_often(masks, -others, bench.rng),
+        weight=bench.weight,
+        additivity=additivity(masks, -task, NonPositiveLasso(), seed=bench.problem.seed),
+    )
 
 
 def _effects(masks: Bools, responses: Floats) -> Floats:

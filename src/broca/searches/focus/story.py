@@ -111,9 +111,13 @@ class Focus(Told):
         problem: What to solve. Without `rows` it spends 800 for each measured task.
         cost: Specific drop that each further member of a set must add.
         least: Least drop of the task, and of the task beyond the others, that is a finding.
+        contrast: What a drop of the others counts for. 1 looks for the largest specific drop, the
+            task's less the others' mean; 0 for the largest drop of the task, whoever else suffers.
     """
 
-    def __init__(self, problem: Problem, *, cost: float = 0.02, least: float = 0.1) -> None:
+    def __init__(
+        self, problem: Problem, *, cost: float = 0.02, least: float = 0.1, contrast: float = 1.0
+    ) -> None:
         tasks = 1 + len(problem.others)
         budget = problem.rows if problem.rows is not None else ROWS_PER_TASK * tasks
         fewest = _FEWEST_ROWS * (2 if problem.others else 1)
@@ -124,7 +128,10 @@ class Focus(Told):
             )
         if not 0 <= cost < 1 or not 0 <= least < 1:
             raise BadInput(f"focus's cost and least are drops from 0 to 1, not {cost} and {least}")
+        if contrast < 0:
+            raise BadInput(f"focus's contrast must be 0 or more, not {contrast}")
         self._problem = problem
+        self._contrast = contrast
         self._budget = budget
         self._cost = cost
         self._least = least
@@ -135,7 +142,7 @@ class Focus(Told):
 
     def _tell_story(self) -> Story:
         problem = self._problem
-        bench = Bench(problem, self._budget)
+        bench = Bench(problem, self._budget, self._contrast)
         parts = self._parts
         yield from bench.measure_intact(parts.intact)
         size, _ = yield from pilot(
@@ -174,7 +181,7 @@ class Focus(Told):
                 proposed = np.stack([model.draw(start, rng) for start in starts])
             drops, others, error = yield from bench.bundles(screened.masks(proposed), _BUNDLE)
             sets = np.vstack([sets, proposed])
-            worth = np.concatenate([worth, drops - others])
+            worth = np.concatenate([worth, drops - bench.weight * others])
             errors.append(error)
             noise = max(_LEAST_NOISE, float(np.sqrt(np.mean(np.square(errors)))))
             model.fit(sets, worth, noise=noise)
@@ -247,7 +254,7 @@ class Focus(Told):
         if drop.mean() < self._least or specific.mean() - 1.645 * error <= 0:
             reason = (
                 f"the best set found costs the task {drop.mean():.2f} and the others "
-                f"{drop.mean() - specific.mean():.2f} on {items} fresh items: no specific harm"
+                f"{last.others[row].mean():.2f} on {items} fresh items: no specific harm"
             )
         return self._ranked(bench, screened, final, harms, reason, share)
 
@@ -265,7 +272,7 @@ class Focus(Told):
         for place, (low, effect, high) in harms.items():
             effects[screened.short[place]] = effect
             intervals[screened.short[place]] = low, high
-        contrast = effects - screened.others
+        contrast = effects - screened.weight * screened.others
         members = screened.short[final]
         first = members[np.argsort(contrast[members], kind="stable")]
         rest = [c for c in np.argsort(contrast, kind="stable") if c not in set(first.tolist())]
@@ -282,6 +289,7 @@ class Focus(Told):
             "budget": self._budget,
             "cost": self._cost,
             "least": self._least,
+            "contrast": self._contrast,
             "share": share,
             "response": bench.response,
         }
@@ -295,6 +303,7 @@ class Focus(Told):
             frequency=screened.frequency,
             others=screened.others,
             universal=universal,
+            additivity=screened.additivity,
         )
 
 
@@ -330,7 +339,7 @@ def _knock_out(
         items = max(1, affordable // (len(sets) + 1))
         table = yield from bench.crossed(screened.masks(sets), items)
         task, others = np.hstack([task, table.task]), np.hstack([others, table.others])
-        worth, _ = _blended(task - others, foretold, errors)
+        worth, _ = _blended(task - bench.weight * others, foretold, errors)
         better = np.argsort(-worth, kind="stable")[: max(1, len(sets) // 2)]
         sets, foretold, errors = sets[better], foretold[better], errors[better]
         task, others = task[better], others[better]
