@@ -127,7 +127,7 @@ ALLOWED = {
         "verify",
         "workbench",
     },
-    "workbench": {"engine", "executors", "models", "tasks", "verify"},
+    "workbench": {"engine", "executors", "models", "runs", "tasks", "verify"},
     "charting": {
         "api",
         "charted",
@@ -154,6 +154,7 @@ ALLOWED = {
         "evidence",
         "models",
         "published",
+        "runs",
         "tasks",
         "verify",
         "workbench",

@@ -8,6 +8,7 @@ import pytest
 
 import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
+from broca.executors import LocalExecutor
 from broca.tasks import TaskOptions
 from broca.verify import Scope
 from broca.verifying import verify_heads
@@ -103,6 +104,37 @@ def test_evidence_is_complete_and_reproducible(planted, planted_heads):
     assert [one.k for one in evidence.curve.points] == [0, 1, 2]
     assert evidence.fingerprint == planted.fingerprint
     assert len(evidence.samples) == 10
+
+
+def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypatch):
+    """Those of the search's run neither; the evidence is the same."""
+    call = {"task": "rhyming", "others": ["capitals"], "seed": 3}
+    small = {"limit": 12, "scope": Scope(controls=2, curve=2, failure_items=4, resamples=100)}
+    options = TaskOptions(limit=60)
+    alone = verify_heads(planted, heads="L2H3+L3H1", task_options=options, **call, **small)
+    path = tmp_path / "journal.sqlite"
+    broca.localize(
+        planted, **call, rows=700, items=20, task_options=options, verify=False, journal=path
+    )
+    measured, run = [], LocalExecutor.run
+
+    def counting(self, plan):
+        measured.append(len(plan))
+        return run(self, plan)
+
+    monkeypatch.setattr(LocalExecutor, "run", counting)
+    kept = verify_heads(
+        planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small
+    )
+    assert kept == alone
+    # the intact model was measured by the run, on the report items of both tasks
+    assert sum(measured) <= alone.rows - 24
+    measured.clear()
+    again = verify_heads(
+        planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small
+    )
+    assert again == alone
+    assert not measured
 
 
 def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):

@@ -69,6 +69,9 @@ class Journaling:
     on_begin: Callable[[dict[str, Any]], None] = lambda facts: None
     opened: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
     """What the run opened; all is closed with the journal."""
+    users: int = field(default=0, init=False, repr=False)
+    """Calls that keep their rows here and have not ended; the last one closes the journal."""
+    _journal: Journal | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.keep_outputs <= 1:
@@ -77,6 +80,7 @@ class Journaling:
     def close(self) -> None:
         """Closes the journal of the run that was begun, and ends its workers."""
         self.opened.close()
+        self._journal = None
 
     def begin(
         self,
@@ -89,7 +93,7 @@ class Journaling:
         settings: Mapping[str, Any],
         progress: RowProgress,
     ) -> Recorder:
-        """Opens the journal and writes the run down.
+        """Opens the journal, unless another call has, and writes the run down.
 
         Args:
             model: What is ablated.
@@ -103,9 +107,11 @@ class Journaling:
         Raises:
             JournalError: The journal cannot be used.
         """
-        journal = self.opened.enter_context(
-            Journal.in_memory() if self.path is None else Journal(self.path)
-        )
+        if self._journal is None:
+            self._journal = self.opened.enter_context(
+                Journal.in_memory() if self.path is None else Journal(self.path)
+            )
+        journal = self._journal
         digests = bank_digests(bank)
         condition = condition_of(model, ablation, [digests[position] for position in donors])
         items = journal.items(_records(bank, digests))
@@ -155,16 +161,22 @@ R = TypeVar("R")
 
 
 def closes_journal(function: Callable[P, R]) -> Callable[P, R]:
-    """Makes a function whose keyword `journal` is opened within close it however it ends."""
+    """Makes a function whose keyword `journal` is opened within close it however it ends.
+
+    A journal that the caller was given open stays open.
+    """
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         opened = journaling(kwargs.get("journal"))
         kwargs["journal"] = opened
+        opened.users += 1
         try:
             return function(*args, **kwargs)
         finally:
-            opened.close()
+            opened.users -= 1
+            if not opened.users:
+                opened.close()
 
     return wrapped
 

@@ -14,11 +14,13 @@ from broca.errors import BadInput
 from broca.evidence import Crossing, Evidence, TaskDrop
 from broca.models import GatedModel, load
 from broca.published import is_published, published_heads
+from broca.runs import Journaling, closes_journal, journaling
 from broca.tasks import Catalog, TaskOptions
 from broca.verify import Scope
 from broca.workbench import Report, Workbench, requested
 
 
+@closes_journal
 def verify_heads(
     model: str | GatedModel,
     *,
@@ -42,6 +44,7 @@ def verify_heads(
     task_options: TaskOptions | None = None,
     allow_code: bool = False,
     engine_options: EngineOptions | None = None,
+    journal: str | Path | Journaling | None = None,
     on_progress: Report | None = None,
 ) -> Evidence:
     """Tests the claim that a task needs a set of heads, and that others do not.
@@ -71,6 +74,8 @@ def verify_heads(
         task_options: How the tasks are asked. Give those of the search, as its seed.
         allow_code: Whether tasks may run what the model writes; see docs/sandbox.md.
         engine_options: Size of batches and sharing of work.
+        journal: File that keeps every measured row and is asked before anything is measured, such
+            as the journal of the run; in memory if None.
         on_progress: Told what is going on.
 
     Raises:
@@ -104,6 +109,7 @@ def verify_heads(
         task_options=task_options,
         allow_code=allow_code,
         options=engine_options,
+        keeping=journaling(journal),
         on_progress=on_progress,
     )
     kinds: tuple[AblationKind, ...] = get_args(AblationKind)
@@ -136,6 +142,7 @@ def verify_heads(
                 allow_code=allow_code,
                 engine_options=engine_options,
                 verify=False,
+                journal=journal,
                 on_progress=on_progress,
             ).selected
             if found:

@@ -20,8 +20,9 @@ from broca.engine import (
     output_norms,
 )
 from broca.engine.ablation import AblationKind
-from broca.executors import LocalExecutor
+from broca.executors import JournaledExecutor
 from broca.models import GatedModel
+from broca.runs import Journaling, RowProgress
 from broca.tasks import Benchmark, Catalog, Item, RequestTokenizer, Split, TaskOptions
 from broca.verify import Examiner, Remembered, Scope, Trial, roles
 
@@ -50,10 +51,11 @@ class Workbench:
     benchmarks: Mapping[str, Benchmark]
     splits: Mapping[str, Split]
     how: Ablation
+    _keeping: Journaling = field(repr=False)
     _options: EngineOptions | None = field(repr=False)
     _report: Report = field(repr=False)
     _stage: list[str] = field(repr=False, default_factory=lambda: [""])
-    _executors: dict[str, LocalExecutor] = field(repr=False, default_factory=dict)
+    _executors: dict[str, JournaledExecutor] = field(repr=False, default_factory=dict)
 
     @classmethod
     def build(
@@ -70,6 +72,7 @@ class Workbench:
         task_options: TaskOptions | None = None,
         allow_code: bool = False,
         options: EngineOptions | None = None,
+        keeping: Journaling | None = None,
         on_progress: Report | None = None,
     ) -> Workbench:
         """Loads the tasks and cuts their items.
@@ -86,6 +89,8 @@ class Workbench:
             task_options: How the tasks are asked, as in `localize`.
             allow_code: Whether tasks may run what the model writes.
             options: Size of batches and sharing of work.
+            keeping: Where rows are kept, and asked for before they are measured; in memory if None.
+                The caller closes it.
             on_progress: Told what is going on.
 
         Raises:
@@ -114,7 +119,10 @@ class Workbench:
                 for name, one in splits.items()
             }
         quiet: Report = lambda stage, progress: None  # noqa: E731
-        return cls(model, task, same, rest, benchmarks, splits, how, options, on_progress or quiet)
+        return cls(
+            model, task, same, rest, benchmarks, splits, how, keeping or Journaling(), options,
+            on_progress or quiet,
+        )  # fmt: skip
 
     @cached_property
     def bank(self) -> tuple[tuple[Benchmark, Item], ...]:
@@ -165,20 +173,33 @@ class Workbench:
         self._stage[0] = text
         self._report(text, None)
 
-    def executor(self, kind: AblationKind | None = None) -> LocalExecutor:
+    def executor(self, kind: AblationKind | None = None) -> JournaledExecutor:
         """Measures under one kind of ablation, the bench's own by default."""
         kind = kind or self.how.kind
         if kind not in self._executors:
             how = Ablation(kind, self.how.scale, self.how.seed)
-            engine = Engine(
-                self.model,
-                self._options,
-                donors=donor_activations(self.model, self._prompts, how),
-                on_progress=lambda progress: self._report(self._stage[0], progress),
+            progress = RowProgress(lambda one: self._report(self._stage[0], one))
+            recorder = self._keeping.begin(
+                model=self.model,
+                bank=self.bank,
+                engine=Engine(
+                    self.model,
+                    self._options,
+                    donors=donor_activations(self.model, self._prompts, how),
+                    on_progress=progress.within,
+                ),
+                ablation=how,
+                donors=self._located,
+                settings={
+                    "measures": self.task,
+                    "others": [*self.same_skill, *self.others],
+                    "ablation": [how.kind, how.scale],
+                    "components": self.model.kinds,
+                    "seed": how.seed,
+                },
+                progress=progress,
             )
-            self._executors[kind] = LocalExecutor(
-                engine, self.bank, ablation=how, donors=self._located
-            )
+            self._executors[kind] = recorder.local(self.bank, donors=self._located)
         return self._executors[kind]
 
     def examiner(self, scope: Scope, *, kinds: Sequence[AblationKind] = ()) -> Examiner:

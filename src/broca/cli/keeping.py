@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,9 +45,7 @@ def keeping(
         Interrupted: The user asked for an end; the message is the command that goes on.
         BrocaError: The folder holds something else.
     """
-    from broca.interrupts import Stopper
     from broca.outfolder import OutFolder
-    from broca.runs import Journaling
 
     command = ["broca", *sys.argv[1:]]
     folder = OutFolder.claim(
@@ -63,18 +61,45 @@ def keeping(
     if folder.resumed:
         typer.echo(f"going on with the run in {out}", err=True)
 
+    try:
+        with kept_in(folder.journal, keep_outputs=keep_outputs, on_begin=folder.note) as journaling:
+            yield journaling
+    except Interrupted:
+        raise
+    except BrocaError:
+        folder.release()
+        raise
+
+
+@contextmanager
+def kept_in(
+    journal: Path,
+    *,
+    keep_outputs: float = 0.0,
+    on_begin: Callable[[dict[str, Any]], None] = lambda facts: None,
+) -> Iterator[Journaling]:
+    """Keeps what is measured in a journal; Ctrl+C ends after the batch.
+
+    Args:
+        journal: Its file.
+        keep_outputs: Share of the rows whose raw output is kept.
+        on_begin: Told the run's digests, once they are known.
+
+    Raises:
+        Interrupted: The user asked for an end; the message is the command that goes on.
+    """
+    from broca.interrupts import Stopper
+    from broca.runs import Journaling
+
     def told() -> None:
         typer.echo("broca: ending after this batch; Ctrl+C again ends at once", err=True)
 
     with Stopper(told) as stopper:
         try:
-            yield Journaling(folder.journal, keep_outputs, stopper, folder.note)
+            yield Journaling(journal, keep_outputs, stopper, on_begin)
         except (Interrupted, KeyboardInterrupt) as error:
+            command = ["broca", *sys.argv[1:]]
             going_on = shlex.join(word for word in command if word != "--fresh")
             raise Interrupted(
-                f"interrupted; what was measured is kept in '{folder.journal}'; this goes on: "
-                f"{going_on}"
+                f"interrupted; what was measured is kept in '{journal}'; this goes on: {going_on}"
             ) from error
-        except BrocaError:
-            folder.release()
-            raise

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from broca.cli.keeping import kept_in
 from broca.cli.model_options import AllowPickle
 from broca.cli.pages import write_report
 from broca.cli.progress import ProgressLine
@@ -70,6 +72,10 @@ def verify(
     ] = None,
     allow_code: AllowCode = False,
     allow_pickle: AllowPickle = False,
+    journal: Annotated[
+        str | None,
+        typer.Option(help="A journal to share between runs; default: journal.sqlite in --out."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print verification.json.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
@@ -99,7 +105,7 @@ def verify(
         Ablation(ablation)  # type: ignore[arg-type]  # refused here, before the model is loaded
     folder = api.check_out_folder(out or (target if result else "broca-out"))
     progress = ProgressLine(plain=plain)
-    try:
+    with closing(progress), kept_in(Path(journal or folder / "journal.sqlite")) as kept:
         evidence = run(
             model or (result.model.name if result else target),
             task=task or (result.task if result else ""),
@@ -124,10 +130,9 @@ def verify(
             device=device,
             device_map=device_map,
             allow_pickle=allow_pickle,
+            journal=kept,
             on_progress=progress,
         )
-    finally:
-        progress.close()
     if result is not None and evidence.fingerprint != result.model.fingerprint:
         raise BadInput(
             f"the weights of '{evidence.model}' are not those of the run (fingerprint "
