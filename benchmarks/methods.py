@@ -30,7 +30,6 @@ import numpy as np
 import torch
 
 from broca import searches
-from broca.api import check_out_folder
 from broca.bench import (
     Arena,
     Comparison,
@@ -48,6 +47,7 @@ from broca.bench import (
 from broca.bench.tables import SIMULATED_COLUMNS, cells_of, columns, markdown, simulated_cells
 from broca.cli.progress import ProgressLine
 from broca.estimating import count_rows
+from broca.files import check_out_folder
 from broca.models import load
 from broca.searches import OtherTask, Problem
 

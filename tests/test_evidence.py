@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import pytest
 from simulated import five_tasks
 
-from broca.api import evidence_of
 from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.evidence import Evidence, rebuild
+from broca.provenance import evidence_of
 from broca.verify import Scope
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,24 +13,24 @@ import numpy as np
 from broca import searches
 from broca.engine import (
     Ablation,
+    Engine,
     EngineOptions,
     Progress,
     donor_activations,
     output_norms,
 )
 from broca.engine.ablation import AblationKind
-from broca.errors import BadInput, NothingToLocalize, TaskUnusable
-from broca.evidence import Crossing, Evidence
-from broca.executors import RayOptions, with_references
-from broca.files import write_beside
+from broca.errors import BadInput, TaskUnusable
+from broca.executors import RayOptions, RayPool, with_references
+from broca.files import check_out_folder, write_beside
 from broca.interactions import pairwise, require_count
-from broca.models import SHIPPED_MODELS, GatedModel, load
+from broca.models import GatedModel, load
 from broca.plan import Response
+from broca.provenance import evidence_of, model_info, version_of_broca
 from broca.result import (
     AblationInfo,
     AdditivityInfo,
     Cost,
-    ModelInfo,
     Result,
     SearchInfo,
     Verification,
@@ -46,9 +46,17 @@ from broca.runs import (
     shared_tokens,
 )
 from broca.searches import DEFAULT_METHOD, OtherTask, Problem, Ranking
-from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split, TaskOptions
-from broca.tasks.paper import PAPER_GROUPS
-from broca.verify import QUICK, Examination, Examiner, Remembered, Scope, Trial, prove, roles
+from broca.tasks import Benchmark, Catalog, TaskOptions
+from broca.tasksets import (
+    Bank,
+    Places,
+    lay_out,
+    load_tasks,
+    other_tasks,
+    require_controls,
+    require_something_to_localize,
+)
+from broca.verify import QUICK, Examiner, Remembered, Trial, prove, roles
 from broca.verify.proof import scores_under
 
 Report = Callable[[str, Progress | None], None]
@@ -164,38 +172,35 @@ def localize(
     start = time.perf_counter()
     report("building the tasks", None)
     catalog = Catalog(include_path, allow_code=allow_code)
-    names = tuple(
-        dict.fromkeys((task, *same_skill, *other_tasks(task, others, model.name, catalog)))
-    )
-    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
     asked = task_options or TaskOptions()
-    benchmarks = {
-        name: catalog.load(
-            name,
-            tokenizer,
-            metric=asked.metric if name == task else None,
-            options=asked,
-            require_split=name == task,
-        )
-        for name in names
-    }
-    _require_controls(task, benchmarks)
+    benchmarks = load_tasks(
+        model,
+        (task, *same_skill, *other_tasks(task, others, model.name, catalog)),
+        catalog,
+        task=task,
+        options=asked,
+    )
+    require_controls(task, benchmarks)
     splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
     same, rest = roles(task, benchmarks, same_skill)
-    bank, places = _bank((task, *rest), benchmarks, splits)
-    reported, located = places["report"], places["locate"][task]
+    searchable = (task, *rest)
+    bank, places = lay_out(
+        benchmarks,
+        splits,
+        {"report": tuple(benchmarks), "locate": searchable, "confirm": searchable},
+    )
+    reported = places["report"]
+    located = places["locate"][task].tolist()
+    prompts = [bank[position][1].requests[0].context for position in located]
 
     stage = ["scoring the intact model"]
-    donors = donor_activations(
-        model, [bank[position][1].requests[0].context for position in located], how
-    )
     shown = RowProgress(lambda progress: report(stage[0], progress))
     keeping = journaling(journal)
     engine = engine_of(
         executor,
         model,
         options=engine_options,
-        donors=donors,
+        donors=donor_activations(model, prompts, how),
         device_map=device_map,
         allow_pickle=allow_pickle,
         kept=keeping,
@@ -209,7 +214,7 @@ def localize(
         donors=located,
         settings={
             "task": task,
-            "others": names[1:],
+            "others": tuple(benchmarks)[1:],
             "same_skill": list(same_skill),
             "method": method,
             "options": written,
@@ -231,48 +236,28 @@ def localize(
     before = scores_under(intact, benchmarks, reported, execute, bank)
     require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
 
-    contrast = searches.measures_others(method)
-    tasks = (task, *rest) if contrast else (task,)
-    left_out: tuple[str, ...] = ()
-    continuous = False
-    own = searches.RESPONSES.get(method, "accuracy")
-    if (response or own) != "accuracy":
-        stage[0] = "looking for right answers"
-        wanted = [position for name in tasks for position in places["locate"][name]]
-        try:
-            referenced = with_references(engine, bank, wanted, components=len(model.components))
-        except TaskUnusable as error:
-            if response is not None or method in searches.GRADIENT_METHODS:
-                raise
-            left_out = (f"the search measures the tasks' own metrics: {error}",)
-        else:
-            bank, left_out, continuous = referenced.bank, referenced.notes, True
-            kept = set(referenced.positions)
-            places["locate"] = {
-                name: [position for position in positions if position in kept]
-                for name, positions in places["locate"].items()
-            }
-    returned: Response = response or (own if continuous else "accuracy")
-    searched = recorder.local(bank, donors=located, response=returned, role="search")
-
+    stage[0] = "looking for right answers"
+    measured_tasks = searchable if searches.measures_others(method) else (task,)
+    asking = _asking(
+        method, response, engine, bank, {name: places["locate"][name] for name in measured_tasks},
+        components=len(model.components),
+    )  # fmt: skip
+    bank = asking.bank
+    searched = recorder.local(bank, donors=located, response=asking.response, role="search")
+    own, *beside = (
+        OtherTask(name, asking.located[name], places["confirm"][name]) for name in measured_tasks
+    )
     problem = Problem(
         components=len(model.components),
-        items=np.asarray(places["locate"][task]),
+        items=own.items,
         k=k,
         rows=rows,
         seed=seed,
-        confirm=np.asarray(places["confirm"][task]),
-        others=tuple(
-            OtherTask(
-                name,
-                np.asarray(places["locate"][name], dtype=np.intp),
-                np.asarray(places["confirm"][name], dtype=np.intp),
-            )
-            for name in tasks[1:]
-        ),
-        continuous=continuous and (contrast or response is None),
-        differentiable=continuous,
-        **shared_tokens([bank[position][1] for position in places["locate"][task]]),
+        confirm=own.confirm,
+        others=tuple(beside),
+        continuous=asking.continuous and (len(measured_tasks) > 1 or response is None),
+        differentiable=asking.continuous,
+        **shared_tokens([bank[position][1] for position in own.items]),
     )
     search = searches.make_search(method, problem, **(options or {}))
     recorder.note_search(method, problem, written)
@@ -289,20 +274,14 @@ def localize(
     proof = prove(task, benchmarks, before, after, same_skill=same)
     evidence = None
     if verify and selected:
+        items_of_bank = [item for _, item in bank]
         examiner = Examiner(
-            Trial(
-                task,
-                same,
-                rest,
-                benchmarks,
-                {name: np.asarray(positions) for name, positions in reported.items()},
-                [item for _, item in bank],
-            ),
+            Trial(task, same, rest, benchmarks, reported, items_of_bank),
             model.components,
             execute,
             scored.answers,
-            [item for _, item in bank],
-            output_norms(model, [bank[position][1].requests[0].context for position in located]),
+            items_of_bank,
+            output_norms(model, prompts),
             {},
             replace(QUICK, seed=seed),
         )
@@ -341,65 +320,66 @@ def localize(
             specific_drop=proof.specific_drop,
             items={name: len(positions) for name, positions in reported.items()},
         ),
-        response=returned,
+        response=asking.response,
         components=model.kinds,
         ablation=AblationInfo(how.kind, how.scale),
         metrics={name: one.metric for name, one in benchmarks.items()},
         task_options=asked.to_dict(),
-        notes=(*_notes(task, benchmarks, before, reported), *left_out, *_found(model, ranking)),
+        notes=(*_notes(task, benchmarks, before, reported), *asking.notes, *_found(model, ranking)),
         additivity=None
         if ranking.additivity is None
         else AdditivityInfo(**asdict(ranking.additivity)),
     )
 
 
-def evidence_of(
-    model: GatedModel,
-    task: str,
-    heads: Sequence[str],
-    how: Ablation,
-    scope: Scope,
-    examined: Examination,
-    rows: int,
+@dataclass(frozen=True)
+class _Asking:
+    """What a search asks its rows for.
+
+    Attributes:
+        bank: The run's items; where margins are asked for, their tasks know right answers.
+        located: Positions of each measured task's items that can be asked.
+        response: What rows return.
+        continuous: Whether every one of these items has a margin.
+        notes: What the reader should know of it.
+    """
+
+    bank: Bank
+    located: Places
+    response: Response
+    continuous: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def _asking(
+    method: str,
+    wanted: Response | None,
+    engine: Engine | RayPool,
+    bank: Bank,
+    located: Places,
     *,
-    crossings: Sequence[Crossing] = (),
-    notes: Sequence[str] = (),
-) -> Evidence:
-    """Puts what was measured and what it was measured on into one record."""
-    return Evidence(
-        model=model.name,
-        fingerprint=model.fingerprint,
-        task=task,
-        heads=tuple(heads),
-        ablation=how.kind,
-        scale=how.scale,
-        seed=how.seed,
-        level=scope.level,
-        **{one.name: getattr(examined, one.name) for one in fields(examined)},
-        crossings=tuple(crossings),
-        rows=rows,
-        notes=tuple(notes),
-        broca=version_of_broca(),
-    )
-
-
-def check_out_folder(out: str | Path) -> Path:
-    """Makes the out folder and proves that it can be written, before anything is measured.
+    components: int,
+) -> _Asking:
+    """Finds the right answers that margins need, where the user or the method wants margins.
 
     Raises:
-        BadInput: It cannot be made or written.
+        TaskUnusable: A task has none, and nothing else will do.
     """
-    folder = Path(out).expanduser()
+    response: Response = wanted or searches.RESPONSES.get(method, "accuracy")
+    if response == "accuracy":
+        return _Asking(bank, located, response)
+    positions = [position for own in located.values() for position in own.tolist()]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".broca-write-test"
-        probe.write_text("", encoding="utf-8")
-        probe.unlink()
-    except OSError as error:
-        raise BadInput(
-            f"--out '{out}' cannot be written ({error.strerror}): choose another folder"
-        ) from error
-    return folder
+        found = with_references(engine, bank, positions, components=components)
+    except TaskUnusable as error:
+        if wanted is not None or method in searches.GRADIENT_METHODS:
+            raise
+        return _Asking(
+            bank, located, "accuracy",
+            notes=(f"the search measures the tasks' own metrics: {error}",),
+        )  # fmt: skip
+    kept = {name: own[np.isin(own, found.positions)] for name, own in located.items()}
+    return _Asking(found.bank, kept, response, continuous=True, notes=found.notes)
 
 
 def save(result: Result, out: str | Path) -> tuple[Path, Path]:
@@ -420,82 +400,11 @@ def save(result: Result, out: str | Path) -> tuple[Path, Path]:
     return paths
 
 
-def other_tasks(
-    task: str, others: str | Sequence[str], model: str, catalog: Catalog
-) -> tuple[str, ...]:
-    """Resolves `others` to task names, the task itself excluded."""
-    if isinstance(others, str):
-        if others != "auto":
-            names: Sequence[str] = [name.strip() for name in others.split(",") if name.strip()]
-        else:
-            names = catalog.shipped if model in SHIPPED_MODELS else catalog.included
-    else:
-        names = others
-    if isinstance(others, str) and others != "auto" and task in names:
-        raise BadInput(f"task '{task}' is also named in --others: a task is no control of itself")
-    members = [member for name in names for member in PAPER_GROUPS.get(name, (name,))]
-    return tuple(dict.fromkeys(name for name in members if name != task))
-
-
-def _require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
-    """Refuses another task that shares a task with the localized group."""
-    own = set(benchmarks[task].task_names)
-    for name, one in benchmarks.items():
-        shared = own & set(one.task_names)
-        if name != task and shared:
-            raise BadInput(
-                f"--others: '{name}' shares {', '.join(sorted(shared)[:3])} with '{task}': a task "
-                "is no control of itself"
-            )
-
-
-def _bank(
-    searched: Sequence[str], benchmarks: Mapping[str, Benchmark], splits: Mapping[str, Split]
-) -> tuple[list[tuple[Benchmark, Any]], dict[str, dict[str, list[int]]]]:
-    """Lays out the items of a run: every task's report items, then those of the search.
-
-    Args:
-        searched: The tasks that a search may measure, the localized one first.
-        benchmarks: All tasks by name.
-        splits: Their items.
-
-    Returns:
-        The bank, and for `report`, `locate` and `confirm` each task's positions in it.
-    """
-    bank: list[tuple[Benchmark, Any]] = []
-
-    def place(name: str, numbers: Sequence[int]) -> list[int]:
-        first = len(bank)
-        bank.extend((benchmarks[name], benchmarks[name].items[number]) for number in numbers)
-        return list(range(first, len(bank)))
-
-    return bank, {
-        "report": {name: place(name, splits[name].report) for name in benchmarks},
-        "locate": {name: place(name, splits[name].locate) for name in searched},
-        "confirm": {name: place(name, splits[name].confirm) for name in searched},
-    }
-
-
-def require_something_to_localize(benchmark: Benchmark, score: float, items: int) -> None:
-    """Refuses a task that the intact model does not do.
-
-    Raises:
-        NothingToLocalize: It scores no better than guessing.
-    """
-    if benchmark.at_chance(score, items=items):
-        guess = f"guessing gives {benchmark.chance:.2f}" if benchmark.chance else "that is nothing"
-        raise NothingToLocalize(
-            f"the intact model scores {score:.3f} on '{benchmark.name}' ({benchmark.metric}, "
-            f"{items} items) and {guess}: there is nothing to localize; choose a task that the "
-            "model can do"
-        )
-
-
 def _notes(
     task: str,
     benchmarks: Mapping[str, Benchmark],
     before: Mapping[str, float],
-    reported: Mapping[str, Sequence[int]],
+    reported: Places,
 ) -> tuple[str, ...]:
     notes: list[str] = []
     for name, benchmark in benchmarks.items():
@@ -531,23 +440,3 @@ def _off_target_effects(model: GatedModel, ranking: Ranking) -> dict[str, float]
     return {
         model.components.names[column]: float(ranking.others[column]) for column in ranking.order
     }
-
-
-def model_info(model: GatedModel) -> ModelInfo:
-    """What results say of a model."""
-    return ModelInfo(
-        name=model.name,
-        fingerprint=model.fingerprint,
-        architecture=model.architecture,
-        layers=model.structure.layers,
-        heads=model.heads,
-        kv_heads=model.kv_heads,
-        dtype=model.dtype,
-    )
-
-
-def version_of_broca() -> str:
-    """The version that results name."""
-    from importlib.metadata import version
-
-    return version("broca")

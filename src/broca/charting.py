@@ -12,23 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca import searches
-from broca.api import check_out_folder, model_info, version_of_broca
 from broca.charted import NAME, Atlas, AtlasCost, AtlasTask, Rows
 from broca.charts import Findings, Matrix, find, keep_to_groups
 from broca.engine import Ablation, Engine, EngineOptions, donor_activations
 from broca.engine.ablation import AblationKind
 from broca.errors import BadInput, NothingToLocalize, TaskUnusable
 from broca.executors import with_references
-from broca.files import write_beside
+from broca.files import check_out_folder, write_beside
 from broca.models import SHIPPED_MODELS, GatedModel, load
 from broca.plan import Response
+from broca.provenance import model_info, version_of_broca
 from broca.recovery import interval
 from broca.result import AblationInfo
 from broca.runs import Journaling, RowProgress, closes_journal, journaling
 from broca.searches import OtherTask, Problem
 from broca.searches.atlas import Atlas as AtlasSearch
 from broca.searches.atlas import Chart
-from broca.tasks import Benchmark, Catalog, Item, RequestTokenizer, TaskOptions
+from broca.tasks import Benchmark, Catalog, Item, TaskOptions
+from broca.tasksets import lay_out, load_tasks
 from broca.verify.proof import scores_under
 from broca.workbench import Report, requested
 
@@ -120,11 +121,10 @@ def atlas(
     catalog = Catalog(include_path, allow_code=allow_code)
     names = _names(tasks, model.name, catalog)
     AtlasSearch.budget(rows, len(names))
-    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
-    benchmarks = {
-        name: catalog.load(name, tokenizer, options=asked, require_split=False) for name in names
-    }
-    bank, places = _bank(benchmarks, items=items, seed=seed)
+    benchmarks = load_tasks(model, names, catalog, options=asked)
+    splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
+    bank, laid_out = lay_out(benchmarks, splits, {"locate": names})
+    places = laid_out["locate"]
     how = Ablation(ablation, scale, seed)
     every = np.arange(len(bank))
     donors = every[:: max(1, len(every) // _DONORS)].tolist() if how.kind != "zero" else []
@@ -328,19 +328,6 @@ def _names(tasks: str | Sequence[str], model: str, catalog: Catalog) -> tuple[st
             "and needs two at least; for a single one use `broca localize`"
         )
     return names
-
-
-def _bank(
-    benchmarks: Mapping[str, Benchmark], *, items: int, seed: int
-) -> tuple[list[tuple[Benchmark, Item]], dict[str, NDArray[np.intp]]]:
-    """Every task's `locate` items, and their positions."""
-    bank: list[tuple[Benchmark, Item]] = []
-    places: dict[str, NDArray[np.intp]] = {}
-    for name, benchmark in benchmarks.items():
-        numbers = benchmark.split(items=items, seed=seed).locate
-        places[name] = np.arange(len(bank), len(bank) + len(numbers))
-        bank += [(benchmark, benchmark.items[number]) for number in numbers]
-    return bank, places
 
 
 def _with_margins(

@@ -16,7 +16,6 @@ import torch
 from numpy.typing import NDArray
 
 from broca import searches
-from broca.api import other_tasks
 from broca.engine import Engine, EngineOptions
 from broca.errors import BadInput, TaskUnusable
 from broca.executors import LocalExecutor, with_references
@@ -24,7 +23,8 @@ from broca.models import GatedModel, load
 from broca.plan import Measurement, Plan, Response
 from broca.runs import shared_tokens, tokens_of
 from broca.searches import OtherTask, Problem
-from broca.tasks import Benchmark, Catalog, Item, RequestTokenizer, TaskOptions
+from broca.tasks import Benchmark, Catalog, Item, TaskOptions
+from broca.tasksets import lay_out, load_tasks, other_tasks
 from broca.verify import roles
 
 WARM_UP = 4
@@ -142,27 +142,18 @@ def estimate(
             components=components,
         )
     catalog = Catalog(include_path, allow_code=allow_code)
-    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
-    asked = task_options or TaskOptions()
-    benchmarks = {
-        name: catalog.load(
-            name,
-            tokenizer,
-            metric=asked.metric if name == task else None,
-            options=asked,
-            require_split=name == task,
-        )
-        for name in (task, *other_tasks(task, others, model.name, catalog))
-    }
+    benchmarks = load_tasks(
+        model,
+        (task, *other_tasks(task, others, model.name, catalog)),
+        catalog,
+        task=task,
+        options=task_options,
+    )
     splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
     _, rest = roles(task, benchmarks, ())
-    bank: list[tuple[Benchmark, Item]] = []
-    places: dict[tuple[str, str], NDArray[np.intp]] = {}
-    for name in (task, *rest):
-        for part, numbers in (("locate", splits[name].locate), ("confirm", splits[name].confirm)):
-            places[name, part] = np.arange(len(bank), len(bank) + len(numbers))
-            bank += [(benchmarks[name], benchmarks[name].items[number]) for number in numbers]
-    located = places[task, "locate"]
+    searchable = (task, *rest)
+    bank, places = lay_out(benchmarks, splits, {"locate": searchable, "confirm": searchable})
+    located = places["locate"][task]
     speeds, timed = _speeds(model, bank, located, engine_options, seed=seed, sample=sample)
     problem = Problem(
         components=len(model.components),
@@ -170,11 +161,11 @@ def estimate(
         k=k,
         rows=rows,
         seed=seed,
-        confirm=places[task, "confirm"],
+        confirm=places["confirm"][task],
         continuous="probability" in speeds,
         differentiable=True,
         others=tuple(
-            OtherTask(name, places[name, "locate"], places[name, "confirm"]) for name in rest
+            OtherTask(name, places["locate"][name], places["confirm"][name]) for name in rest
         ),
         **shared_tokens([bank[position][1] for position in located]),
     )

@@ -1,4 +1,4 @@
-"""Writes files so that a reader never meets half of one."""
+"""Out folders, and files that a reader never meets half of."""
 
 from __future__ import annotations
 
@@ -26,3 +26,22 @@ def write_beside(path: Path, text: str) -> None:
             f"'{path}' cannot be written ({error.strerror}): make room or choose another folder, "
             "then give the same command again"
         ) from error
+
+
+def check_out_folder(out: str | Path) -> Path:
+    """Makes the out folder and proves that it can be written, before anything is measured.
+
+    Raises:
+        BadInput: It cannot be made or written.
+    """
+    folder = Path(out).expanduser()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".broca-write-test"
+        probe.write_text("", encoding="utf-8")
+        probe.unlink()
+    except OSError as error:
+        raise BadInput(
+            f"--out '{out}' cannot be written ({error.strerror}): choose another folder"
+        ) from error
+    return folder

@@ -7,15 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from broca.api import evidence_of, localize, other_tasks, require_something_to_localize
+from broca.api import localize
 from broca.engine import Ablation, EngineOptions
 from broca.engine.ablation import AblationKind
 from broca.errors import BadInput
 from broca.evidence import Crossing, Evidence, TaskDrop
 from broca.models import GatedModel, load
+from broca.provenance import evidence_of
 from broca.published import is_published, published_heads
 from broca.runs import Journaling, closes_journal, journaling
 from broca.tasks import Catalog, TaskOptions
+from broca.tasksets import other_tasks, require_something_to_localize
 from broca.verify import Scope
 from broca.workbench import Report, Workbench, requested
 

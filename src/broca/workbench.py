@@ -23,7 +23,8 @@ from broca.engine.ablation import AblationKind
 from broca.executors import JournaledExecutor
 from broca.models import GatedModel
 from broca.runs import Journaling, RowProgress
-from broca.tasks import Benchmark, Catalog, Item, RequestTokenizer, Split, TaskOptions
+from broca.tasks import Benchmark, Catalog, Split, TaskOptions
+from broca.tasksets import Bank, Part, Places, lay_out, load_tasks
 from broca.verify import Examiner, Remembered, Scope, Trial, roles
 
 Report = Callable[[str, Progress | None], None]
@@ -98,19 +99,9 @@ class Workbench:
         """
         how = how or Ablation()
         catalog = Catalog(include_path, allow_code=allow_code)
-        asked = task_options or TaskOptions()
-        tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
-        names = dict.fromkeys((task, *same_skill, *others))
-        benchmarks = {
-            name: catalog.load(
-                name,
-                tokenizer,
-                metric=asked.metric if name == task else None,
-                options=asked,
-                require_split=name == task,
-            )
-            for name in names
-        }
+        benchmarks = load_tasks(
+            model, (task, *same_skill, *others), catalog, task=task, options=task_options
+        )
         same, rest = roles(task, benchmarks, same_skill)
         splits = {name: one.split(items=items, seed=how.seed) for name, one in benchmarks.items()}
         if limit is not None:
@@ -125,28 +116,26 @@ class Workbench:
         )  # fmt: skip
 
     @cached_property
-    def bank(self) -> tuple[tuple[Benchmark, Item], ...]:
+    def _layout(self) -> tuple[Bank, dict[Part, Places]]:
+        parts: dict[Part, tuple[str, ...]] = {
+            "report": tuple(self.benchmarks), "locate": (self.task,),
+        }  # fmt: skip
+        return lay_out(self.benchmarks, self.splits, parts)
+
+    @property
+    def bank(self) -> Bank:
         """Every task's report items, then the task's locate items."""
-        bank: list[tuple[Benchmark, Item]] = []
-        for name, benchmark in self.benchmarks.items():
-            bank += [(benchmark, benchmark.items[n]) for n in self.splits[name].report]
-        own = self.benchmarks[self.task]
-        return (*bank, *((own, own.items[n]) for n in self.splits[self.task].locate))
+        return self._layout[0]
 
-    @cached_property
-    def places(self) -> dict[str, NDArray[np.intp]]:
+    @property
+    def places(self) -> Places:
         """For each task, the positions of its report items in the bank."""
-        places, first = {}, 0
-        for name in self.benchmarks:
-            last = first + len(self.splits[name].report)
-            places[name] = np.arange(first, last)
-            first = last
-        return places
+        return self._layout[1]["report"]
 
-    @cached_property
+    @property
     def _located(self) -> list[int]:
-        count = len(self.splits[self.task].locate)
-        return list(range(len(self.bank) - count, len(self.bank)))
+        located: list[int] = self._layout[1]["locate"][self.task].tolist()
+        return located
 
     @cached_property
     def _prompts(self) -> list[tuple[int, ...]]:

@@ -7,10 +7,10 @@ from report.test_page import make_result
 from simulated import five_tasks
 from test_charted import make_atlas
 
-from broca.api import evidence_of
 from broca.engine import Ablation
 from broca.evidence import Interval, TaskFailures
 from broca.neurons.overlapping import Compared, Overlaps
+from broca.provenance import evidence_of
 from broca.report import (
     render_atlas_page,
     render_html,

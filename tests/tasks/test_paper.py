@@ -254,7 +254,7 @@ def test_general_is_the_mean_of_its_members():
 
 def test_general_among_the_others_stands_for_its_members():
     """The task itself is never among them."""
-    from broca.api import other_tasks
+    from broca.tasksets import other_tasks
 
     names = other_tasks("boolq", "general,gsm8k,mmlu", "some/model", Catalog())
     assert names == ("hellaswag", "arc_challenge", "mmlu", "gsm8k")

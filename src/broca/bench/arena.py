@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca import searches
-from broca.api import other_tasks, require_something_to_localize
 from broca.engine import Engine, EngineOptions
 from broca.errors import BadInput, TaskUnusable
 from broca.executors import LocalExecutor, with_references
@@ -19,7 +18,8 @@ from broca.models import GatedModel
 from broca.plan import Measurement, Plan, Response
 from broca.runs import shared_tokens
 from broca.searches import OtherTask, Problem
-from broca.tasks import Benchmark, Catalog, Item, RequestTokenizer, Split, TaskOptions
+from broca.tasks import Benchmark, Catalog, Item, Split, TaskOptions
+from broca.tasksets import load_tasks, other_tasks, require_something_to_localize
 from broca.verify import Proof, prove, roles
 from broca.verify.proof import scores_under
 from broca.verify.trial import Execute
@@ -95,13 +95,7 @@ class Arena:
         if not names:
             raise BadInput("--tasks names no task: give T1,T2, or --include-path with auto")
         every = tuple(dict.fromkeys((*names, *other_tasks("", others, model.name, catalog))))
-        tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
-        benchmarks = {
-            name: catalog.load(
-                name, tokenizer, options=task_options or TaskOptions(), require_split=False
-            )
-            for name in every
-        }
+        benchmarks = load_tasks(model, every, catalog, options=task_options)
         bank: list[tuple[Benchmark, Item]] = []
         places: dict[str, Positions] = {}
         for name, one in benchmarks.items():

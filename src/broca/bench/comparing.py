@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broca import searches
-from broca.api import check_out_folder
 from broca.bench.arena import Arena
 from broca.bench.cells import Cell, cell_file
 from broca.bench.page import save_page
@@ -17,6 +16,7 @@ from broca.bench.summary import Line, summarize
 from broca.bench.targets import CANDIDATE, Target, targets
 from broca.bench.truth import ExhaustiveFolder
 from broca.errors import BadInput
+from broca.files import check_out_folder
 from broca.models import GatedModel, load
 from broca.plan import Response
 from broca.workbench import Report, requested

@@ -10,11 +10,11 @@ from itertools import product
 import numpy as np
 
 from broca import searches
-from broca.api import version_of_broca
 from broca.bench.arena import Arena
 from broca.bench.cells import Cell, CellFile, CellKey, Interval, budget_name
 from broca.errors import BadInput
 from broca.plan import Measurement, Plan, Response
+from broca.provenance import version_of_broca
 from broca.searches import Ranking
 from broca.verify.trial import Execute
 from broca.workbench import Report

@@ -92,8 +92,9 @@ def atlas(
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
     """Rate every head of MODEL on several tasks at once: universal heads, own heads, clusters."""
-    from broca import api, charting
+    from broca import charting
     from broca.engine import EngineOptions
+    from broca.files import check_out_folder
     from broca.tasks import TaskOptions
 
     task_options = {
@@ -129,7 +130,7 @@ def atlas(
     progress = ProgressLine(plain=plain)
     try:
         with keeping(
-            api.check_out_folder(out),
+            check_out_folder(out),
             verb="atlas",
             asked={**asked, "task_options": task_options},
             how=how,

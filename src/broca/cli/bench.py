@@ -128,7 +128,6 @@ def simulations(
     plain: Plain = False,
 ) -> None:
     """Run the methods on simulated models whose five strongest components are known."""
-    from broca.api import check_out_folder
     from broca.bench import (
         SCENARIOS,
         SimulatedGrid,
@@ -137,6 +136,7 @@ def simulations(
         simulated_file,
         summarize_simulations,
     )
+    from broca.files import check_out_folder
 
     names = tuple(SCENARIOS) if scenarios == "all" else tuple(_words(scenarios))
     grid = SimulatedGrid(

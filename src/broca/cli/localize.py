@@ -166,6 +166,7 @@ def localize(
 ) -> None:
     """Find the attention heads that MODEL needs for a task, and prove them on held-out items."""
     from broca import api
+    from broca.files import check_out_folder
     from broca.searches import DEFAULT_METHOD
 
     if method is None:
@@ -223,7 +224,7 @@ def localize(
     progress = ProgressLine(plain=plain)
     try:
         with keeping(
-            api.check_out_folder(out),
+            check_out_folder(out),
             verb="localize",
             asked=asked,
             how=how,

@@ -114,14 +114,14 @@ def _fields(text: str) -> dict[str, str]:
 @contextmanager
 def _session(common: _Common, **settings: Any) -> Iterator[Session]:
     """Opens the out folder and the model; shows progress meanwhile."""
-    from broca import api
+    from broca.files import check_out_folder
     from broca.models import load
     from broca.neurons import Session, Settings, require_method
 
     if "method" in settings:
         require_method(settings["method"])
     prepared = Settings(**settings)
-    folder = api.check_out_folder(common.out)
+    folder = check_out_folder(common.out)
     progress = ProgressLine(plain=common.plain)
     try:
         progress("loading the model", None)

@@ -54,7 +54,7 @@ def reproduce(
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
     """Repeat a table or figure of the paper; published figures stand beside where they exist."""
-    from broca.api import check_out_folder
+    from broca.files import check_out_folder
     from broca.reproduce import Settings, as_csv, as_json, write
     from broca.reproduce import reproduce as run
     from broca.reproduce.running import stem_of

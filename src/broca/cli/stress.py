@@ -39,8 +39,7 @@ def stress(
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
     """Test necessity, decodability, reversal and transfer of some heads, with controls."""
-    from broca import api
-    from broca.files import write_beside
+    from broca.files import check_out_folder, write_beside
     from broca.models import load
     from broca.report import render_stress_page
     from broca.report.stress import interval_text
@@ -58,7 +57,7 @@ def stress(
         if not result.selected:
             raise BadInput(f"the run in '{target}' selected nothing: name heads with --heads")
     families = [load_family(one) for one in (family, *(control or ["sums"]))]
-    folder = api.check_out_folder(out or (target if heads is None else "broca-out"))
+    folder = check_out_folder(out or (target if heads is None else "broca-out"))
     progress = ProgressLine(plain=plain)
     try:
         progress("loading the model", None)

@@ -80,8 +80,8 @@ def verify(
     plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
 ) -> None:
     """Test on held-out items that a task needs some heads, and that other tasks do not."""
-    from broca import api
     from broca.engine import Ablation
+    from broca.files import check_out_folder
     from broca.result import Result
     from broca.tasks import TaskOptions
     from broca.verify import Scope
@@ -103,7 +103,7 @@ def verify(
         raise BadInput(f"--controls must be at least 0, not {controls}")
     if ablation is not None:
         Ablation(ablation)  # type: ignore[arg-type]  # refused here, before the model is loaded
-    folder = api.check_out_folder(out or (target if result else "broca-out"))
+    folder = check_out_folder(out or (target if result else "broca-out"))
     progress = ProgressLine(plain=plain)
     with closing(progress), kept_in(Path(journal or folder / "journal.sqlite")) as kept:
         evidence = run(

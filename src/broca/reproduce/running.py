@@ -7,9 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from broca import searches
-from broca.api import version_of_broca
 from broca.errors import BadInput, UnknownName, nearest
 from broca.models import GatedModel, load
+from broca.provenance import version_of_broca
 from broca.reproduce import figures, tables
 from broca.reproduce.names import ALL, NAMES
 from broca.reproduce.record import Reproduction, Row

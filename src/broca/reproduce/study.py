@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from broca.api import localize, other_tasks
+from broca.api import localize
 from broca.charting import atlas
 from broca.errors import BadInput, NothingToLocalize
 from broca.evidence import TaskDrop
@@ -21,6 +21,7 @@ from broca.searches import measures_others
 from broca.searches.atlas import FEWEST_ROWS
 from broca.tasks import Catalog
 from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
+from broca.tasksets import other_tasks
 from broca.verify import Scope
 from broca.workbench import Workbench
 

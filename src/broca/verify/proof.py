@@ -37,7 +37,7 @@ class Proof:
 def scores_under(
     mask: NDArray[np.bool_],
     benchmarks: Mapping[str, Benchmark],
-    items: Mapping[str, Sequence[int]],
+    items: Mapping[str, Sequence[int] | NDArray[np.intp]],
     execute: Callable[[Plan], Measurement],
     bank: Sequence[tuple[Benchmark, Item]] = (),
 ) -> dict[str, float]:
