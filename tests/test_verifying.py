@@ -180,10 +180,10 @@ def test_a_task_that_the_model_cannot_do_is_refused(tiny):
 
 def test_localize_ends_with_a_verdict(reference):
     """The result carries its evidence, and reads back equal; it can be left out."""
-    call = {"task": "capitals", "others": ["rhyming"], "rows": 2000, "items": 40}
+    call = {"task": "sorting", "others": ["rhyming"], "rows": 2000, "items": 40}
     result = broca.localize(reference, **call)
     assert result.evidence.heads == result.selected
-    assert result.evidence.drops[0].after == result.verification.after["capitals"]
+    assert result.evidence.drops[0].after == result.verification.after["sorting"]
     assert broca.Result.from_json(result.to_json()) == result
     assert broca.localize(reference, **call, verify=False).evidence is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -190,7 +191,7 @@ def _print(found: Comparison) -> None:
 
     from broca.bench.tables import cells_of, columns
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     for model in dict.fromkeys(line.model for line in found.lines):
         own = [line for line in found.lines if line.model == model]
         table = Table(title=f"methods on {model}")
@@ -223,7 +224,7 @@ def _print_simulations(lines: list[SimulatedLine]) -> None:
 
     from broca.bench.tables import SIMULATED_COLUMNS, simulated_cells
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     table = Table(title="the five strongest components of simulated models")
     for column in SIMULATED_COLUMNS:
         table.add_column(column, justify="left" if column in ("scenario", "method") else "right")
