@@ -35,12 +35,20 @@ ROWS_PER_TASK = 800
 
 _FEWEST_ROWS = 300
 """Without other tasks; twice as many with them."""
+_ROWS_PER_HALVING = 200
+"""Rows of the task in screening, each time that the candidates are to be halved."""
+_SCREEN = (0.16, 0.6)
+"""Least and most part of the budget for screening."""
+_REST = (0.38, 0.18, 0.16)
+"""Parts of what screening leaves: joint rounds, knock-out, members."""
 _BUNDLE = 2
 """Rows of the task, and as many of others, for a set in a joint round."""
 _ROUNDS = 6
+"""Most joint rounds."""
 _PER_ROUND = 4
 """Fewest sets of a joint round; where they cannot be paid for, rounds are fewer."""
 _POOL = 12
+"""Sets that enter the knock-out."""
 _FEWEST_ITEMS = 4
 """Items on which members are asked; where they cannot be paid for, fewer are asked alone."""
 _OFTEN = 0.9
@@ -95,13 +103,6 @@ class Parts:
         masks = max(1, budget // 100)
         rest = budget - intact - screen - masks * len(SHARES)
         return cls(intact, masks, screen, *(int(part * rest) for part in _REST))
-
-
-_ROWS_PER_HALVING = 200
-_SCREEN = (0.16, 0.6)
-"""Least and most part of the budget for screening."""
-_REST = (0.38, 0.18, 0.16)
-"""Parts of what screening leaves: joint rounds, knock-out, members."""
 
 
 class Focus(Told):
