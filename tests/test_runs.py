@@ -26,8 +26,8 @@ from broca.searches import Problem
 from broca.tasks import TaskOptions
 
 ASKED = {
-    "task": "mc_biology", "others": [], "rows": 360, "items": 9, "response": "margin",
-    "verify": False,
+    "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": 360, "items": 9,
+    "response": "margin", "verify": False,
 }  # fmt: skip
 
 
@@ -167,7 +167,20 @@ def require_equal(found, other):
 
 
 @pytest.mark.parametrize(
-    "asked", [{}, {"task": "addition", "rows": 180, "response": "accuracy"}], ids=["margin", "text"]
+    "asked",
+    [
+        {},
+        {"task": "addition", "rows": 180, "response": "accuracy"},
+        {
+            "task": "addition",
+            "others": ["sorting"],
+            "method": "focus",
+            "rows": 700,
+            "response": None,
+            "items": 40,
+        },
+    ],
+    ids=["margin", "text", "focus"],
 )
 def test_batch_sizes_change_no_ranking(reference, asked):
     """Neither that of margins nor that of generated answers."""

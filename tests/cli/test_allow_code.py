@@ -1,11 +1,14 @@
 """Executing what a model writes is off by default, and the command line says how to allow it."""
 
-from test_cli import assert_refused, broca
+from cli.running import assert_refused, broca, broca_process
 
 
 def test_code_task_is_refused_before_anything_is_measured(tmp_path):
     """Exit code 2 and one line that names the option; no result is written."""
-    done = broca("localize", "reference", "--task", "mbpp", "--others", "", "--out", tmp_path)
+    # in a process of its own: what another test allowed to be imported stays imported
+    done = broca_process(
+        "localize", "reference", "--task", "mbpp", "--others", "", "--out", tmp_path
+    )
     assert_refused(done, r"executes code .*off by default.*--allow-code.*docs/sandbox\.md")
     assert "scoring" not in done.stderr
     assert list(tmp_path.iterdir()) == []
