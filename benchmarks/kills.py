@@ -38,7 +38,8 @@ STAGES = ("building", "scoring", "searching", "verifying", "writing")
 """Of a run, in their order; kills fall into all but the first, each as often."""
 
 ASKED = {
-    "task": "mc_biology", "others": [], "rows": 300, "items": 10, "response": "margin",
+    "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": 300, "items": 10,
+    "response": "margin",
     "task_options": TaskOptions(limit=80),
     "engine_options": EngineOptions(token_budget=512),
 }  # fmt: skip

@@ -224,8 +224,8 @@ def asked(rows: int) -> dict[str, object]:
     """A search of so many rows on 20 items, in chunks of some 80 rows: many are under way."""
     runs.NOMINAL_S = 0.0
     return {
-        "task": "mc_biology", "others": [], "rows": rows, "items": 20, "response": "margin",
-        "verify": False, "engine_options": EngineOptions(token_budget=2048),
+        "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": rows,
+        "items": 20, "response": "margin", "verify": False, "engine_options": EngineOptions(token_budget=2048),
     }  # fmt: skip
 
 

@@ -25,8 +25,8 @@ from broca.tasks import Catalog, Request, RequestTokenizer
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 
 ASKED = {
-    "task": "mc_biology", "others": [], "rows": 90, "items": 9, "response": "margin",
-    "verify": False, "engine_options": EngineOptions(token_budget=512),
+    "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": 90, "items": 9,
+    "response": "margin", "verify": False, "engine_options": EngineOptions(token_budget=512),
 }  # fmt: skip
 
 
