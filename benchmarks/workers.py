@@ -225,7 +225,8 @@ def asked(rows: int) -> dict[str, object]:
     runs.NOMINAL_S = 0.0
     return {
         "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": rows,
-        "items": 20, "response": "margin", "verify": False, "engine_options": EngineOptions(token_budget=2048),
+        "items": 20, "response": "margin", "verify": False,
+        "engine_options": EngineOptions(token_budget=2048),
     }  # fmt: skip
 
 
