@@ -27,8 +27,8 @@ Asking = Generator[Plan, Measurement, NDArray[np.float64]]
 class FreshMasks(Told):
     """Measures a new random mask in every row, each row against the intact model on its item.
 
-    A pilot finds the size of masks at which the response varies most without being destroyed. Where
-    the prompts share a prefix, which a mask's rows read once, a mask is measured on several items
+    A pilot finds the size of masks that costs about a third of the intact response. Where the
+    prompts share a prefix, which a mask's rows read once, a mask is measured on several items
     (`items_per_mask`). The pilot's rows of the size that was chosen take part in the regression.
 
     Cost: 2,000 rows, or the budget: the intact model on the items, the pilot, then fresh masks.

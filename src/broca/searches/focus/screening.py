@@ -1,4 +1,4 @@
-"""Screening: random masks halve the candidates round by round until a short list is left."""
+"""Screening: random masks narrow the candidates down to a short list."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from broca.searches.pilot import random_masks
 SHORT = 16
 """Most components on the short list."""
 
+_ROUNDS = 2
+"""Most rounds: more of them decide on too few rows each (experiments/LOG.md)."""
 _SPREAD = 0.7
 """Mask sizes vary by up to this factor's exponential around the size that the pilot chose."""
 _ALONE = 4
@@ -61,9 +63,7 @@ class Screened:
 
 
 def screen(bench: Bench, share: float, rows: int) -> Generator[Plan, Measurement, Screened]:
-    """Halves the candidates until a short list is left; every round keeps the better half.
-
-    Where the rows are few the rounds are fewer, and keep less.
+    """Narrows the candidates down to a short list; every round keeps an equal share of them.
 
     Args:
         bench: Measures.
@@ -74,7 +74,7 @@ def screen(bench: Bench, share: float, rows: int) -> Generator[Plan, Measurement
     alive = np.arange(count)
     masks_in_all = rows // bench.bundle_rows(1)
     halvings = int(np.ceil(np.log2(max(2.0, count / SHORT))))
-    rounds = max(1, min(2, halvings, masks_in_all // SHORT))
+    rounds = max(1, min(_ROUNDS, halvings, masks_in_all // SHORT))
     per_round = masks_in_all // rounds
     shrink = min(1.0, SHORT / count) ** (1 / rounds)
     masks = np.zeros((0, count), dtype=bool)

@@ -5,8 +5,8 @@ costs. Effects add up well enough to find who matters, and badly enough that the
 set of the best. And what every task needs wins any search that looks at one task alone. So:
 
 1. a pilot finds the share of components whose loss the task partly survives;
-2. screening halves the candidates round by round: fresh random masks over those that are left, on
-   the task and on the others, rated by what the task loses beyond what the others lose;
+2. screening narrows them down to a short list: fresh random masks over those that are left, on the
+   task and on the others, rated by what the task loses beyond what the others lose;
 3. joint rounds measure small sets from the short list and learn what sets are worth, pairs
    included; the next sets are those that may be the best;
 4. the best meet on fresh items under the task's own metric, in a knock-out;
@@ -36,7 +36,7 @@ ROWS_PER_TASK = 800
 _FEWEST_ROWS = 300
 """Without other tasks; twice as many with them."""
 _ROWS_PER_HALVING = 200
-"""Rows of the task in screening, each time that the candidates are to be halved."""
+"""Rows of the task in screening for each halving on the way to the short list."""
 _SCREEN = (0.16, 0.6)
 """Least and most part of the budget for screening."""
 _REST = (0.38, 0.18, 0.16)
