@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -49,7 +49,7 @@ class Benchmark:
     _group: TaskGroup | None = field(repr=False)
     _reference: str | Reference = field(repr=False)
     _answers: Mapping[int, str] | None = field(repr=False, default=None)
-    _scored: dict[tuple[int, tuple[Output, ...]], float] = field(repr=False, default_factory=dict)
+    _scored: dict[tuple[int, Hashable], float] = field(repr=False, default_factory=dict)
 
     @classmethod
     def build(
@@ -166,9 +166,9 @@ class Benchmark:
         Raises:
             TaskUnusable: The metric is no number for a single item.
         """
-        key = (item.number, tuple(outputs))
+        part, number = self._place(item)
+        key = (item.number, part.decisive(number, outputs))
         if key not in self._scored:
-            part, number = self._place(item)
             self._scored[key] = self._number(part, number, part.metrics(number, outputs))
         return self._scored[key]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from lm_eval.api.instance import Instance
 
 from broca.errors import TaskUnusable
 from broca.tasks.code import code_isolation, executes_code
+from broca.tasks.deciding import likeliest, takes_likeliest
 from broca.tasks.fewshot import document_key, keep_apart, set_fewshot
 from broca.tasks.items import Generation, LogLikelihood, Output, Request
 from broca.tasks.metrics import Metric, choose_metric, full_metric_names, raw_value
@@ -44,6 +46,7 @@ class PreparedTask:
     _task: Any = field(repr=False)
     _instances: tuple[tuple[Instance, ...], ...] = field(repr=False)
     _requests: tuple[tuple[tuple[Request, ...], ...], ...] = field(repr=False)
+    _choices: dict[int, list[str]] = field(repr=False, default_factory=dict)
 
     def __len__(self) -> int:
         return len(self._instances)
@@ -122,6 +125,18 @@ class PreparedTask:
             start += len(group)
             responses.append(_response(instance, answers))
         return self._processed(number, responses)
+
+    def decisive(self, number: int, outputs: Sequence[Output]) -> Hashable:
+        """What the metric depends on of some answers: answers that agree in it score the same."""
+        if not self._takes_likeliest:
+            return tuple(outputs)
+        if number not in self._choices:
+            self._choices[number] = self.choices(number)
+        return likeliest(self.metric, self._choices[number], outputs)
+
+    @cached_property
+    def _takes_likeliest(self) -> bool:
+        return takes_likeliest(self._task, self.metric)
 
     def metrics_of_text(self, number: int, text: str) -> dict[str, Any]:
         """What the task's own code computes for one document if `text` is the generation."""

@@ -1,0 +1,69 @@
+"""Answers that a metric cannot tell apart are scored once, and as lm-eval scores each of them."""
+
+import numpy as np
+import pytest
+from harness_tasks import write_tasks
+
+from broca.tasks import Catalog, LogLikelihood, RequestTokenizer
+from broca.testing import tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory):
+    """Tasks of every kind."""
+    return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
+
+
+def answers(benchmark, item, seed):
+    """Random answers to an item, ties among them."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-6, 0, len(item.requests)).astype(float)
+    return tuple(LogLikelihood(value, bool(rng.integers(2))) for value in values.tolist())
+
+
+def calls_of(benchmark, monkeypatch):
+    """Counts what the harness itself scores."""
+    (part,) = benchmark._parts
+    calls, own = [], part._task.process_results
+    monkeypatch.setattr(
+        part._task, "process_results", lambda *args: calls.append(args) or own(*args)
+    )
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [("choice", "acc"), ("choice", "acc_norm"), ("inputs", "acc"), ("mutual", "acc")],
+)
+def test_scores_are_the_harness_own(catalog, monkeypatch, name, metric):
+    """For random answers, ties included, whatever was scored before."""
+    benchmark = catalog.load(
+        name, RequestTokenizer(tiny_tokenizer(), max_length=256), metric=metric
+    )
+    calls = calls_of(benchmark, monkeypatch)
+    expected = found = 0
+    for seed in range(60):
+        item = benchmark.items[seed % 3]
+        outputs = answers(benchmark, item, seed)
+        before = len(calls)
+        score = benchmark.score(item, outputs)
+        found += len(calls) - before
+        assert score == benchmark.metrics(item, outputs)[metric]
+        expected += score
+    assert 0 < expected < 60
+    few = 3 * 4  # a likeliest choice of four, three items
+    assert found <= few if name != "mutual" else found > few
+
+
+def test_other_metrics_see_every_answer(catalog, monkeypatch):
+    """Where more than the likeliest choice may count, only equal answers are scored once."""
+    benchmark = catalog.load(
+        "choice", RequestTokenizer(tiny_tokenizer(), max_length=256), metric="acc"
+    )
+    (part,) = benchmark._parts
+    monkeypatch.setattr(part._task.config, "process_results", lambda doc, results: {"acc": 0.5})
+    calls = calls_of(benchmark, monkeypatch)
+    item = benchmark.items[0]
+    for seed in (1, 1, 2, 3):
+        assert benchmark.score(item, answers(benchmark, item, seed)) == 0.5
+    assert len(calls) == 3
