@@ -92,6 +92,7 @@ class Asker:
         self._donors = tuple(donors)
         self._donor_keys = tuple(range(len(self._bank)) if donor_keys is None else donor_keys)
         self._keep_outputs = keep_outputs
+        self._margins: dict[int, Margin] = {}
 
     def questions(self, plan: Plan, *, own: bool = False) -> Questions:
         """What a plan asks.
@@ -152,8 +153,8 @@ class Asker:
             )
         responses = np.empty(len(plan))
         for row, (position, own) in enumerate(zip(plan.item_index, outputs, strict=True)):
-            benchmark, item = self._bank[position]
             if response == "accuracy":
+                benchmark, item = self._bank[position]
                 score = benchmark.score(item, own)
                 responses[row] = score if benchmark.higher_is_better else -score
                 continue
@@ -179,6 +180,12 @@ class Asker:
         )
 
     def _margin(self, position: int) -> Margin:
+        """How an item's margin is asked for, found out once."""
+        if position not in self._margins:
+            self._margins[position] = self._new_margin(position)
+        return self._margins[position]
+
+    def _new_margin(self, position: int) -> Margin:
         benchmark, item = self._bank[position]
         margin = benchmark.margin(item)
         if margin is None:

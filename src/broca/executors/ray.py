@@ -195,13 +195,18 @@ class RayPool:
         me, numbered, again = object(), enumerate(jobs), deque[_Job]()
         done, start, more = 0, self.tokens, True
         failure: ExecutorFailed | None = None
-        while True:
+
+        def give_out() -> None:
+            nonlocal more
             while self._idle and (again or more) and failure is None:
                 job = again.popleft() if again else _next(me, numbered)
                 if job is None:
                     more = False
-                    break
-                self._give(job)
+                else:
+                    self._give(job)
+
+        while True:
+            give_out()
             mine = any(one.job is not None and one.job.stream is me for one in self._busy.values())
             if failure is not None and not mine:
                 raise failure
@@ -219,6 +224,7 @@ class RayPool:
                 self.tokens += answers[1]
                 self.on_progress(Progress(done, rows, self.tokens - start))
                 found = answers[0]
+                give_out()  # the caller may take its time with these answers
                 yield job.number, found.error() if isinstance(found, Refusal) else found
 
     def _open(self) -> None:
