@@ -1,4 +1,4 @@
-"""The options that say how tasks are asked, shared by the verbs that ask them."""
+"""The options that say which tasks are asked and how, shared by the verbs that ask them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ from typing import Annotated
 
 import typer
 
+Task = Annotated[str, typer.Option(help="The task to localize: shipped, own or lm-eval's.")]
+Tasks = Annotated[
+    str, typer.Option(help="T1,T2,...; auto: all shipped ones, or those of --include-path.")
+]
+Others = Annotated[
+    str, typer.Option(help="Tasks the heads should leave alone: T1,T2 or auto or nothing.")
+]
+IncludePath = Annotated[str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")]
 Metric = Annotated[
     str | None,
     typer.Option(
