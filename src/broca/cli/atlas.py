@@ -8,18 +8,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from broca.cli.keeping import keeping
-from broca.cli.model_options import AllowPickle
+from broca.cli.keeping import absolute, keeping
+from broca.cli.model_options import (
+    AllowPickle,
+    ComponentsButNeurons,
+    Device,
+    DeviceMap,
+    DType,
+    Model,
+)
 from broca.cli.progress import ProgressLine
+from broca.cli.run_options import Ablation, Fresh, Journal, Plain, Resume, Scale, Seed, TokenBudget
 from broca.cli.task_options import (
     AllowCode,
     ChatTemplate,
     FewshotAsMultiturn,
+    IncludePath,
     Limit,
     LocateSplit,
     NumFewshot,
     ReferenceOption,
     SystemPrompt,
+    Tasks,
 )
 
 if TYPE_CHECKING:
@@ -27,24 +37,17 @@ if TYPE_CHECKING:
 
 
 def atlas(
-    model: Annotated[str, typer.Argument(help="reference, planted, a model folder or a hub id.")],
-    tasks: Annotated[
-        str, typer.Option(help="T1,T2,...; auto: all shipped ones, or those of --include-path.")
-    ] = "auto",
-    include_path: Annotated[
-        str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
-    ] = None,
+    model: Model,
+    tasks: Tasks = "auto",
+    include_path: IncludePath = None,
     rows: Annotated[
         int | None,
         typer.Option(help="Most (mask, item) rows over all tasks; default: 800 for each."),
     ] = None,
     k: Annotated[int, typer.Option(help="Most heads to select for a task.")] = 5,
     items: Annotated[int, typer.Option(help="Most items of each task.")] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    components: Annotated[
-        str,
-        typer.Option(help="heads, kv-groups, attention, mlp, layers, experts, joined by +."),
-    ] = "heads",
+    seed: Seed = 0,
+    components: ComponentsButNeurons = "heads",
     response: Annotated[
         str | None,
         typer.Option(
@@ -52,12 +55,8 @@ def atlas(
             "every task has items with a margin."
         ),
     ] = None,
-    ablation: Annotated[
-        str, typer.Option(help="What replaces an ablated component: zero, mean or resample.")
-    ] = "zero",
-    scale: Annotated[
-        float, typer.Option(help="Gate of an ablated component; 0 ablates, others scale.")
-    ] = 0.0,
+    ablation: Ablation = "zero",
+    scale: Scale = 0.0,
     num_fewshot: NumFewshot = None,
     limit: Limit = None,
     chat_template: ChatTemplate = False,
@@ -65,31 +64,18 @@ def atlas(
     fewshot_as_multiturn: FewshotAsMultiturn = True,
     locate_split: LocateSplit = None,
     reference: ReferenceOption = "own",
-    token_budget: Annotated[
-        int | None, typer.Option(help="Most tokens of a batch; default: from the free memory.")
-    ] = None,
+    token_budget: TokenBudget = None,
     out: Annotated[str, typer.Option(help="Folder for atlas.json and atlas.html.")] = "broca-atlas",
-    dtype: Annotated[
-        str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
-    ] = "auto",
-    device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
-    device_map: Annotated[
-        str | None, typer.Option(help="auto spreads the model over all devices.")
-    ] = None,
+    dtype: DType = "auto",
+    device: Device = None,
+    device_map: DeviceMap = None,
     allow_code: AllowCode = False,
     allow_pickle: AllowPickle = False,
-    journal: Annotated[
-        str | None,
-        typer.Option(help="A journal to share between runs; default: journal.sqlite in --out."),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in --out, or refuse.")
-    ] = False,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Begin anew in --out; its journal is set aside.")
-    ] = False,
+    journal: Journal = None,
+    resume: Resume = False,
+    fresh: Fresh = False,
     json: Annotated[bool, typer.Option("--json", help="Print atlas.json on stdout.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
+    plain: Plain = False,
 ) -> None:
     """Rate every head of MODEL on several tasks at once: universal heads, own heads, clusters."""
     from broca import charting
@@ -107,9 +93,9 @@ def atlas(
         "reference": reference,
     }
     asked = {
-        "model": _absolute(model) if Path(model).is_dir() else model,
+        "model": absolute(model) if Path(model).is_dir() else model,
         "tasks": tasks,
-        "include_path": None if include_path is None else _absolute(include_path),
+        "include_path": None if include_path is None else absolute(include_path),
         "rows": rows,
         "k": k,
         "items": items,
@@ -156,10 +142,6 @@ def atlas(
         sys.stdout.write(found.to_json())
     else:
         _print(found, paths[1])
-
-
-def _absolute(path: str) -> str:
-    return str(Path(path).expanduser().absolute())
 
 
 def _print(found: Atlas, page: Path) -> None:

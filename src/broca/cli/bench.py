@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from broca.cli.model_options import AllowPickle
+from broca.cli.model_options import AllowPickle, Device, DType
 from broca.cli.progress import ProgressLine
+from broca.cli.run_options import Items, K, Plain
+from broca.cli.task_options import IncludePath, Tasks
 from broca.errors import BadInput, Interrupted
 
 if TYPE_CHECKING:
@@ -24,11 +26,9 @@ app = typer.Typer(
 Methods = Annotated[str, typer.Option(help="Methods to compare: M1,M2,... or all.")]
 Seeds = Annotated[int, typer.Option(help="How many seeds, of items and searches alike.")]
 FirstSeed = Annotated[int, typer.Option(help="The first seed; splits a long comparison.")]
-K = Annotated[int, typer.Option("--k", help="Most heads to select.")]
 Out = Annotated[
     str, typer.Option(help="Folder of the results; what it holds is not measured again.")
 ]
-Plain = Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")]
 
 
 @app.command()
@@ -37,15 +37,11 @@ def methods(
         list[str], typer.Argument(help="reference, planted, model folders or hub ids.")
     ],
     methods: Methods = "all",
-    tasks: Annotated[
-        str, typer.Option(help="T1,T2,...; auto: all shipped ones, or those of --include-path.")
-    ] = "auto",
+    tasks: Tasks = "auto",
     others: Annotated[
         str, typer.Option(help="Tasks the heads should leave alone: T1,T2 or auto.")
     ] = "auto",
-    include_path: Annotated[
-        str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
-    ] = None,
+    include_path: IncludePath = None,
     budgets: Annotated[
         str,
         typer.Option(
@@ -55,7 +51,7 @@ def methods(
     seeds: Seeds = 1,
     first_seed: FirstSeed = 0,
     k: K = 5,
-    items: Annotated[int, typer.Option(help="Most items to search on.")] = 100,
+    items: Items = 100,
     report_items: Annotated[
         int,
         typer.Option(help="Most report items of the task, and of all others together."),
@@ -74,10 +70,8 @@ def methods(
         str, typer.Option(help="Methods whose results in --out are measured again.")
     ] = "",
     out: Out = "broca-bench",
-    dtype: Annotated[
-        str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
-    ] = "auto",
-    device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    dtype: DType = "auto",
+    device: Device = None,
     allow_pickle: AllowPickle = False,
     plain: Plain = False,
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from broca.cli.run_options import Json
 from broca.errors import JournalDamaged
 
 
@@ -20,7 +21,7 @@ def journal(
     export: Annotated[
         str | None, typer.Option(help="Write all rows to a file, .csv or .parquet.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    json: Json = False,
 ) -> None:
     """Show what a journal FILE holds; nothing in it is changed."""
     from broca.journal import Journal, read_runs

@@ -103,3 +103,8 @@ def kept_in(
             raise Interrupted(
                 f"interrupted; what was measured is kept in '{journal}'; this goes on: {going_on}"
             ) from error
+
+
+def absolute(path: str) -> str:
+    """The path as any folder knows it, for a record that outlives the command's own."""
+    return str(Path(path).expanduser().absolute())

@@ -9,20 +9,35 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from broca.cli.keeping import keeping
-from broca.cli.model_options import AllowPickle
+from broca.cli.keeping import absolute, keeping
+from broca.cli.model_options import AllowPickle, Components, Device, DeviceMap, DType, Model
 from broca.cli.progress import ProgressLine
 from broca.cli.refit import additivity_line
+from broca.cli.run_options import (
+    Ablation,
+    Fresh,
+    Items,
+    Journal,
+    K,
+    Plain,
+    Resume,
+    Scale,
+    Seed,
+    TokenBudget,
+)
 from broca.cli.task_options import (
     AllowCode,
     ChatTemplate,
     FewshotAsMultiturn,
+    IncludePath,
     Limit,
     LocateSplit,
     Metric,
     NumFewshot,
+    Others,
     ReferenceOption,
     SystemPrompt,
+    Task,
 )
 from broca.errors import BadInput
 
@@ -34,18 +49,13 @@ _PAIRS_SHOWN = 5
 
 
 def localize(
-    model: Annotated[str, typer.Argument(help="reference, planted, a model folder or a hub id.")],
-    task: Annotated[str, typer.Option(help="The task to localize: shipped, own or lm-eval's.")],
-    others: Annotated[
-        str,
-        typer.Option(help="Tasks the heads should leave alone: T1,T2 or auto or nothing."),
-    ] = "auto",
+    model: Model,
+    task: Task,
+    others: Others = "auto",
     same_skill: Annotated[
         str, typer.Option(help="More tasks of the same capability, T1,T2: reported apart.")
     ] = "",
-    include_path: Annotated[
-        str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
-    ] = None,
+    include_path: IncludePath = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -72,15 +82,10 @@ def localize(
         int | None,
         typer.Option(help="Most (mask, item) rows of the search; default: what the method needs."),
     ] = None,
-    k: Annotated[int, typer.Option(help="Most heads to select.")] = 5,
-    items: Annotated[int, typer.Option(help="Most items to search on.")] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    components: Annotated[
-        str,
-        typer.Option(
-            help="heads, kv-groups, attention, mlp, layers, experts, neurons, joined by +."
-        ),
-    ] = "heads",
+    k: K = 5,
+    items: Items = 100,
+    seed: Seed = 0,
+    components: Components = "heads",
     response: Annotated[
         str | None,
         typer.Option(
@@ -88,12 +93,8 @@ def localize(
             "method's own choice."
         ),
     ] = None,
-    ablation: Annotated[
-        str, typer.Option(help="What replaces an ablated component: zero, mean or resample.")
-    ] = "zero",
-    scale: Annotated[
-        float, typer.Option(help="Gate of an ablated component; 0 ablates, others scale.")
-    ] = 0.0,
+    ablation: Ablation = "zero",
+    scale: Scale = 0.0,
     metric: Metric = None,
     num_fewshot: NumFewshot = None,
     limit: Limit = None,
@@ -108,21 +109,15 @@ def localize(
     reuse_layers: Annotated[
         str, typer.Option(help="Read layers below an ablation once: auto, on or off.")
     ] = "auto",
-    token_budget: Annotated[
-        int | None, typer.Option(help="Most tokens of a batch; default: from the free memory.")
-    ] = None,
+    token_budget: TokenBudget = None,
     out: Annotated[str, typer.Option(help="Folder for result.json and report.html.")] = "broca-out",
     option: Annotated[
         list[str] | None,
         typer.Option(help="A setting of the method, NAME=VALUE; may be repeated."),
     ] = None,
-    dtype: Annotated[
-        str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
-    ] = "auto",
-    device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
-    device_map: Annotated[
-        str | None, typer.Option(help="auto spreads the model over all devices.")
-    ] = None,
+    dtype: DType = "auto",
+    device: Device = None,
+    device_map: DeviceMap = None,
     executor: Annotated[
         str, typer.Option(help="Where rows are measured: local, or ray (docs/scale.md).")
     ] = "local",
@@ -148,21 +143,14 @@ def localize(
         typer.Option(help="How many leading heads to measure in pairs on fresh items; 0: none."),
     ] = 0,
     allow_code: AllowCode = False,
-    journal: Annotated[
-        str | None,
-        typer.Option(help="A journal to share between runs; default: journal.sqlite in --out."),
-    ] = None,
+    journal: Journal = None,
     keep_outputs: Annotated[
         float, typer.Option(help="Share of the rows whose raw output the journal keeps.")
     ] = 0.0,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in --out, or refuse.")
-    ] = False,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Begin anew in --out; its journal is set aside.")
-    ] = False,
+    resume: Resume = False,
+    fresh: Fresh = False,
     json: Annotated[bool, typer.Option("--json", help="Print result.json on stdout.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
+    plain: Plain = False,
 ) -> None:
     """Find the attention heads that MODEL needs for a task, and prove them on held-out items."""
     from broca import api
@@ -177,11 +165,11 @@ def localize(
     if tune:
         method = _tuned(method, settings)
     asked = {
-        "model": _absolute(model) if Path(model).is_dir() else model,
+        "model": absolute(model) if Path(model).is_dir() else model,
         "task": task,
         "others": others,
         "same_skill": [name.strip() for name in same_skill.split(",") if name.strip()],
-        "include_path": None if include_path is None else _absolute(include_path),
+        "include_path": None if include_path is None else absolute(include_path),
         "method": method,
         "rows": rows,
         "k": k,
@@ -282,10 +270,6 @@ def _executor(how: Mapping[str, Any]) -> Any:
     if given:
         raise BadInput(f"--{given[0].replace('_', '-')} needs --executor ray")
     return how.get("executor", "local")
-
-
-def _absolute(path: str) -> str:
-    return str(Path(path).expanduser().absolute())
 
 
 def _options(pairs: list[str]) -> dict[str, Any]:

@@ -11,10 +11,9 @@ Components = Annotated[
     str,
     typer.Option(help="heads, kv-groups, attention, mlp, layers, experts, neurons, joined by +."),
 ]
-NoNeurons = Annotated[
+ComponentsButNeurons = Annotated[
     str, typer.Option(help="heads, kv-groups, attention, mlp, layers, experts, joined by +.")
 ]
-"""Components, where neurons are named otherwise or not at all."""
 DType = Annotated[str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")]
 Device = Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")]
 DeviceMap = Annotated[str | None, typer.Option(help="auto spreads the model over all devices.")]

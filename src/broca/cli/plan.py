@@ -7,43 +7,32 @@ from typing import Annotated
 
 import typer
 
-from broca.cli.model_options import AllowPickle
-from broca.cli.task_options import AllowCode, Limit, Metric, NumFewshot
+from broca.cli.model_options import AllowPickle, Components, Device, DType, Model
+from broca.cli.run_options import Items, Json, K, Seed
+from broca.cli.task_options import AllowCode, IncludePath, Limit, Metric, NumFewshot, Others, Task
 
 
 def plan(
-    model: Annotated[str, typer.Argument(help="reference, planted, a model folder or a hub id.")],
-    task: Annotated[str, typer.Option(help="The task to localize: shipped, own or lm-eval's.")],
-    others: Annotated[
-        str,
-        typer.Option(help="Tasks the heads should leave alone: T1,T2 or auto or nothing."),
-    ] = "auto",
-    include_path: Annotated[
-        str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
-    ] = None,
+    model: Model,
+    task: Task,
+    others: Others = "auto",
+    include_path: IncludePath = None,
     rows: Annotated[
         int | None, typer.Option(help="Most rows of a search; default: what each needs.")
     ] = None,
-    k: Annotated[int, typer.Option(help="Most heads to select.")] = 5,
-    items: Annotated[int, typer.Option(help="Most items to search on.")] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    components: Annotated[
-        str,
-        typer.Option(
-            help="heads, kv-groups, attention, mlp, layers, experts, neurons, joined by +."
-        ),
-    ] = "heads",
+    k: K = 5,
+    items: Items = 100,
+    seed: Seed = 0,
+    components: Components = "heads",
     sample: Annotated[int, typer.Option(help="Rows to time, in each response.")] = 32,
     metric: Metric = None,
     num_fewshot: NumFewshot = None,
     limit: Limit = None,
     allow_code: AllowCode = False,
-    dtype: Annotated[
-        str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
-    ] = "auto",
-    device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    dtype: DType = "auto",
+    device: Device = None,
     allow_pickle: AllowPickle = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    json: Json = False,
 ) -> None:
     """Print the rows, tokens and time of every method on MODEL, from a few timed rows."""
     from broca.estimating import estimate

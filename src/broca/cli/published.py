@@ -9,12 +9,14 @@ from typing import Annotated
 
 import typer
 
+from broca.cli.run_options import Json
+
 
 def published(
     model: Annotated[
         str | None, typer.Option(help="Only lists of this model, such as llama-3.1-8b.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    json: Json = False,
 ) -> None:
     """List published head lists; --heads takes their names wherever heads are taken."""
     from broca.errors import UnknownName, nearest

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from broca.cli.model_options import AllowPickle
+from broca.cli.model_options import AllowPickle, Device, DType
 from broca.cli.progress import ProgressLine
-from broca.cli.task_options import AllowCode
+from broca.cli.run_options import Plain, Seed
+from broca.cli.task_options import AllowCode, IncludePath
 from broca.reproduce import ALL, NAMES
 
 
@@ -25,9 +26,7 @@ def reproduce(
             "those of --include-path, else the paper's."
         ),
     ] = "auto",
-    include_path: Annotated[
-        str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
-    ] = None,
+    include_path: IncludePath = None,
     method: Annotated[
         str, typer.Option(help="Search behind the lists; the paper's by default.")
     ] = "cs-stratified",
@@ -41,17 +40,15 @@ def reproduce(
         bool, typer.Option("--keep-universal", help="Leave universal heads in the lists.")
     ] = False,
     allow_code: AllowCode = False,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    dtype: Annotated[
-        str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
-    ] = "auto",
-    device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    seed: Seed = 0,
+    dtype: DType = "auto",
+    device: Device = None,
     out: Annotated[
         str, typer.Option(help="Folder for JSON, CSV, the page, and the measured rows.")
     ] = "broca-paper",
     allow_pickle: AllowPickle = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout, not CSV.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
+    plain: Plain = False,
 ) -> None:
     """Repeat a table or figure of the paper; published figures stand beside where they exist."""
     from broca.files import check_out_folder

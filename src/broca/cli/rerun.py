@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from broca.cli.progress import ProgressLine
+from broca.cli.run_options import Plain
 from broca.errors import BadInput, NotReproduced
 
 
@@ -15,7 +16,7 @@ def rerun(
     from_scratch: Annotated[
         bool, typer.Option("--from-scratch", help="Load the model and measure everything anew.")
     ] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
+    plain: Plain = False,
 ) -> None:
     """Repeat the run of FOLDER from its journal alone, or from scratch, and compare."""
     from broca.outfolder import OutFolder

@@ -5,27 +5,20 @@ from __future__ import annotations
 import json as json_format
 import sys
 from dataclasses import asdict
-from typing import Annotated
 
 import typer
 
-from broca.cli.model_options import AllowPickle
+from broca.cli.model_options import AllowPickle, Components, Device, DType, Model
+from broca.cli.run_options import Json
 
 
 def scan(
-    model: Annotated[str, typer.Argument(help="reference, planted, a model folder or a hub id.")],
-    components: Annotated[
-        str,
-        typer.Option(
-            help="heads, kv-groups, attention, mlp, layers, experts, neurons, joined by +."
-        ),
-    ] = "heads",
-    dtype: Annotated[
-        str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
-    ] = "auto",
-    device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    model: Model,
+    components: Components = "heads",
+    dtype: DType = "auto",
+    device: Device = None,
     allow_pickle: AllowPickle = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    json: Json = False,
 ) -> None:
     """Print the components of MODEL, what is not covered and why, and the self-test."""
     from broca.models import load, self_test

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from broca.cli.model_options import AllowPickle
+from broca.cli.model_options import AllowPickle, Device, DType
 from broca.cli.pages import write_report
 from broca.cli.progress import ProgressLine
+from broca.cli.run_options import Plain, Seed
 from broca.errors import BadInput
 
 
@@ -26,17 +27,15 @@ def stress(
         typer.Option(help="A control family: sums, or a YAML file; may be repeated."),
     ] = None,
     pairs: Annotated[int, typer.Option(help="Pairs of a source and a target.")] = 48,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Seed = 0,
     out: Annotated[
         str | None, typer.Option(help="Folder for stress.json; default: the run's, or broca-out.")
     ] = None,
-    dtype: Annotated[
-        str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
-    ] = "auto",
-    device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
+    dtype: DType = "auto",
+    device: Device = None,
     allow_pickle: AllowPickle = False,
     json: Annotated[bool, typer.Option("--json", help="Print stress.json on stdout.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
+    plain: Plain = False,
 ) -> None:
     """Test necessity, decodability, reversal and transfer of some heads, with controls."""
     from broca.files import check_out_folder, write_beside

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from broca.cli.run_options import Json
 from broca.cli.task_options import (
     AllowCode,
     ChatTemplate,
     FewshotAsMultiturn,
+    IncludePath,
     Limit,
     LocateSplit,
     Metric,
@@ -27,9 +29,7 @@ def tasks(
     name: Annotated[
         str | None, typer.Argument(help="A task or group to show; without one, tasks are listed.")
     ] = None,
-    include_path: Annotated[
-        str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
-    ] = None,
+    include_path: IncludePath = None,
     model: Annotated[
         str, typer.Option(help="Whose tokenizer and context length to show a task with.")
     ] = "reference",
@@ -41,7 +41,7 @@ def tasks(
     fewshot_as_multiturn: FewshotAsMultiturn = True,
     locate_split: LocateSplit = None,
     allow_code: AllowCode = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    json: Json = False,
 ) -> None:
     """List the package's tasks, the paper's and a folder's, or show how one of any is asked."""
     from broca.tasks import Catalog, RequestTokenizer, TaskOptions

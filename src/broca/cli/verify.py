@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from broca.cli.keeping import kept_in
-from broca.cli.model_options import AllowPickle
+from broca.cli.model_options import AllowPickle, ComponentsButNeurons, Device, DeviceMap, DType
 from broca.cli.pages import write_report
 from broca.cli.progress import ProgressLine
-from broca.cli.task_options import AllowCode
+from broca.cli.run_options import Journal, Plain
+from broca.cli.task_options import AllowCode, IncludePath, Others
 from broca.errors import BadInput
 
 if TYPE_CHECKING:
@@ -36,17 +37,13 @@ def verify(
         str | None, typer.Option(help="The task they are claimed for; default: the run's.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="The model, where the run's has moved.")] = None,
-    others: Annotated[
-        str, typer.Option(help="Tasks the heads should leave alone: T1,T2 or auto or nothing.")
-    ] = "auto",
+    others: Others = "auto",
     same_skill: Annotated[str, typer.Option(help="More tasks of the same capability, T1,T2.")] = "",
     both_ways: Annotated[
         bool,
         typer.Option("--both-ways", help="Localize the same-skill tasks too and cross-measure."),
     ] = False,
-    include_path: Annotated[
-        str | None, typer.Option(help="A folder of lm-eval YAML tasks to add.")
-    ] = None,
+    include_path: IncludePath = None,
     controls: Annotated[int, typer.Option(help="Random sets of each kind; 0 for none.")] = 20,
     limit: Annotated[
         int | None, typer.Option(help="Most report items of each task; default: all.")
@@ -54,30 +51,21 @@ def verify(
     ablation: Annotated[
         str | None, typer.Option(help="zero, mean or resample; default: the run's, or zero.")
     ] = None,
-    components: Annotated[
-        str, typer.Option(help="heads, kv-groups, attention, mlp, layers, experts, joined by +.")
-    ] = "heads",
+    components: ComponentsButNeurons = "heads",
     seed: Annotated[
         int | None, typer.Option(help="Seed; default: the run's, whose items it keeps apart, or 0.")
     ] = None,
     out: Annotated[
         str | None, typer.Option(help="Folder for verification.json; default: the run's.")
     ] = None,
-    dtype: Annotated[
-        str, typer.Option(help="float32, bfloat16, float16, or auto (float32 on a CPU).")
-    ] = "auto",
-    device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda:0.")] = None,
-    device_map: Annotated[
-        str | None, typer.Option(help="auto spreads the model over all devices.")
-    ] = None,
+    dtype: DType = "auto",
+    device: Device = None,
+    device_map: DeviceMap = None,
     allow_code: AllowCode = False,
     allow_pickle: AllowPickle = False,
-    journal: Annotated[
-        str | None,
-        typer.Option(help="A journal to share between runs; default: journal.sqlite in --out."),
-    ] = None,
+    journal: Journal = None,
     json: Annotated[bool, typer.Option("--json", help="Print verification.json.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Progress as plain lines.")] = False,
+    plain: Plain = False,
 ) -> None:
     """Test on held-out items that a task needs some heads, and that other tasks do not."""
     from broca.engine import Ablation
