@@ -131,6 +131,7 @@ ALLOWED = {
         "workbench",
     },
     "tasksets": {"errors", "models", "tasks"},
+    "margins": {"engine", "errors", "executors", "plan", "tasksets"},
     "provenance": {"engine", "evidence", "models", "result", "verify"},
     "workbench": {"engine", "executors", "models", "runs", "tasks", "tasksets", "verify"},
     "charting": {
@@ -138,8 +139,8 @@ ALLOWED = {
         "charts",
         "engine",
         "errors",
-        "executors",
         "files",
+        "margins",
         "models",
         "plan",
         "provenance",

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
-
 from broca import searches
-from broca.engine import (
-    Ablation,
-    Engine,
-    EngineOptions,
-    Progress,
-    donor_activations,
-    output_norms,
-)
+from broca.engine import Ablation, EngineOptions, donor_activations, output_norms
 from broca.engine.ablation import AblationKind
-from broca.errors import BadInput, TaskUnusable
-from broca.executors import RayOptions, RayPool, with_references
+from broca.errors import BadInput
+from broca.executors import RayOptions
 from broca.files import check_out_folder, write_beside
 from broca.interactions import pairwise, require_count
+from broca.margins import with_margins
 from broca.models import GatedModel, load
 from broca.plan import Response
 from broca.provenance import evidence_of, model_info, version_of_broca
@@ -49,7 +41,9 @@ from broca.searches import DEFAULT_METHOD, OtherTask, Problem, Ranking
 from broca.tasks import Benchmark, Catalog, TaskOptions
 from broca.tasksets import (
     Bank,
+    Part,
     Places,
+    cut_note,
     lay_out,
     load_tasks,
     other_tasks,
@@ -58,9 +52,7 @@ from broca.tasksets import (
 )
 from broca.verify import QUICK, Examiner, Remembered, Trial, prove, roles
 from broca.verify.proof import scores_under
-
-Report = Callable[[str, Progress | None], None]
-"""Told what is going on: the stage, and how far it is where that is known."""
+from broca.workbench import Report, Stage
 
 
 @closes_journal
@@ -143,14 +135,9 @@ def localize(
     """
     report = on_progress or (lambda stage, progress: None)
     how = Ablation(ablation, scale, seed)
-    if response is not None and response not in get_args(Response):
-        raise BadInput(f"--response '{response}' is unknown: use accuracy, margin or probability")
-    if k < 1:
-        raise BadInput(f"--k must be at least 1, not {k}")
-    if rows is not None and rows < 1:
-        raise BadInput(f"--rows must be at least 1, not {rows}")
-    searches.require_options(method, options or {})
-    written = {name: searches.written(value) for name, value in (options or {}).items()}
+    options = options or {}
+    _require_sense(method, options, response=response, k=k, rows=rows)
+    written = {name: searches.written(value) for name, value in options.items()}
     require_executor(executor)
     if not isinstance(model, GatedModel):
         report("loading the model", None)
@@ -173,28 +160,15 @@ def localize(
     report("building the tasks", None)
     catalog = Catalog(include_path, allow_code=allow_code)
     asked = task_options or TaskOptions()
-    benchmarks = load_tasks(
-        model,
-        (task, *same_skill, *other_tasks(task, others, model.name, catalog)),
-        catalog,
-        task=task,
-        options=asked,
-    )
+    names = (task, *same_skill, *other_tasks(task, others, model.name, catalog))
+    benchmarks = load_tasks(model, names, catalog, task=task, options=asked)
     require_controls(task, benchmarks)
-    splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
-    same, rest = roles(task, benchmarks, same_skill)
-    searchable = (task, *rest)
-    bank, places = lay_out(
-        benchmarks,
-        splits,
-        {"report": tuple(benchmarks), "locate": searchable, "confirm": searchable},
-    )
-    reported = places["report"]
+    trial, bank, places = _laid_out(task, benchmarks, same_skill, items=items, seed=seed)
     located = places["locate"][task].tolist()
     prompts = [bank[position][1].requests[0].context for position in located]
 
-    stage = ["scoring the intact model"]
-    shown = RowProgress(lambda progress: report(stage[0], progress))
+    stage = Stage(report, "scoring the intact model")
+    shown = RowProgress(stage.tell)
     keeping = journaling(journal)
     engine = engine_of(
         executor,
@@ -232,20 +206,23 @@ def localize(
     )
     scored = recorder.local(bank, donors=located)
     execute = Remembered(scored.run)
-    intact = np.zeros(len(model.components), dtype=bool)
-    before = scores_under(intact, benchmarks, reported, execute, bank)
-    require_something_to_localize(benchmarks[task], before[task], len(reported[task]))
+    before = scores_under(model.components.mask(()), benchmarks, trial.places, execute, bank)
+    require_something_to_localize(benchmarks[task], before[task], len(trial.places[task]))
 
-    stage[0] = "looking for right answers"
-    measured_tasks = searchable if searches.measures_others(method) else (task,)
-    asking = _asking(
-        method, response, engine, bank, {name: places["locate"][name] for name in measured_tasks},
+    stage.enter("looking for right answers")
+    measured = (task, *trial.others) if searches.measures_others(method) else (task,)
+    accuracy_will_do = response is None and method not in searches.GRADIENT_METHODS
+    asking = with_margins(
+        response or searches.RESPONSES.get(method, "accuracy"),
+        engine,
+        bank,
+        {name: places["locate"][name] for name in measured},
         components=len(model.components),
-    )  # fmt: skip
-    bank = asking.bank
-    searched = recorder.local(bank, donors=located, response=asking.response, role="search")
+        otherwise="the search measures the tasks' own metrics" if accuracy_will_do else None,
+    )
+    searched = recorder.local(asking.bank, donors=located, response=asking.response, role="search")
     own, *beside = (
-        OtherTask(name, asking.located[name], places["confirm"][name]) for name in measured_tasks
+        OtherTask(name, asking.places[name], places["confirm"][name]) for name in measured
     )
     problem = Problem(
         components=len(model.components),
@@ -255,47 +232,42 @@ def localize(
         seed=seed,
         confirm=own.confirm,
         others=tuple(beside),
-        continuous=asking.continuous and (len(measured_tasks) > 1 or response is None),
+        continuous=asking.continuous and (len(measured) > 1 or response is None),
         differentiable=asking.continuous,
         **shared_tokens([bank[position][1] for position in own.items]),
     )
-    search = searches.make_search(method, problem, **(options or {}))
+    search = searches.make_search(method, problem, **options)
     recorder.note_search(method, problem, written)
-    stage[0] = f"searching ({method})"
+    stage.enter(f"searching ({method})")
     ranking = searches.run(search, searched.run)
 
-    stage[0] = "verifying on the report items"
+    stage.enter("verifying on the report items")
     selected = tuple(model.components.names[column] for column in ranking.selected)
-    after = (
-        scores_under(model.components.mask(selected), benchmarks, reported, execute, bank)
-        if selected
-        else dict(before)
-    )
-    proof = prove(task, benchmarks, before, after, same_skill=same)
+    after = scores_under(model.components.mask(selected), benchmarks, trial.places, execute, bank)
+    proof = prove(task, benchmarks, before, after, same_skill=trial.same_skill)
     evidence = None
     if verify and selected:
-        items_of_bank = [item for _, item in bank]
         examiner = Examiner(
-            Trial(task, same, rest, benchmarks, reported, items_of_bank),
-            model.components,
-            execute,
-            scored.answers,
-            items_of_bank,
-            output_norms(model, prompts),
-            {},
-            replace(QUICK, seed=seed),
+            trial=trial,
+            components=model.components,
+            execute=execute,
+            answer=scored.answers,
+            items=trial.items,
+            norms=output_norms(model, prompts),
+            kinds={},
+            scope=replace(QUICK, seed=seed),
         )
-        examined = examiner.examine(selected, report=lambda text: stage.__setitem__(0, text))
+        examined = examiner.examine(selected, report=stage.enter)
         evidence = evidence_of(model, task, selected, how, QUICK, examined, scored.rows)
-    stage[0] = "measuring pairs"
+    stage.enter("measuring pairs")
     pairs = pairwise(model.components.names, ranking.order[:interactions], problem.confirm, execute)
-    measured, tokens = recorder.finish()
+    rows_measured, tokens = recorder.finish()
     return Result(
         broca=version_of_broca(),
         model=model_info(model),
         task=task,
-        others=rest,
-        same_skill=same,
+        others=trial.others,
+        same_skill=trial.same_skill,
         evidence=evidence,
         search=SearchInfo(method, ranking.options, seed),
         cost=Cost(
@@ -303,7 +275,7 @@ def localize(
             verification_rows=scored.rows,
             tokens=tokens,
             wall_s=round(time.perf_counter() - start, 3),
-            measured=measured,
+            measured=rows_measured,
         ),
         baseline=before,
         ranking=ranked(model.components, ranking.effects, ranking.order, **ranking.details),
@@ -318,68 +290,60 @@ def localize(
             drop=proof.drop,
             off_target_drop=proof.off_target_drop,
             specific_drop=proof.specific_drop,
-            items={name: len(positions) for name, positions in reported.items()},
+            items={name: len(positions) for name, positions in trial.places.items()},
         ),
         response=asking.response,
         components=model.kinds,
         ablation=AblationInfo(how.kind, how.scale),
         metrics={name: one.metric for name, one in benchmarks.items()},
         task_options=asked.to_dict(),
-        notes=(*_notes(task, benchmarks, before, reported), *asking.notes, *_found(model, ranking)),
+        notes=(*_notes(trial, before), *asking.notes, *_found(model, ranking)),
         additivity=None
         if ranking.additivity is None
         else AdditivityInfo(**asdict(ranking.additivity)),
     )
 
 
-@dataclass(frozen=True)
-class _Asking:
-    """What a search asks its rows for.
-
-    Attributes:
-        bank: The run's items; where margins are asked for, their tasks know right answers.
-        located: Positions of each measured task's items that can be asked.
-        response: What rows return.
-        continuous: Whether every one of these items has a margin.
-        notes: What the reader should know of it.
-    """
-
-    bank: Bank
-    located: Places
-    response: Response
-    continuous: bool = False
-    notes: tuple[str, ...] = ()
-
-
-def _asking(
+def _require_sense(
     method: str,
-    wanted: Response | None,
-    engine: Engine | RayPool,
-    bank: Bank,
-    located: Places,
+    options: Mapping[str, Any],
     *,
-    components: int,
-) -> _Asking:
-    """Finds the right answers that margins need, where the user or the method wants margins.
+    response: Response | None,
+    k: int,
+    rows: int | None,
+) -> None:
+    """Refuses what no model is needed to refuse."""
+    if response is not None and response not in get_args(Response):
+        raise BadInput(f"--response '{response}' is unknown: use accuracy, margin or probability")
+    if k < 1:
+        raise BadInput(f"--k must be at least 1, not {k}")
+    if rows is not None and rows < 1:
+        raise BadInput(f"--rows must be at least 1, not {rows}")
+    searches.require_options(method, options)
 
-    Raises:
-        TaskUnusable: A task has none, and nothing else will do.
+
+def _laid_out(
+    task: str,
+    benchmarks: Mapping[str, Benchmark],
+    same_skill: Sequence[str],
+    *,
+    items: int,
+    seed: int,
+) -> tuple[Trial, Bank, dict[Part, Places]]:
+    """Cuts the tasks' items and puts those that a run needs into one bank.
+
+    Returns:
+        The tasks with their report items, the bank, and where each part of the items lies in it.
     """
-    response: Response = wanted or searches.RESPONSES.get(method, "accuracy")
-    if response == "accuracy":
-        return _Asking(bank, located, response)
-    positions = [position for own in located.values() for position in own.tolist()]
-    try:
-        found = with_references(engine, bank, positions, components=components)
-    except TaskUnusable as error:
-        if wanted is not None or method in searches.GRADIENT_METHODS:
-            raise
-        return _Asking(
-            bank, located, "accuracy",
-            notes=(f"the search measures the tasks' own metrics: {error}",),
-        )  # fmt: skip
-    kept = {name: own[np.isin(own, found.positions)] for name, own in located.items()}
-    return _Asking(found.bank, kept, response, continuous=True, notes=found.notes)
+    splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
+    same, rest = roles(task, benchmarks, same_skill)
+    searchable = (task, *rest)
+    parts: dict[Part, Sequence[str]] = {
+        "report": tuple(benchmarks), "locate": searchable, "confirm": searchable,
+    }  # fmt: skip
+    bank, places = lay_out(benchmarks, splits, parts)
+    items_of_bank = [item for _, item in bank]
+    return Trial(task, same, rest, benchmarks, places["report"], items_of_bank), bank, places
 
 
 def save(result: Result, out: str | Path) -> tuple[Path, Path]:
@@ -400,26 +364,20 @@ def save(result: Result, out: str | Path) -> tuple[Path, Path]:
     return paths
 
 
-def _notes(
-    task: str,
-    benchmarks: Mapping[str, Benchmark],
-    before: Mapping[str, float],
-    reported: Places,
-) -> tuple[str, ...]:
+def _notes(trial: Trial, before: Mapping[str, float]) -> tuple[str, ...]:
+    """What the reader should know of the tasks."""
     notes: list[str] = []
-    for name, benchmark in benchmarks.items():
-        notes += benchmark.notes
-        if benchmark.cut_items:
+    own = trial.benchmarks[trial.task].capability
+    for name, benchmark in trial.benchmarks.items():
+        notes += [*benchmark.notes, *cut_note(name, benchmark)]
+        if name == trial.task:
+            continue
+        if benchmark.capability == own:
             notes.append(
-                f"{benchmark.cut_items} of {len(benchmark.items)} prompts of {name} were cut from "
-                "the left to fit the model's context"
+                f"{name} measures the same capability ({own}) as {trial.task}: it is reported "
+                "apart, and what it loses is no off-target drop"
             )
-        if name != task and benchmark.capability == benchmarks[task].capability:
-            notes.append(
-                f"{name} measures the same capability ({benchmark.capability}) as {task}: it is "
-                "reported apart, and what it loses is no off-target drop"
-            )
-        if name != task and benchmark.at_chance(before[name], items=len(reported[name])):
+        if benchmark.at_chance(before[name], items=len(trial.places[name])):
             notes.append(f"{name} is at chance on the intact model: it can show no damage")
     return tuple(notes)
 

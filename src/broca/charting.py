@@ -16,9 +16,9 @@ from broca.charted import NAME, Atlas, AtlasCost, AtlasTask, Rows
 from broca.charts import Findings, Matrix, find, keep_to_groups
 from broca.engine import Ablation, Engine, EngineOptions, donor_activations
 from broca.engine.ablation import AblationKind
-from broca.errors import BadInput, NothingToLocalize, TaskUnusable
-from broca.executors import with_references
+from broca.errors import BadInput, NothingToLocalize
 from broca.files import check_out_folder, write_beside
+from broca.margins import with_margins
 from broca.models import SHIPPED_MODELS, GatedModel, load
 from broca.plan import Response
 from broca.provenance import model_info, version_of_broca
@@ -28,10 +28,10 @@ from broca.runs import Journaling, RowProgress, closes_journal, journaling
 from broca.searches import OtherTask, Problem
 from broca.searches.atlas import Atlas as AtlasSearch
 from broca.searches.atlas import Chart
-from broca.tasks import Benchmark, Catalog, Item, TaskOptions
-from broca.tasksets import lay_out, load_tasks
+from broca.tasks import Benchmark, Catalog, TaskOptions
+from broca.tasksets import cut_note, lay_out, load_tasks
 from broca.verify.proof import scores_under
-from broca.workbench import Report, requested
+from broca.workbench import Report, Stage, requested
 
 PAGE = "atlas.html"
 LEAST = 0.05
@@ -128,8 +128,8 @@ def atlas(
     how = Ablation(ablation, scale, seed)
     every = np.arange(len(bank))
     donors = every[:: max(1, len(every) // _DONORS)].tolist() if how.kind != "zero" else []
-    stage = ["scoring the intact model"]
-    shown = RowProgress(lambda progress: report(stage[0], progress))
+    stage = Stage(report, "scoring the intact model")
+    shown = RowProgress(stage.tell)
     engine = Engine(
         model,
         engine_options,
@@ -170,13 +170,18 @@ def atlas(
         raise NothingToLocalize(
             f"the intact model can do none of the {len(names)} tasks: choose tasks that it can do"
         )
-    stage[0] = "looking for right answers"
-    bank, places, continuous, left_out = _with_margins(
-        engine, bank, places, response, components=len(model.components)
+    stage.enter("looking for right answers")
+    asking = with_margins(
+        response or "probability",
+        engine,
+        bank,
+        laid_out["locate"],
+        components=len(model.components),
+        otherwise="all tasks are measured in their own metrics" if response is None else None,
     )
-    measured = response or ("probability" if continuous else "accuracy")
-    executor = recorder.local(bank, donors=donors, response=measured, role="search")
-    stage[0] = f"measuring {len(names)} tasks under random masks"
+    places = asking.places
+    executor = recorder.local(asking.bank, donors=donors, response=asking.response, role="search")
+    stage.enter(f"measuring {len(names)} tasks under random masks")
     problem = Problem(
         components=len(model.components),
         items=np.zeros(0, dtype=np.intp),
@@ -199,7 +204,7 @@ def atlas(
     )
     new_rows, tokens = recorder.finish()
     return _assembled(
-        _Run(model, benchmarks, scores, chart, matrix, how, measured, k, seed),
+        _Run(model, benchmarks, scores, chart, matrix, how, asking.response, k, seed),
         AtlasCost(
             rows=executor.rows,
             scoring_rows=scoring.rows,
@@ -207,7 +212,7 @@ def atlas(
             wall_s=round(time.perf_counter() - start, 3),
             measured=new_rows,
         ),
-        (*_notes(benchmarks, matrix, chart), *left_out),
+        (*_notes(benchmarks, matrix, chart), *asking.notes),
     )
 
 
@@ -330,43 +335,10 @@ def _names(tasks: str | Sequence[str], model: str, catalog: Catalog) -> tuple[st
     return names
 
 
-def _with_margins(
-    engine: Engine,
-    bank: list[tuple[Benchmark, Item]],
-    places: dict[str, NDArray[np.intp]],
-    response: Response | None,
-    *,
-    components: int,
-) -> tuple[list[tuple[Benchmark, Item]], dict[str, NDArray[np.intp]], bool, tuple[str, ...]]:
-    """The items that have margins, unless accuracy is wanted or a task has none.
-
-    Returns:
-        The bank, which now knows right answers; the positions that are left; whether margins can be
-        asked; and what was left out.
-    """
-    if response == "accuracy":
-        return bank, places, False, ()
-    wanted = [int(position) for own in places.values() for position in own]
-    try:
-        found = with_references(engine, bank, wanted, components=components)
-    except TaskUnusable as error:
-        if response is not None:
-            raise
-        return bank, places, False, (f"all tasks are measured in their own metrics: {error}",)
-    kept = set(found.positions)
-    left = {name: own[[int(one) in kept for one in own]] for name, own in places.items()}
-    return found.bank, left, True, found.notes
-
-
 def _notes(benchmarks: Mapping[str, Benchmark], matrix: Matrix, chart: Chart) -> list[str]:
     notes: list[str] = []
     for row, (name, benchmark) in enumerate(benchmarks.items()):
-        notes += benchmark.notes
-        if benchmark.cut_items:
-            notes.append(
-                f"{benchmark.cut_items} of {len(benchmark.items)} prompts of {name} were cut from "
-                "the left to fit the model's context"
-            )
+        notes += [*benchmark.notes, *cut_note(name, benchmark)]
         if not matrix.usable[row]:
             notes.append(f"{name} is at chance on the intact model: it can show no damage")
     if len(set(matrix.capabilities)) == 1:

@@ -103,12 +103,27 @@ def lay_out(
     bank: Bank = []
     places: dict[Part, Places] = {}
     for part, names in parts.items():
-        places[part] = {}
-        for name in names:
-            numbers = getattr(splits[name], part)
-            places[part][name] = np.arange(len(bank), len(bank) + len(numbers), dtype=np.intp)
-            bank += [(benchmarks[name], benchmarks[name].items[number]) for number in numbers]
+        places[part] = {
+            name: put(bank, benchmarks[name], getattr(splits[name], part)) for name in names
+        }
     return bank, places
+
+
+def put(bank: Bank, benchmark: Benchmark, numbers: Sequence[int]) -> NDArray[np.intp]:
+    """Puts some of a task's items at the end of a bank; returns their positions in it."""
+    positions = np.arange(len(bank), len(bank) + len(numbers), dtype=np.intp)
+    bank += [(benchmark, benchmark.items[number]) for number in numbers]
+    return positions
+
+
+def cut_note(name: str, benchmark: Benchmark) -> tuple[str, ...]:
+    """Says how many prompts of the task of that name did not fit; nothing where all did."""
+    if not benchmark.cut_items:
+        return ()
+    return (
+        f"{benchmark.cut_items} of {len(benchmark.items)} prompts of {name} were cut from the "
+        "left to fit the model's context",
+    )
 
 
 def require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:

@@ -24,11 +24,32 @@ from broca.executors import JournaledExecutor
 from broca.models import GatedModel
 from broca.runs import Journaling, RowProgress
 from broca.tasks import Benchmark, Catalog, Split, TaskOptions
-from broca.tasksets import Bank, Part, Places, lay_out, load_tasks
+from broca.tasksets import Bank, Part, Places, cut_note, lay_out, load_tasks
 from broca.verify import Examiner, Remembered, Scope, Trial, roles
 
 Report = Callable[[str, Progress | None], None]
 """Told what is going on: the stage, and how far it is where that is known."""
+
+
+class Stage:
+    """Tells progress with the stage of a run that it belongs to.
+
+    Args:
+        report: Told both.
+        name: The first stage.
+    """
+
+    def __init__(self, report: Report, name: str = "") -> None:
+        self._report = report
+        self._name = name
+
+    def enter(self, name: str) -> None:
+        """Another stage begins."""
+        self._name = name
+
+    def tell(self, progress: Progress) -> None:
+        """How far the stage is."""
+        self._report(self._name, progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +76,7 @@ class Workbench:
     _keeping: Journaling = field(repr=False)
     _options: EngineOptions | None = field(repr=False)
     _report: Report = field(repr=False)
-    _stage: list[str] = field(repr=False, default_factory=lambda: [""])
+    _stage: Stage = field(repr=False)
     _executors: dict[str, JournaledExecutor] = field(repr=False, default_factory=dict)
 
     @classmethod
@@ -109,10 +130,10 @@ class Workbench:
                 name: Split(one.locate, one.confirm, one.report[:limit])
                 for name, one in splits.items()
             }
-        quiet: Report = lambda stage, progress: None  # noqa: E731
+        report: Report = on_progress or (lambda stage, progress: None)
         return cls(
             model, task, same, rest, benchmarks, splits, how, keeping or Journaling(), options,
-            on_progress or quiet,
+            report, Stage(report),
         )  # fmt: skip
 
     @cached_property
@@ -159,7 +180,7 @@ class Workbench:
 
     def stage(self, text: str) -> None:
         """Says what is going on."""
-        self._stage[0] = text
+        self._stage.enter(text)
         self._report(text, None)
 
     def executor(self, kind: AblationKind | None = None) -> JournaledExecutor:
@@ -167,7 +188,7 @@ class Workbench:
         kind = kind or self.how.kind
         if kind not in self._executors:
             how = Ablation(kind, self.how.scale, self.how.seed)
-            progress = RowProgress(lambda one: self._report(self._stage[0], one))
+            progress = RowProgress(self._stage.tell)
             recorder = self._keeping.begin(
                 model=self.model,
                 bank=self.bank,
@@ -206,12 +227,7 @@ class Workbench:
 
     def notes(self) -> tuple[str, ...]:
         """What the reader should know of the items."""
-        return tuple(
-            f"{one.cut_items} of {len(one.items)} prompts of {name} were cut from the left to fit "
-            "the model's context"
-            for name, one in self.benchmarks.items()
-            if one.cut_items
-        )
+        return tuple(note for name, one in self.benchmarks.items() for note in cut_note(name, one))
 
 
 def requested(names: str | Sequence[str]) -> list[Any]:

@@ -18,14 +18,12 @@ from broca.models import GatedModel
 from broca.plan import Measurement, Plan, Response
 from broca.runs import shared_tokens
 from broca.searches import OtherTask, Problem
-from broca.tasks import Benchmark, Catalog, Item, Split, TaskOptions
-from broca.tasksets import load_tasks, other_tasks, require_something_to_localize
+from broca.tasks import Benchmark, Catalog, Split, TaskOptions
+from broca.tasksets import Bank, Places, load_tasks, other_tasks, put, require_something_to_localize
 from broca.verify import Proof, prove, roles
 from broca.verify.proof import scores_under
 from broca.verify.trial import Execute
 from broca.workbench import Report
-
-Positions = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +46,8 @@ class Arena:
     model: GatedModel
     names: tuple[str, ...]
     benchmarks: Mapping[str, Benchmark]
-    bank: Sequence[tuple[Benchmark, Item]]
-    places: Mapping[str, Positions]
+    bank: Bank
+    places: Places
     margins: Mapping[str, frozenset[int] | None]
     items: int
     report_items: int
@@ -96,11 +94,10 @@ class Arena:
             raise BadInput("--tasks names no task: give T1,T2, or --include-path with auto")
         every = tuple(dict.fromkeys((*names, *other_tasks("", others, model.name, catalog))))
         benchmarks = load_tasks(model, every, catalog, options=task_options)
-        bank: list[tuple[Benchmark, Item]] = []
-        places: dict[str, Positions] = {}
-        for name, one in benchmarks.items():
-            places[name] = np.arange(len(bank), len(bank) + len(one.items))
-            bank += [(one, item) for item in one.items]
+        bank: Bank = []
+        places: Places = {
+            name: put(bank, one, range(len(one.items))) for name, one in benchmarks.items()
+        }
         engine = Engine(model, engine_options)
         margins: dict[str, frozenset[int] | None] = {}
         for name in benchmarks:
@@ -168,7 +165,7 @@ class Arena:
             )
         continuous = own != "accuracy" and not missing
 
-        def located(name: str) -> Positions:
+        def located(name: str) -> NDArray[np.intp]:
             known = self.margins[name] if continuous else None
             kept = [one for one in cuts[name].locate if known is None or one in known]
             return np.array(kept, dtype=np.intp)
