@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,25 +18,16 @@ from broca.cli.model_options import (
     DType,
     Model,
 )
+from broca.cli.option_groups import takes_groups
 from broca.cli.progress import ProgressLine
 from broca.cli.run_options import Ablation, Fresh, Journal, Plain, Resume, Scale, Seed, TokenBudget
-from broca.cli.task_options import (
-    AllowCode,
-    ChatTemplate,
-    FewshotAsMultiturn,
-    IncludePath,
-    Limit,
-    LocateSplit,
-    NumFewshot,
-    ReferenceOption,
-    SystemPrompt,
-    Tasks,
-)
+from broca.cli.task_options import AllowCode, AskingOptions, IncludePath, ReferenceOption, Tasks
 
 if TYPE_CHECKING:
     from broca.charted import Atlas
 
 
+@takes_groups
 def atlas(
     model: Model,
     tasks: Tasks = "auto",
@@ -57,12 +49,8 @@ def atlas(
     ] = None,
     ablation: Ablation = "zero",
     scale: Scale = 0.0,
-    num_fewshot: NumFewshot = None,
-    limit: Limit = None,
-    chat_template: ChatTemplate = False,
-    system_prompt: SystemPrompt = None,
-    fewshot_as_multiturn: FewshotAsMultiturn = True,
-    locate_split: LocateSplit = None,
+    *,
+    asking: AskingOptions,
     reference: ReferenceOption = "own",
     token_budget: TokenBudget = None,
     out: Annotated[str, typer.Option(help="Folder for atlas.json and atlas.html.")] = "broca-atlas",
@@ -83,15 +71,7 @@ def atlas(
     from broca.files import check_out_folder
     from broca.tasks import TaskOptions
 
-    task_options = {
-        "num_fewshot": num_fewshot,
-        "limit": limit,
-        "chat_template": chat_template,
-        "system_prompt": system_prompt,
-        "fewshot_as_multiturn": fewshot_as_multiturn,
-        "locate_split": locate_split,
-        "reference": reference,
-    }
+    task_options = {**asdict(asking), "reference": reference}
     asked = {
         "model": absolute(model) if Path(model).is_dir() else model,
         "tasks": tasks,
@@ -127,7 +107,7 @@ def atlas(
         ) as journaling:
             found = charting.atlas(
                 **asked,  # type: ignore[arg-type]
-                task_options=TaskOptions(**task_options),  # type: ignore[arg-type]
+                task_options=TaskOptions(**task_options),
                 device=device,
                 device_map=device_map,
                 allow_pickle=allow_pickle,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 
 from broca.cli.keeping import absolute, keeping
 from broca.cli.model_options import AllowPickle, Components, Device, DeviceMap, DType, Model
+from broca.cli.option_groups import takes_groups
 from broca.cli.progress import ProgressLine
 from broca.cli.refit import additivity_line
 from broca.cli.run_options import (
@@ -27,16 +29,11 @@ from broca.cli.run_options import (
 )
 from broca.cli.task_options import (
     AllowCode,
-    ChatTemplate,
-    FewshotAsMultiturn,
+    AskingOptions,
     IncludePath,
-    Limit,
-    LocateSplit,
     Metric,
-    NumFewshot,
     Others,
     ReferenceOption,
-    SystemPrompt,
     Task,
 )
 from broca.errors import BadInput
@@ -48,6 +45,7 @@ _PAIRS_SHOWN = 5
 """Interactions that are printed; all are in the report."""
 
 
+@takes_groups
 def localize(
     model: Model,
     task: Task,
@@ -96,12 +94,8 @@ def localize(
     ablation: Ablation = "zero",
     scale: Scale = 0.0,
     metric: Metric = None,
-    num_fewshot: NumFewshot = None,
-    limit: Limit = None,
-    chat_template: ChatTemplate = False,
-    system_prompt: SystemPrompt = None,
-    fewshot_as_multiturn: FewshotAsMultiturn = True,
-    locate_split: LocateSplit = None,
+    *,
+    asking: AskingOptions,
     reference: ReferenceOption = "own",
     share_prefixes: Annotated[
         str, typer.Option(help="Read shared prompt prefixes once: auto, on or off.")
@@ -181,16 +175,7 @@ def localize(
         "scale": scale,
         "dtype": dtype,
         "allow_code": allow_code,
-        "task_options": {
-            "metric": metric,
-            "num_fewshot": num_fewshot,
-            "limit": limit,
-            "chat_template": chat_template,
-            "system_prompt": system_prompt,
-            "fewshot_as_multiturn": fewshot_as_multiturn,
-            "locate_split": locate_split,
-            "reference": reference,
-        },
+        "task_options": {"metric": metric, **asdict(asking), "reference": reference},
         "options": settings,
         "verify": verify,
         "interactions": interactions,

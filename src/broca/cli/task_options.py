@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -28,17 +29,6 @@ Limit = Annotated[
     float | None,
     typer.Option(help="First documents of each task that are used; a share of them below 1."),
 ]
-ChatTemplate = Annotated[
-    bool, typer.Option("--chat-template", help="Write prompts in the tokenizer's chat template.")
-]
-SystemPrompt = Annotated[str | None, typer.Option(help="Text put before everything else.")]
-FewshotAsMultiturn = Annotated[
-    bool, typer.Option(help="With a chat template, solved examples are turns of their own.")
-]
-LocateSplit = Annotated[
-    str | None,
-    typer.Option(help="Official split, such as train, that the search's items come from."),
-]
 ReferenceOption = Annotated[
     str,
     typer.Option(
@@ -51,3 +41,24 @@ AllowCode = Annotated[
     bool,
     typer.Option("--allow-code", help="Let tasks execute what the model writes, in a sandbox."),
 ]
+SystemPrompt = Annotated[str | None, typer.Option(help="Text put before everything else.")]
+
+
+@dataclass(frozen=True)
+class AskingOptions:
+    """How questions are put; the fields are those of `broca.tasks.TaskOptions`."""
+
+    num_fewshot: NumFewshot = None
+    limit: Limit = None
+    chat_template: Annotated[
+        bool,
+        typer.Option("--chat-template", help="Write prompts in the tokenizer's chat template."),
+    ] = False
+    system_prompt: SystemPrompt = None
+    fewshot_as_multiturn: Annotated[
+        bool, typer.Option(help="With a chat template, solved examples are turns of their own.")
+    ] = True
+    locate_split: Annotated[
+        str | None,
+        typer.Option(help="Official split, such as train, that the search's items come from."),
+    ] = None

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import json as json_format
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from broca.cli.option_groups import takes_groups
 from broca.cli.run_options import Json
-from broca.cli.task_options import (
-    AllowCode,
-    ChatTemplate,
-    FewshotAsMultiturn,
-    IncludePath,
-    Limit,
-    LocateSplit,
-    Metric,
-    NumFewshot,
-    SystemPrompt,
-)
+from broca.cli.task_options import AllowCode, AskingOptions, IncludePath, Metric
 
 if TYPE_CHECKING:
     from broca.tasks import Benchmark
 
 
+@takes_groups
 def tasks(
     name: Annotated[
         str | None, typer.Argument(help="A task or group to show; without one, tasks are listed.")
@@ -34,12 +27,8 @@ def tasks(
         str, typer.Option(help="Whose tokenizer and context length to show a task with.")
     ] = "reference",
     metric: Metric = None,
-    num_fewshot: NumFewshot = None,
-    limit: Limit = None,
-    chat_template: ChatTemplate = False,
-    system_prompt: SystemPrompt = None,
-    fewshot_as_multiturn: FewshotAsMultiturn = True,
-    locate_split: LocateSplit = None,
+    *,
+    asking: AskingOptions,
     allow_code: AllowCode = False,
     json: Json = False,
 ) -> None:
@@ -67,15 +56,7 @@ def tasks(
         return
     from broca.models import load_tokenizer
 
-    options = TaskOptions(
-        metric=metric,
-        num_fewshot=num_fewshot,
-        limit=limit,
-        chat_template=chat_template,
-        system_prompt=system_prompt,
-        fewshot_as_multiturn=fewshot_as_multiturn,
-        locate_split=locate_split,
-    )
+    options = TaskOptions(metric=metric, **asdict(asking))
     tokenizer, max_length = load_tokenizer(model)
     benchmark = catalog.load(
         name,
