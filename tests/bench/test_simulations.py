@@ -46,17 +46,19 @@ def test_the_strongest_are_found_and_counted():
 
 
 def test_recall_and_false_selections_are_counted(monkeypatch):
-    """Two of five, one stand-in that is no false one, and one that is."""
+    """Two of five, one more ranked fifth, one stand-in that is no false one, and one that is."""
     asked = key(scenario="redundant")
     problem = simulated_model(asked)
     spare = int(problem.backups[problem.backups >= 0][0])
     taken = {*problem.planted, *problem.backups.ravel().tolist()}
     wrong = next(column for column in range(120) if column not in taken)
     selected = (*problem.planted[:2], spare, wrong)
-    ranking = Ranking(np.zeros(120), tuple(range(120)), selected)
+    rest = [column for column in range(120) if column not in selected]
+    rest.sort(key=lambda column: column != problem.planted[2])
+    ranking = Ranking(np.zeros(120), (*selected, *rest), selected)
     monkeypatch.setattr(module.searches, "run", lambda search, execute: ranking)
     cell = simulate(asked)
-    assert (cell.recall, cell.false) == (0.4, 1)
+    assert (cell.recall, cell.top, cell.false) == (0.4, 0.6, 1)
 
 
 def test_what_a_method_refuses_is_recorded():

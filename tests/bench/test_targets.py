@@ -90,7 +90,7 @@ def test_simulations_within_their_rows(make_cell):
     """More rows than allowed do not count; both sizes are needed."""
 
     def cell(components, rows, recall):
-        return SimulatedCell(SimulatedKey(components, "heavy", "focus", rows, 0, 5), recall=recall)
+        return SimulatedCell(SimulatedKey(components, "heavy", "focus", rows, 0, 5), top=recall)
 
     good = [cell(1024, 1000, 1.0), cell(8192, 3000, 1.0)]
     assert found(rivals(make_cell), good)["d"].reached is True

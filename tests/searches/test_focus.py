@@ -154,7 +154,7 @@ def test_result_says_how_well_effects_add_up():
     """Of a task that is a sum, nearly all is explained."""
     found = Tasks(harmed_by(3, 7, each=0.2), harmed_by(9), noise=0.01, seed=9).solve().additivity
     assert found.explained > 0.9
-    assert found.rank_correlation > 0.8
+    assert found.rank_correlation > 0.7
 
 
 def test_too_few_rows_and_bad_settings_are_refused():

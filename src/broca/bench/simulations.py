@@ -68,6 +68,7 @@ class SimulatedCell:
         key: What was asked.
         refused: Why the method did not run; empty where it did.
         recall: Share of the five strongest components that were selected.
+        top: Share of them among the first five of the ranking, selected or not.
         false: How many others were selected, stand-ins of the strongest apart.
         rows: Rows that it spent.
         seconds: Time that it took.
@@ -76,6 +77,7 @@ class SimulatedCell:
     key: SimulatedKey
     refused: str = ""
     recall: float = 0.0
+    top: float = 0.0
     false: int = 0
     rows: int = 0
     seconds: float = 0.0
@@ -229,6 +231,7 @@ def simulate(key: SimulatedKey) -> SimulatedCell:
     return SimulatedCell(
         key,
         recall=len(selected & strongest) / len(strongest),
+        top=len(strongest.intersection(ranking.order[: len(strongest)])) / len(strongest),
         false=len(selected - strongest - _spares(planted)),
         rows=spent,
         seconds=round(seconds, 3),
@@ -255,6 +258,7 @@ class SimulatedLine:
         refused: Problems that it refused.
         refusal: What it said in the first of them.
         recall: Mean share of the five strongest that were selected.
+        top: Mean share of them among the first five of the ranking.
         false: Mean number of others that were selected.
         spent: Mean rows that it spent.
         seconds: Mean time.
@@ -268,6 +272,7 @@ class SimulatedLine:
     refused: int
     refusal: str
     recall: float
+    top: float
     false: float
     spent: float
     seconds: float
@@ -300,6 +305,7 @@ def summarize_simulations(cells: Sequence[SimulatedCell]) -> list[SimulatedLine]
                 refused=len(refusals),
                 refusal=refusals[0] if refusals else "",
                 recall=mean("recall"),
+                top=mean("top"),
                 false=mean("false"),
                 spent=mean("rows"),
                 seconds=mean("seconds"),

@@ -22,7 +22,8 @@ COLUMNS = (
 )
 TRUE_COLUMNS = ("planted recall", "false", "top-k recall", "calibration")
 SIMULATED_COLUMNS = (
-    "components", "scenario", "method", "rows", "recall", "false", "spent", "s", "problems",
+    "components", "scenario", "method", "rows", "recall", "top-5", "false", "spent", "s",
+    "problems",
 )  # fmt: skip
 
 
@@ -65,6 +66,7 @@ def simulated_cells(line: SimulatedLine) -> list[str]:
         line.method,
         f"{line.rows:,}",
         _figure(line.recall) if line.cells else "refused",
+        _figure(line.top) if line.cells else "",
         _figure(line.false),
         "" if isnan(line.spent) else f"{line.spent:,.0f}",
         "" if isnan(line.seconds) else f"{line.seconds:.1f}",

@@ -22,6 +22,9 @@ _SPREAD = 0.7
 """Mask sizes vary by up to this factor's exponential around the size that the pilot chose."""
 _ALONE = 4
 """Places on the short list for those that harm the task most, whatever they do to others."""
+_ASKED_OTHERS = 0.5
+"""Share of the masks that the others are asked about as well: of two estimates whose difference
+counts, one is a mean over many tasks, and steadier."""
 _RESAMPLES = 20
 _NOTHING = 0.01
 """An effect below which a component does nothing."""
@@ -72,35 +75,54 @@ def screen(bench: Bench, share: float, rows: int) -> Generator[Plan, Measurement
     """
     count = bench.problem.components
     alive = np.arange(count)
-    masks_in_all = rows // bench.bundle_rows(1)
+    masks_in_all = int(rows / rows_per_mask(others=bool(bench.problem.others)))
     halvings = int(np.ceil(np.log2(max(2.0, count / SHORT))))
     rounds = max(1, min(_ROUNDS, halvings, masks_in_all // SHORT))
     per_round = masks_in_all // rounds
     shrink = min(1.0, SHORT / count) ** (1 / rounds)
-    masks = np.zeros((0, count), dtype=bool)
+    masks = asked = np.zeros((0, count), dtype=bool)
     task, others = np.zeros(0), np.zeros(0)
     effects, general = np.zeros(count), np.zeros(count)
     for number in range(rounds):
         sizes = share * len(alive) * np.exp(bench.rng.uniform(-_SPREAD, _SPREAD, per_round))
         sizes = np.clip(np.round(sizes), 1, len(alive)).astype(int)
         fresh = random_masks(sizes, alive, count, bench.rng)
-        lost, lost_elsewhere, _ = yield from bench.bundles(fresh, 1)
-        masks = np.vstack([masks, fresh])
+        lost, lost_elsewhere = yield from _losses(bench, fresh)
+        masks, asked = np.vstack([masks, fresh]), np.vstack([asked, fresh[: len(lost_elsewhere)]])
         task, others = np.concatenate([task, lost]), np.concatenate([others, lost_elsewhere])
         effects[alive] = _effects(masks[:, alive], -task)
-        general[alive] = _effects(masks[:, alive], -others) if bench.problem.others else 0.0
+        general[alive] = _effects(asked[:, alive], -others) if bench.problem.others else 0.0
         last = number == rounds - 1
         keep = SHORT if last else max(SHORT, round(count * shrink ** (number + 1)))
         alive = _best(alive, effects, bench.weight * general, keep)
+    penalty = _penalty(masks, -task)
     return Screened(
         target=effects,
         others=general,
         short=alive,
-        frequency=_often(masks, -task, bench.rng),
-        universal=_often(masks, -others, bench.rng),
+        frequency=_often(masks, -task, penalty, bench.rng),
+        universal=_often(asked, -others, _penalty(asked, -others), bench.rng),
         weight=bench.weight,
-        additivity=additivity(masks, -task, NonPositiveLasso(), seed=bench.problem.seed),
+        additivity=additivity(
+            masks, -task, NonPositiveLasso(penalty=penalty), seed=bench.problem.seed
+        ),
     )
+
+
+def _losses(bench: Bench, masks: Bools) -> Generator[Plan, Measurement, tuple[Floats, Floats]]:
+    """What every mask costs the task, and what the first part of them cost the others."""
+    if not bench.problem.others:
+        lost = yield from bench.drops(masks)
+        return lost, np.zeros(0)
+    asked = round(_ASKED_OTHERS * len(masks))
+    both, lost_elsewhere, _ = yield from bench.bundles(masks[:asked], 1)
+    rest = yield from bench.drops(masks[asked:])
+    return np.concatenate([both, rest]), lost_elsewhere
+
+
+def rows_per_mask(*, others: bool) -> float:
+    """Rows that a mask of the screening takes on average, with other tasks or without."""
+    return 1 + _ASKED_OTHERS if others else 1.0
 
 
 def _effects(masks: Bools, responses: Floats) -> Floats:
@@ -112,11 +134,17 @@ def _effects(masks: Bools, responses: Floats) -> Floats:
     return graded
 
 
-def _often(masks: Bools, responses: Floats, rng: np.random.Generator) -> Floats:
+def _penalty(masks: Bools, responses: Floats) -> float | None:
+    """The penalty that cross-validation chooses; None where nothing varied."""
+    return NonPositiveLasso().fit(masks, responses).penalty_ if len(masks) else None
+
+
+def _often(
+    masks: Bools, responses: Floats, penalty: float | None, rng: np.random.Generator
+) -> Floats:
     """How often each component has an effect when the rows are drawn anew, `(components,)`."""
     found = np.zeros(masks.shape[1])
-    penalty = NonPositiveLasso().fit(masks, responses).penalty_
-    if penalty is None:  # nothing varied
+    if penalty is None:
         return found
     for _ in range(_RESAMPLES):
         rows = rng.integers(len(masks), size=len(masks))

@@ -27,8 +27,8 @@ from broca.plan import Measurement, Plan
 from broca.recovery import PairwiseModel
 from broca.searches.base import Problem, Ranking, Story, Told
 from broca.searches.focus.bench import Bench, Bools, Floats, Table
-from broca.searches.focus.screening import SHORT, Screened, screen
-from broca.searches.pilot import SHARES, pilot
+from broca.searches.focus.screening import SHORT, Screened, rows_per_mask, screen
+from broca.searches.pilot import MOST_MASKS, SHARES, pilot
 
 ROWS_PER_TASK = 800
 """Rows for each measured task, the task itself and each other one, where no budget is given."""
@@ -37,9 +37,9 @@ _FEWEST_ROWS = 300
 """Without other tasks; twice as many with them."""
 _ROWS_PER_HALVING = 200
 """Rows of the task in screening for each halving on the way to the short list."""
-_SCREEN = (0.16, 0.6)
+_SCREEN = (0.28, 0.6)
 """Least and most part of the budget for screening."""
-_REST = (0.38, 0.18, 0.16)
+_REST = (0.3, 0.25, 0.25)
 """Parts of what screening leaves: joint rounds, knock-out, members."""
 _BUNDLE = 2
 """Rows of the task, and as many of others, for a set in a joint round."""
@@ -85,7 +85,7 @@ class Parts:
     members: int
 
     @classmethod
-    def of(cls, budget: int, *, components: int, per_mask: int) -> Parts:
+    def of(cls, budget: int, *, components: int, per_mask: float) -> Parts:
         """Shares a budget out.
 
         The rows that find a few among many grow with the logarithm of how many there are; what
@@ -94,13 +94,13 @@ class Parts:
         Args:
             budget: Rows in all.
             components: Number of components.
-            per_mask: Rows of a screening mask: two where the others are measured as well.
+            per_mask: Rows that a screening mask takes on average.
         """
         intact = budget // 20
         halvings = float(np.log2(max(2.0, components / SHORT)))
         wanted = _ROWS_PER_HALVING * halvings * per_mask
         screen = int(np.clip(wanted, _SCREEN[0] * budget, _SCREEN[1] * budget))
-        masks = max(1, budget // 100)
+        masks = min(MOST_MASKS, max(1, budget // 100))
         rest = budget - intact - screen - masks * len(SHARES)
         return cls(intact, masks, screen, *(int(part * rest) for part in _REST))
 
@@ -137,7 +137,9 @@ class Focus(Told):
         self._cost = cost
         self._least = least
         self._parts = Parts.of(
-            budget, components=problem.components, per_mask=2 if problem.others else 1
+            budget,
+            components=problem.components,
+            per_mask=rows_per_mask(others=bool(problem.others)),
         )
         super().__init__(self._tell_story())
 
