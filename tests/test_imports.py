@@ -105,6 +105,7 @@ ALLOWED = {
         "provenance",
         "published",
         "report",
+        "runs",
         "searches",
         "tasks",
         "tasksets",

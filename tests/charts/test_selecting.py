@@ -23,7 +23,7 @@ def effects_of(cells, components=20):
     return effects
 
 
-def test_universal_hurts_more_than_half():
+def test_universal_hurts_most_tasks():
     """Four of five tasks are, two are not; small or unsure effects do not count."""
     cells = {(task, 0): -0.3 for task in (0, 1, 2, 3)} | {(task, 1): -0.9 for task in (2, 3)}
     cells |= {(task, 2): -0.04 for task in range(5)} | {(task, 3): -0.1 for task in range(5)}
@@ -85,15 +85,15 @@ def test_rule_by_hand_on_random_matrices():
             sure = [pooled[0] + 1.645 * sums < 0, *(own + 1.645 * spread[:, one] < 0)[2:]]
             reached = sum(s and value <= -0.05 for s, value in zip(sure, pooled, strict=True))
             rest = sorted(pooled)[1:]
-            if hurt.sum() >= 3 and reached >= 3 and np.mean(rest) <= min(pooled) / 2:
+            if hurt.sum() >= 4 and reached >= 3 and np.mean(rest) <= min(pooled) / 2:
                 expected.add(one)
         assert set(universal(found)) == expected
         told += len(expected)
-    assert 40 < told < 200
+    assert 20 < told < 200
 
 
 def test_tasks_that_cannot_be_done_do_not_count():
-    """Two of three usable tasks are more than half; what useless tasks seem to lose is nothing."""
+    """Two of three usable tasks are most; what useless tasks seem to lose is nothing."""
     cells = {(0, 0): -0.3, (2, 0): -0.3, (3, 1): -0.3, (4, 1): -0.3, (0, 1): -0.3}
     found = matrix(effects_of(cells), usable=[True, False, True, False, True])
     assert universal(found) == [0, 1]

@@ -13,6 +13,9 @@ from broca.recovery import highest, interval
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+MOST = 2 / 3
+"""Share of the tasks, and of their capabilities, that a universal component hurts at least."""
+
 EVEN = 0.5
 """Share of what a universal component costs the capability that it hurts most which the others lose
 at least, on average."""
@@ -54,10 +57,10 @@ class Matrix:
 def universal(matrix: Matrix) -> list[int]:
     """Columns of the components that most tasks need, and about alike, worst first.
 
-    Each must hurt more than half of the usable tasks; surely cost more than half of their
-    capabilities something that counts, mean over a capability's tasks; and cost the capabilities
-    other than the one that it hurts most at least `EVEN` of what that one loses, on average: what
-    one capability needs far more than the others is its own. One capability alone says nothing.
+    Each must hurt two thirds of the usable tasks; surely cost two thirds of their capabilities
+    something that counts, as the mean of a capability's tasks; and cost the capabilities other than
+    the one that it hurts most at least `EVEN` of what that one loses, on average: what one
+    capability needs far more than the others is its own. One capability alone says nothing.
     """
     capabilities = np.array(matrix.capabilities)
     names = np.unique(capabilities[matrix.usable])
@@ -71,8 +74,8 @@ def universal(matrix: Matrix) -> list[int]:
     most = -pooled.min(axis=0)
     others = (-pooled.sum(axis=0) - most) / (len(names) - 1)
     found = (
-        (2 * matrix.hurts.sum(axis=0) > matrix.usable.sum())
-        & (2 * reached.sum(axis=0) > len(names))
+        (matrix.hurts.sum(axis=0) >= MOST * matrix.usable.sum())
+        & (reached.sum(axis=0) >= MOST * len(names))
         & (others >= EVEN * most)
     )
     order = np.argsort(matrix.effects[matrix.usable].mean(axis=0), kind="stable")
