@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ Rows = Sequence[Row]
 HERE = Path(__file__).parent
 INTACT, GRID, MUTED = "#9aa5b1", "#e4e7eb", "#7b8794"
 COLOURS = ("#2b6cb0", "#c53030", "#2f855a", "#b7791f", "#6b46c1", "#0987a0", "#97266d")
-DPI = 90
+DPI = 80
 
 
 def radars(models: dict[str, Rows]) -> Figure:
@@ -43,7 +44,7 @@ def radars(models: dict[str, Rows]) -> Figure:
     }
     across = max(map(len, sets.values()))
     figure, panels = pyplot.subplots(
-        len(models), across, figsize=(3.3 * across, 3.5 * len(models)), squeeze=False,
+        len(models), across, figsize=(2.6 * across, 2.75 * len(models)), squeeze=False,
         subplot_kw={"projection": "polar"},
     )  # fmt: skip
     for line, (model, rows) in zip(panels, models.items(), strict=True):
@@ -58,13 +59,16 @@ def radars(models: dict[str, Rows]) -> Figure:
                 panel.plot(closed[1], closed[0], color=colour, linewidth=1.6)
                 panel.fill(closed[1], closed[0], color=colour, alpha=0.12)
             panel.set_xticks(angles, [row["measured_on"].replace("_", "\n") for row in own])
-            panel.tick_params(axis="x", labelsize=7, pad=4)
+            panel.tick_params(axis="x", labelsize=7, pad=1)
+            for text, angle in zip(panel.get_xticklabels(), angles, strict=True):
+                aside = -np.sin(angle)  # zero is above, and angles go to the left
+                text.set_ha("center" if abs(aside) < 0.1 else "left" if aside > 0 else "right")
             panel.set_ylim(0, 1)
             panel.set_yticks([0.5, 1.0], ["", ""])
             panel.set_theta_offset(np.pi / 2)
             panel.grid(color=GRID)
             panel.spines["polar"].set_color(GRID)
-            panel.set_title(f"{model}\nwithout the heads of {found_on}", fontsize=8, pad=14)
+            panel.set_title(f"{model}\nwithout the heads of {found_on}", fontsize=8, pad=8)
     return figure
 
 
@@ -111,13 +115,13 @@ def bars(models: dict[str, Rows]) -> Figure:
                 np.arange(len(tasks)) + (number - (len(sets) - 1) / 2) * width,
                 [own[task] for task in tasks], width=0.92 * width,
                 color=INTACT if one == "none" else COLOURS[(number - 1) % 7],
-                label="intact" if one == "none" else f"without {one}",
+                label="intact" if one == "none" else f"without {_set_name(one)}",
             )  # fmt: skip
         panel.set_xticks(range(len(tasks)), tasks)
         panel.set_ylim(0, 1)
         panel.set_title(model, fontsize=9)
         panel.legend(
-            fontsize=7, frameon=False, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.12)
+            fontsize=7, frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.12)
         )
         _plain(panel)
     panels[0][0].set_ylabel("score", fontsize=8)
@@ -144,6 +148,11 @@ def _by_k(
         [row["k"] for row in drawn], [100 * row[column] for row in drawn],
         color=colour, linestyle=linestyle, linewidth=1.6, label=label,
     )  # fmt: skip
+
+
+def _set_name(label: str) -> str:
+    """A head as it is, a task as the heads of that task."""
+    return label if re.fullmatch(r"L\d+H\d+", label) else f"heads of {label}"
 
 
 def _plain(panel: Axes) -> None:
