@@ -46,7 +46,7 @@ class AtlasTask:
 
 @dataclass(frozen=True)
 class UniversalComponent:
-    """A component that more than half of the tasks need.
+    """A component that most tasks need, and about alike (docs/atlas.md has the rule).
 
     Attributes:
         name: Such as `L0H3`.
@@ -173,7 +173,7 @@ class Atlas:
             mask; negative = the task needs it.
         low: Lower ends of the 90 % intervals.
         high: Upper ends.
-        universal: Components that more than half of the tasks need, worst first.
+        universal: Components that most tasks need, and about alike, worst first.
         selections: What each task needs beyond the others, in the order of `tasks`.
         clusters: Components that surely hurt a task, by profile.
         task_clusters: Tasks by profile.

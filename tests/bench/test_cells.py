@@ -15,6 +15,16 @@ def test_a_line_holds_everything(make_cell):
     assert Cell.from_line(cell.to_line()).key.budget is None
 
 
+def test_a_cell_of_wrong_types_is_no_cell(make_cell):
+    """A text where a number belongs is found when it is read; so is a line of something else."""
+    line = make_cell(rows=300).to_line().replace('"rows": 300', '"rows": "300"')
+    with pytest.raises(ValueError, match="rows"):
+        Cell.from_line(line)
+    for other in ("{}", '{"key": 3, "intervals": null}', "[]"):
+        with pytest.raises(ValueError, match="Error"):
+            Cell.from_line(other)
+
+
 def test_a_refusal_is_no_abstention(make_cell):
     """A method that did not run said nothing about the task."""
     assert make_cell(reason="nothing harms").abstained

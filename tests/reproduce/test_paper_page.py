@@ -16,6 +16,26 @@ def test_one_page_holds_all_and_needs_nothing_from_outside(everything):
     assert "scores 0.000 on gsm8k" in page
 
 
+def test_the_page_says_what_was_asked(everything):
+    """The method, and the numbers of items and of heads."""
+    page = " ".join(render_page(list(everything.values())).split())
+    assert "Lists by cs-stratified, k 3, up to 6 items to search on, up to 12 report items" in page
+
+
+def test_columns_without_anything_are_left_out_and_words_stand_on_the_left():
+    """Most models have no published figures; numbers stay on the right."""
+    settings = {"method": "m", "k": 5, "items": 1, "limit": 9, "seed": 0, "keep_universal": False}
+    rows = (
+        {"model": "m", "heads": "", "drop": 0.0, "published": "", "shared": None},
+        {"model": "m", "heads": "L0H1", "drop": 0.25, "published": "", "shared": None},
+    )
+    page = render_page([Reproduction("table9", ("m",), rows, settings)])
+    table = " ".join(page[page.index("<table>") :].split())
+    assert '<td class="text">L0H1</td> <td>0.250</td>' in table
+    assert "published" not in table
+    assert "shared" not in table
+
+
 def test_a_table_without_rows_says_so():
     """With the reason."""
     settings = {"method": "m", "k": 5, "items": 1, "limit": 9, "seed": 0, "keep_universal": False}

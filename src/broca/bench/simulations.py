@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from broca import searches
-from broca.bench.lines import LineFile
 from broca.errors import BadInput, UnknownName, nearest
+from broca.lines import LineFile
 from broca.plan import Measurement, Plan
 from broca.searches import Problem
 from broca.testing import PlantedProblem, planted_problem

@@ -30,7 +30,7 @@ class Findings:
     Attributes:
         rows: Rows of the matrix as measured, in the order of display.
         columns: Its columns likewise.
-        universal: Components that more than half of the tasks need.
+        universal: Components that most tasks need, and about alike.
         selections: What each task needs beyond the others, in the order of display.
         clusters: Components by profile.
         task_clusters: Tasks by profile.

@@ -13,6 +13,13 @@ from broca.recovery import highest, interval
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+MOST = 2 / 3
+"""Share of the tasks, and of their capabilities, that a universal component hurts at least."""
+
+EVEN = 0.5
+"""Share of what a universal component costs the capability that it hurts most which the others lose
+at least, on average."""
+
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
@@ -48,17 +55,31 @@ class Matrix:
 
 
 def universal(matrix: Matrix) -> list[int]:
-    """Columns of the components that hurt more than half of the usable tasks, worst first.
+    """Columns of the components that most tasks need, and about alike, worst first.
 
-    And tasks of more than half of their capabilities: several tasks of one are no majority.
+    Each must hurt two thirds of the usable tasks; surely cost two thirds of their capabilities
+    something that counts, as the mean of a capability's tasks; and cost the capabilities other than
+    the one that it hurts most at least `EVEN` of what that one loses, on average: what one
+    capability needs far more than the others is its own. One capability alone says nothing.
     """
     capabilities = np.array(matrix.capabilities)
-    usable = np.unique(capabilities[matrix.usable])
-    hurts = matrix.hurts
-    reached = np.stack([hurts[capabilities == one].any(axis=0) for one in usable])
-    widely = (2 * hurts.sum(axis=0) > matrix.usable.sum()) & (2 * reached.sum(axis=0) > len(usable))
+    names = np.unique(capabilities[matrix.usable])
+    if len(names) < 2:
+        return []
+    rows = [np.flatnonzero(matrix.usable & (capabilities == one)) for one in names]
+    pooled = np.stack([matrix.effects[own].mean(axis=0) for own in rows])
+    resampled = np.stack([matrix.resampled[:, own].mean(axis=1) for own in rows], axis=1)
+    _, high = interval(pooled, resampled)
+    reached = (high < 0) & (pooled <= -matrix.least)
+    most = -pooled.min(axis=0)
+    others = (-pooled.sum(axis=0) - most) / (len(names) - 1)
+    found = (
+        (matrix.hurts.sum(axis=0) >= MOST * matrix.usable.sum())
+        & (reached.sum(axis=0) >= MOST * len(names))
+        & (others >= EVEN * most)
+    )
     order = np.argsort(matrix.effects[matrix.usable].mean(axis=0), kind="stable")
-    return [int(column) for column in order if widely[column]]
+    return [int(column) for column in order if found[column]]
 
 
 @dataclass(frozen=True, eq=False)

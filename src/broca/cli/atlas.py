@@ -145,7 +145,7 @@ def _print(found: Atlas, page: Path) -> None:
         )
     console.print(table)
     if found.universal:
-        table = Table(title="universal: hurts more than half of the tasks")
+        table = Table(title="universal: hurts most tasks, about alike")
         for column in ("head", "mean effect", "tasks hurt"):
             table.add_column(column, justify="left" if column == "head" else "right")
         usable = sum(not one.at_chance for one in found.tasks)
@@ -153,7 +153,7 @@ def _print(found: Atlas, page: Path) -> None:
             table.add_row(each.name, f"{each.effect:+.3f}", f"{len(each.hurts)} of {usable}")
         console.print(table)
     else:
-        console.print("universal: no head hurts more than half of the tasks")
+        console.print("universal: no head hurts most tasks about alike")
     if found.groups is None:
         console.print(f"key/value groups: not tested: {found.groups_note}", markup=False)
     else:

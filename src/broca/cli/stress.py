@@ -44,6 +44,7 @@ def stress(
     from broca.report.stress import interval_text
     from broca.result import Result
     from broca.stress.families import load_family
+    from broca.stress.keeping import NAME
     from broca.stress.measure import stress as run
     from broca.verifying import named_heads
 
@@ -68,6 +69,7 @@ def stress(
             controls=families[1:],
             count=pairs,
             seed=seed,
+            keep=folder / NAME,
             report=lambda text: progress(text, None),
         )
     finally:

@@ -178,7 +178,8 @@ def _print(evidence: Evidence, page: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    # a pipe has no width: 80 columns would cut the names of tasks
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
     def table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
         if not rows:

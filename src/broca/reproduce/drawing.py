@@ -7,14 +7,19 @@ from html import escape
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from broca.report.figures import AFTER, BEFORE, INK, MUTED, TARGET, styled
 from broca.reproduce.record import Reproduction, Row
 
 _GRID = "#e4e7eb"
 _LINES = ("#2b6cb0", TARGET, "#2f855a", AFTER, "#6b46c1", "#0987a0", "#97266d", MUTED, INK, BEFORE)
+_SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
 _TOTALS = ("mean", "knowledge_mean", "other_mean")
+_ACROSS = 5
+"""Panels beside one another."""
 
 Rows = Sequence[Row]
 
@@ -59,39 +64,55 @@ def cost_of_methods(rows: Rows) -> go.Figure:
                 text=[_text(f"{row['task']}: {row['heads']}") for row in own],
                 hovertemplate="%{text}<br>%{x} rows, %{y:.1f} points<extra></extra>",
                 mode="markers",
-                marker={"color": _colour(number), "size": 10},
+                marker={
+                    "color": _colour(number),
+                    "size": 10,
+                    "symbol": _SYMBOLS[number % len(_SYMBOLS)],
+                    "opacity": 0.75,
+                },
             )
         )
-    figure.update_xaxes(title="rows of the search", type="log", gridcolor=_GRID)
+    figure.update_xaxes(title="rows of the search", gridcolor=_GRID, **_logarithmic("rows", rows))
     figure.update_yaxes(title="points lost beyond the others", gridcolor=_GRID)
     return styled(figure, height=380)
 
 
 def lines_by_k(rows: Rows) -> go.Figure:
-    """Points lost with the first k heads ablated: the task, its skill (dashed), others (dotted)."""
-    figure = go.Figure()
-    for number, task in enumerate(dict.fromkeys(row["task"] for row in rows)):
+    """A panel a task: points lost with the first k heads ablated, by it, its skill and others."""
+    tasks = list(dict.fromkeys(row["task"] for row in rows))
+    across = min(_ACROSS, len(tasks))
+    down = -(-len(tasks) // across)
+    figure = make_subplots(
+        rows=down, cols=across, shared_yaxes="all", vertical_spacing=0.35 / down,
+        subplot_titles=[_text(task) for task in tasks],
+    )  # fmt: skip
+    for number, task in enumerate(tasks):
         own = [row for row in rows if row["task"] == task]
-        for column, dash, label in (
-            ("drop", "solid", ""),
-            ("same_skill_drop", "dash", ", same skill"),
-            ("general_drop", "dot", ", others"),
+        for column, colour, dash, label in (
+            ("drop", TARGET, "solid", "the task"),
+            ("same_skill_drop", _LINES[0], "dash", "its skill"),
+            ("general_drop", MUTED, "dot", "the others"),
         ):
             drawn = [row for row in own if column in row]
-            if drawn:
-                figure.add_trace(
-                    go.Scatter(
-                        name=_text(task + label),
-                        legendgroup=_text(task),
-                        x=[row["k"] for row in drawn],
-                        y=[100 * row[column] for row in drawn],
-                        line={"color": _colour(number), "dash": dash},
-                        visible=True if column == "drop" or len(own) == len(rows) else "legendonly",
-                    )
-                )
-    figure.update_xaxes(title="heads ablated", dtick=1, gridcolor=_GRID)
-    figure.update_yaxes(title="points lost", gridcolor=_GRID)
-    return styled(figure, height=460)
+            figure.add_trace(
+                go.Scatter(
+                    name=label,
+                    legendgroup=label,
+                    showlegend=number == 0,
+                    x=[row["k"] for row in drawn],
+                    y=[100 * row[column] for row in drawn],
+                    error_y=_bars(drawn) if column == "drop" else None,
+                    line={"color": colour, "dash": dash},
+                ),
+                row=number // across + 1,
+                col=number % across + 1,
+            )
+    largest = max(row["k"] for row in rows)
+    figure.update_xaxes(dtick=max(1, largest // 5), range=[-0.4, largest + 0.4], gridcolor=_GRID)
+    figure.update_xaxes(title="heads ablated", row=down)
+    figure.update_yaxes(gridcolor=_GRID)
+    figure.update_yaxes(title="points lost", col=1)
+    return _panels(figure, height=90 + 190 * down)
 
 
 def by_head(rows: Rows) -> go.Figure:
@@ -112,7 +133,8 @@ def by_head(rows: Rows) -> go.Figure:
             texttemplate="%{text}",
             hovertemplate="%{y} on %{x}: %{z:.1f} points<extra></extra>",
             colorscale=[[0, "#2b6cb0"], [0.5, "#f5f7fa"], [1, TARGET]],
-            zmid=0,
+            zmin=-100,  # the same colours for every model
+            zmax=100,
             xgap=2,
             ygap=2,
             colorbar={"title": {"text": "points lost"}, "thickness": 12},
@@ -123,32 +145,61 @@ def by_head(rows: Rows) -> go.Figure:
 
 
 def radar(rows: Rows) -> go.Figure:
-    """One closed line for the intact model and one for each task's heads, an axis a task."""
-    figure = go.Figure()
-    for number, label in enumerate(dict.fromkeys(row["heads_of"] for row in rows)):
-        own = [row for row in rows if row["heads_of"] == label]
+    """A panel a list of heads, an axis a task: the intact model's scores and those without it."""
+    lists = [one for one in dict.fromkeys(row["heads_of"] for row in rows) if one != "none"]
+    across = min(3, len(lists))
+    down = -(-len(lists) // across)
+    figure = make_subplots(
+        rows=down, cols=across, vertical_spacing=0.4 / down, horizontal_spacing=0.18,
+        specs=[[{"type": "polar"}] * across] * down,
+        subplot_titles=[_text(f"without heads of {one}") for one in lists],
+    )  # fmt: skip
+    for number, one in enumerate(lists):
+        own = [row for row in rows if row["heads_of"] == one]
         axes = [_text(row["measured_on"]) for row in own]
-        values = [row["ablated"] for row in own]
-        figure.add_trace(
-            go.Scatterpolar(
-                name="intact" if label == "none" else _text(f"without heads of {label}"),
-                theta=[*axes, axes[0]],
-                r=[*values, values[0]],
-                line={"color": INK if label == "none" else _colour(number)},
+        for values, name, colour in (("intact", "intact", BEFORE), ("ablated", "ablated", TARGET)):
+            scores = [row[values] for row in own]
+            figure.add_trace(
+                go.Scatterpolar(
+                    name=name,
+                    legendgroup=name,
+                    showlegend=number == 0,
+                    theta=[*axes, axes[0]],
+                    r=[*scores, scores[0]],
+                    mode="lines",
+                    fill="toself",
+                    opacity=0.8,
+                    line={"color": colour},
+                ),
+                row=number // across + 1,
+                col=number % across + 1,
             )
-        )
-    figure.update_polars(radialaxis={"gridcolor": _GRID, "range": [0, None]})
-    return styled(figure, height=520)
+    figure.update_polars(
+        bgcolor="#ffffff",
+        radialaxis={"gridcolor": _GRID, "range": [0, None], "nticks": 4, "tickfont": {"size": 9}},
+        angularaxis={"gridcolor": _GRID, "linecolor": _GRID, "tickfont": {"size": 10}},
+    )
+    figure.update_annotations(yshift=20)
+    return _panels(figure, height=110 + 300 * down).update_layout(margin={"r": 90})
 
 
-def bars_by_heads(rows: Rows) -> go.Figure:
-    """Groups of bars: each task's score, intact and without each head or list of heads."""
+def bars_by_head(rows: Rows) -> go.Figure:
+    """Groups of bars: each task's score, intact and without each head."""
+    return _scores(rows, "without {}")
+
+
+def bars_by_list(rows: Rows) -> go.Figure:
+    """Groups of bars: each task's score, intact and without each task's heads."""
+    return _scores(rows, "without heads of {}")
+
+
+def _scores(rows: Rows, label_of: str) -> go.Figure:
     figure = go.Figure()
     for number, label in enumerate(dict.fromkeys(row["heads"] for row in rows)):
         own = [row for row in rows if row["heads"] == label]
         figure.add_trace(
             go.Bar(
-                name="intact" if label == "none" else _text(f"without {label}"),
+                name="intact" if label == "none" else _text(label_of.format(label)),
                 x=[_text(row["measured_on"]) for row in own],
                 y=[row["ablated"] for row in own],
                 marker_color=BEFORE if label == "none" else _colour(number),
@@ -161,7 +212,10 @@ def bars_by_heads(rows: Rows) -> go.Figure:
 
 def pairs(rows: Rows) -> go.Figure:
     """Pairs of heads in one group, beside what changing places gives."""
-    labels = [_text(f"{row['skill']} ({row['source']})") for row in rows]
+    sources = len({row["source"] for row in rows})
+    labels = [
+        _text(f"{row['skill']} ({row['source']})" if sources > 1 else row["skill"]) for row in rows
+    ]
     figure = go.Figure(
         [
             go.Bar(
@@ -170,6 +224,9 @@ def pairs(rows: Rows) -> go.Figure:
                 y=[row["pairs_in_one_group"] for row in rows],
                 marker_color=TARGET,
                 text=[f"p {row['p']:.2g}" for row in rows],
+                textposition="outside",
+                textangle=0,
+                cliponaxis=False,
             ),
             go.Bar(
                 name="expected",
@@ -203,7 +260,7 @@ def against_size(rows: Rows) -> go.Figure:
                 line={"color": _colour(number)},
             )
         )
-    figure.update_xaxes(title="parameters", type="log", gridcolor=_GRID)
+    figure.update_xaxes(title="parameters", gridcolor=_GRID, **_logarithmic("parameters", rows))
     figure.update_yaxes(title="points lost", gridcolor=_GRID)
     return styled(figure, height=420)
 
@@ -242,9 +299,41 @@ def _bars(rows: Rows) -> dict[str, Any]:
     }
 
 
+def _logarithmic(column: str, rows: Rows) -> dict[str, Any]:
+    """A logarithmic axis with round numbers written out, one at least around the values."""
+    values = [float(row[column]) for row in rows if row[column] > 0]
+    low, high = (min(values), max(values)) if values else (1.0, 1.0)
+    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    ticks = [step * 10.0**decade for decade in decades for step in (1, 2, 5)]
+    shown = [one for one in ticks if low / 2.5 <= one <= high * 2.5]
+    return {
+        "type": "log", "tickvals": shown, "ticktext": [f"{one:,.0f}" for one in shown],
+        "range": [float(np.log10(low)) - 0.1, float(np.log10(high)) + 0.1],
+    }  # fmt: skip
+
+
+def _panels(figure: go.Figure, *, height: int) -> go.Figure:
+    """Styled, with small titles over the panels and the legend above all."""
+    figure.update_annotations(font={"size": 12})
+    styled(figure, height=height)
+    figure.update_layout(
+        legend={
+            "orientation": "h",
+            "x": 1,
+            "xanchor": "right",
+            "y": 1 + 45 / height,
+            "yanchor": "bottom",
+        },
+        margin={"t": 90},
+    )
+    return figure
+
+
 def _titled(figure: go.Figure, title: str) -> go.Figure:
     if title:
-        figure.update_layout(title={"text": _text(title), "x": 0}, margin={"t": 50})
+        figure.update_layout(
+            title={"text": _text(title), "x": 0}, margin={"t": max(50, figure.layout.margin.t or 0)}
+        )
     return figure
 
 
@@ -268,8 +357,8 @@ _DRAWINGS: MappingProxyType[str, Callable[[Rows], go.Figure]] = MappingProxyType
         "table8": by_head,
         "figure1": radar,
         "figure2": lines_by_k,
-        "figure3": bars_by_heads,
-        "figure4": bars_by_heads,
+        "figure3": bars_by_head,
+        "figure4": bars_by_list,
         "gqa": pairs,
         "scale": against_size,
     }

@@ -29,7 +29,10 @@ def render_page(found: Sequence[Reproduction]) -> str:
             "shows": NAMES[one.name],
             "notes": one.notes,
             "rows": one.rows,
-            "columns": one.columns,
+            "columns": _filled(one),
+            "texts": {
+                name for row in one.rows for name, value in row.items() if isinstance(value, str)
+            },
             "figures": [
                 Markup(
                     figure.to_html(
@@ -49,6 +52,14 @@ def render_page(found: Sequence[Reproduction]) -> str:
         style=Markup(style),
         plotly=Markup(get_plotlyjs()),
     )
+
+
+def _filled(found: Reproduction) -> tuple[str, ...]:
+    """The columns that hold anything: most models have no published figures."""
+    return tuple(
+        name for name in found.columns
+        if any(row.get(name) not in (None, "") for row in found.rows)
+    )  # fmt: skip
 
 
 def cell(value: Any) -> str:

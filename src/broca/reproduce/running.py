@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,6 +14,7 @@ from broca.reproduce import figures, tables
 from broca.reproduce.names import ALL, NAMES
 from broca.reproduce.record import Reproduction, Row
 from broca.reproduce.study import Settings, Study
+from broca.runs import Journaling, closes_journal
 
 EXPERIMENTS: MappingProxyType[str, Callable[[Study], list[Row]]] = MappingProxyType(
     {
@@ -73,17 +74,37 @@ def reproduce(
     listed = [models] if isinstance(models, str | GatedModel) else list(models)
     if names == ("scale",) and len(listed) < 2:
         raise BadInput("scale compares models: name two or more, such as reference-small reference")
+
+    def loaded(model: str | GatedModel) -> GatedModel:
+        if isinstance(model, GatedModel):
+            return model
+        report(f"loading {model}")
+        return load(model, dtype=dtype, device=device, allow_pickle=allow_pickle)
+
+    return _reproduce(
+        names, map(loaded, listed), settings, report, journal=Journaling(settings.journal)
+    )
+
+
+@closes_journal
+def _reproduce(
+    names: Sequence[str],
+    models: Iterable[GatedModel],
+    settings: Settings,
+    report: Callable[[str], None],
+    *,
+    journal: Journaling,
+) -> tuple[Reproduction, ...]:
+    """Takes the models in turn, and keeps every row of all of them in one journal."""
     rows: dict[str, list[Row]] = {one: [] for one in names}
     notes: dict[str, list[str]] = {one: [] for one in names}
     called = []
-    for model in listed:
-        if not isinstance(model, GatedModel):
-            report(f"loading {model}")
-            model = load(model, dtype=dtype, device=device, allow_pickle=allow_pickle)
+    for model in models:
         called.append(model.name)
-        study = Study(model, settings, report)
+        study = Study(model, settings, report, journal)
         general, study.notes = study.notes, []
         for one in names:
+            report(f"{one} of {model.name}")
             try:
                 made = EXPERIMENTS[one](study)
             except BadInput as error:
@@ -94,7 +115,7 @@ def reproduce(
             rows[one] += [{"model": model.name, **row} for row in made]
             notes[one] += dict.fromkeys((*general, *study.notes))
             study.notes = []
-    if len(listed) < 2 and "scale" in names:
+    if len(called) < 2 and "scale" in names:
         notes["scale"].append("one model shows no dependence on size: name several")
     asked = settings.to_dict()
     return tuple(

@@ -17,6 +17,7 @@ from broca.models import SHIPPED_MODELS, GatedModel
 from broca.published import model_like
 from broca.reproduce import beside
 from broca.reproduce.record import Row
+from broca.runs import Journaling
 from broca.searches import measures_others
 from broca.searches.atlas import FEWEST_ROWS
 from broca.tasks import Catalog
@@ -53,7 +54,7 @@ class Settings:
         keep_universal: Whether lists keep universal heads, which the paper filters out.
         allow_code: Whether tasks may execute what the model writes.
         seed: Seed of everything random.
-        journal: File that keeps the rows of the searches; in memory if None.
+        journal: File that keeps every measured row; in memory if None.
     """
 
     tasks: str | Sequence[str] = "auto"
@@ -101,15 +102,18 @@ class Study:
         model: The model, with heads as components.
         settings: What all tables share.
         report: Told which stage is going on.
+        keeping: Where rows are kept; in memory if None. The caller closes it.
 
     Raises:
         BrocaError: A task is unknown or cannot be used, or the model can do none.
     """
 
     def __init__(
-        self, model: GatedModel, settings: Settings, report: Callable[[str], None]
-    ) -> None:
+        self, model: GatedModel, settings: Settings, report: Callable[[str], None],
+        keeping: Journaling | None = None,
+    ) -> None:  # fmt: skip
         self.model, self.settings, self._report = model, settings, report
+        self._keeping = keeping or Journaling()
         self.notes: list[str] = []
         self.published = model_like(
             layers=model.structure.layers, heads=model.heads, name=model.name
@@ -120,6 +124,7 @@ class Study:
         self.bench = Workbench.build(
             model, names[0], others=names[1:], include_path=settings.include_path,
             items=settings.items, limit=settings.limit, allow_code=settings.allow_code,
+            keeping=self._keeping,
         )  # fmt: skip
         self._examiner = self.bench.examiner(Scope(seed=settings.seed, resamples=500))
         self.tasks = self._usable(names)
@@ -206,7 +211,7 @@ class Study:
         found = atlas(
             self.model, tasks=self.tasks, include_path=s.include_path, k=s.k, items=s.items,
             rows=None if s.rows is None else max(s.rows, FEWEST_ROWS) * len(self.tasks),
-            seed=s.seed, allow_code=s.allow_code, journal=s.journal,
+            seed=s.seed, allow_code=s.allow_code, journal=self._keeping,
         )  # fmt: skip
         widely = [
             one.name
@@ -229,7 +234,7 @@ class Study:
                 others=self.general(task) if measures_others(method) else [],
                 same_skill=self.same_skill(task) if measures_others(method) else (),
                 k=s.k, items=s.items, seed=s.seed, allow_code=s.allow_code, verify=False,
-                journal=s.journal,
+                journal=self._keeping,
             )  # fmt: skip
             harmful = [one.name for one in result.ranking if one.effect < 0]
             listed = result.selected if measures_others(method) else harmful

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -14,6 +16,7 @@ from broca.errors import BadInput, SelfTestFailed
 from broca.evidence import Interval
 from broca.models import GatedModel
 from broca.stress.families import Family
+from broca.stress.keeping import Parts, digest
 from broca.stress.patching import Patcher, State
 from broca.stress.probing import probe
 from broca.stress.prompts import Operand, Pair, operands, pairs
@@ -37,6 +40,7 @@ def stress(
     count: int = 48,
     sets: int = CONTROLS,
     seed: int = 0,
+    keep: Path | None = None,
     report: Callable[[str], None] = lambda text: None,
 ) -> Stress:
     """Stress-tests the claim that heads carry a family's operation.
@@ -49,10 +53,12 @@ def stress(
         count: Pairs of a source and a target, and operands of each family.
         sets: Random head sets.
         seed: Seed of pairs, random sets and resampling.
+        keep: File that keeps finished parts, so that the same test goes on after a kill.
         report: Told which stage is going on.
 
     Raises:
-        BrocaError: The family does not fit the model, or the patching is not exact.
+        BrocaError: The family does not fit the model, or the patching is not exact; the file cannot
+            be written, or holds something else.
     """
     columns = model.components.columns(heads)
     if not columns:
@@ -61,15 +67,22 @@ def stress(
     found = operands(family, model.tokenizer, limit=count)
     others = [operands(one, model.tokenizer, limit=count) for one in controls]
     random_sets = layer_matched(model.components, columns, count=sets, seed=seed).tolist()
-    report("necessity")
-    necessity = tuple(
-        _necessity(patcher, kind, columns, found, others, controls, random_sets, seed)
-        for kind in ("zero", "mean", "resample")
+    parts = Parts(
+        digest(model, columns, [family, *controls], count=count, sets=sets, seed=seed), keep
     )
+    necessity = []
+    for kind in ("zero", "mean", "resample"):
+        report(f"necessity under {kind} ablation")
+        measure = partial(
+            _necessity, patcher, kind, columns, found, others, controls, random_sets, seed
+        )
+        necessity.append(parts.get(f"necessity, {kind}", Necessity, measure))
     report("decodability")
-    probed = _probe(patcher, columns, family, found, seed)
+    probed = parts.get("probe", Probe | None, lambda: _probe(patcher, columns, family, found, seed))
     report("reversal")
-    reversals = _reversals(patcher, columns, found)
+    reversals = parts.get(
+        "reversals", tuple[Reversal, ...], lambda: _reversals(patcher, columns, found)
+    )
     report("transfer")
     chosen = pairs(family, found, count=count, seed=seed)
     transfer = _Transfer(patcher, found, chosen, seed)
@@ -79,8 +92,12 @@ def stress(
             f"writing a prompt's own outputs into it changes a log-probability by {self_patch:.2g}:"
             " the patching is not exact on this model, no figure would mean anything"
         )
-    shifts = transfer.shifts(columns, random_sets, others[0] if others else None)
-    positive = transfer.positive_control()
+    shifts = parts.get(
+        "shifts",
+        tuple[Shift, ...],
+        lambda: transfer.shifts(columns, random_sets, others[0] if others else None),
+    )
+    positive = parts.get("positive control", Interval, transfer.positive_control)
     label, text = judge(shifts, positive)
     return Stress(
         model=model.name,
@@ -89,7 +106,7 @@ def stress(
         heads=tuple(model.components.names[column] for column in columns),
         seed=seed,
         pairs=len(chosen),
-        necessity=necessity,
+        necessity=tuple(necessity),
         probe=probed,
         reversals=reversals,
         shifts=shifts,

@@ -96,6 +96,6 @@ class LineFile(Generic[Piece, Key]):
                 yield self._read(line)
             except ValueError as error:
                 raise BadInput(
-                    f"line {number} of '{self.path}' is none of a comparison ({error}): choose "
-                    "another --out, or move the file away"
+                    f"line {number} of '{self.path}' cannot be read ({error}): choose another "
+                    "--out, or move the file away"
                 ) from error

@@ -1,0 +1,211 @@
+"""Figures 1 to 4 of `broca reproduce` as still pictures: `python benchmarks/paper_figures.py DIR`.
+
+    broca reproduce figure1,figure2,figure3,figure4 MODEL... --out DIR
+    python benchmarks/paper_figures.py DIR [--to docs/paper]
+
+reads `figure1-*.json` to `figure4-*.json` of DIR, the newest of each, and draws `figure1.png` to
+`figure4.png`, a row of panels for each model. It needs matplotlib.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from broca.files import check_out_folder
+
+Row = dict[str, Any]
+Rows = Sequence[Row]
+
+HERE = Path(__file__).parent
+INTACT, GRID, MUTED = "#9aa5b1", "#e4e7eb", "#7b8794"
+COLOURS = ("#2b6cb0", "#c53030", "#2f855a", "#b7791f", "#6b46c1", "#0987a0", "#97266d")
+DPI = 80
+
+
+def radars(models: dict[str, Rows]) -> Figure:
+    """Figure 1: one radar for the heads of each skill's first task, the intact model behind it."""
+    sets = {
+        model: [one for one in dict.fromkeys(row["heads_of"] for row in rows) if one != "none"]
+        for model, rows in models.items()
+    }
+    across = max(map(len, sets.values()))
+    figure, panels = pyplot.subplots(
+        len(models), across, figsize=(2.6 * across, 2.75 * len(models)), squeeze=False,
+        subplot_kw={"projection": "polar"},
+    )  # fmt: skip
+    for line, (model, rows) in zip(panels, models.items(), strict=True):
+        for panel in line[len(sets[model]) :]:
+            panel.set_visible(False)
+        for number, (panel, found_on) in enumerate(zip(line, sets[model], strict=False)):
+            own = [row for row in rows if row["heads_of"] == found_on]
+            angles = np.linspace(0, 2 * np.pi, len(own), endpoint=False)
+            for values, colour in (("intact", INTACT), ("ablated", COLOURS[number % 7])):
+                lengths = [row[values] for row in own]
+                closed = [*lengths, lengths[0]], [*angles, angles[0]]
+                panel.plot(closed[1], closed[0], color=colour, linewidth=1.6)
+                panel.fill(closed[1], closed[0], color=colour, alpha=0.12)
+            panel.set_xticks(angles, [row["measured_on"].replace("_", "\n") for row in own])
+            panel.tick_params(axis="x", labelsize=7, pad=1)
+            for text, angle in zip(panel.get_xticklabels(), angles, strict=True):
+                aside = -np.sin(angle)  # zero is above, and angles go to the left
+                text.set_ha("center" if abs(aside) < 0.1 else "left" if aside > 0 else "right")
+            panel.set_ylim(0, 1)
+            panel.set_yticks([0.5, 1.0], ["", ""])
+            panel.set_theta_offset(np.pi / 2)
+            panel.grid(color=GRID)
+            panel.spines["polar"].set_color(GRID)
+            panel.set_title(f"{model}\nwithout the heads of {found_on}", fontsize=8, pad=8)
+    return figure
+
+
+def sweeps(models: dict[str, Rows]) -> Figure:
+    """Figure 2: points lost with the first k heads ablated, a panel for each task."""
+    tasks = list(dict.fromkeys(row["task"] for rows in models.values() for row in rows))
+    figure, panels = pyplot.subplots(
+        len(models), len(tasks), figsize=(2.5 * len(tasks), 2.5 * len(models)), squeeze=False,
+        sharex=True, sharey=True,
+    )  # fmt: skip
+    for line, (model, rows) in zip(panels, models.items(), strict=True):
+        for panel, task in zip(line, tasks, strict=True):
+            own = [row for row in rows if row["task"] == task]
+            _by_k(panel, own, "drop", COLOURS[1], "the task")
+            _by_k(panel, own, "same_skill_drop", COLOURS[0], "its skill", linestyle="--")
+            _by_k(panel, own, "general_drop", MUTED, "the others", linestyle=":")
+            if own:
+                low, high = ([100 * row[end] for row in own] for end in ("drop_low", "drop_high"))
+                panel.fill_between(
+                    [row["k"] for row in own], low, high, color=COLOURS[1], alpha=0.15, linewidth=0
+                )
+            panel.set_title(f"{model}: {task}", fontsize=8)
+            _plain(panel)
+        line[0].set_ylabel("points lost", fontsize=8)
+    for panel in panels[-1]:
+        panel.set_xlabel("heads ablated", fontsize=8)
+        panel.set_xticks(range(0, 11, 2))
+    _legend(figure, panels[0])
+    return figure
+
+
+def bars(models: dict[str, Rows]) -> Figure:
+    """Figures 3 and 4: groups of bars, the intact model's first."""
+    figure, panels = pyplot.subplots(
+        1, len(models), figsize=(5.2 * len(models), 3.2), squeeze=False, sharey=True
+    )
+    for panel, (model, rows) in zip(panels[0], models.items(), strict=True):
+        sets = list(dict.fromkeys(row["heads"] for row in rows))
+        tasks = list(dict.fromkeys(row["measured_on"] for row in rows))
+        width = 0.8 / len(sets)
+        for number, one in enumerate(sets):
+            own = {row["measured_on"]: row["ablated"] for row in rows if row["heads"] == one}
+            panel.bar(
+                np.arange(len(tasks)) + (number - (len(sets) - 1) / 2) * width,
+                [own[task] for task in tasks], width=0.92 * width,
+                color=INTACT if one == "none" else COLOURS[(number - 1) % 7],
+                label="intact" if one == "none" else f"without {_set_name(one)}",
+            )  # fmt: skip
+        panel.set_xticks(range(len(tasks)), tasks)
+        panel.set_ylim(0, 1)
+        panel.set_title(model, fontsize=9)
+        panel.legend(
+            fontsize=7, frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.12)
+        )
+        _plain(panel)
+    panels[0][0].set_ylabel("score", fontsize=8)
+    return figure
+
+
+DRAWN = {"figure1": radars, "figure2": sweeps, "figure3": bars, "figure4": bars}
+
+
+def rows_of(file: Path) -> dict[str, Rows]:
+    """The rows of a JSON file by model; models without rows are left out."""
+    found = json.loads(file.read_text(encoding="utf-8"))
+    by_model = {
+        model: [row for row in found["rows"] if row["model"] == model] for model in found["models"]
+    }
+    return {model: rows for model, rows in by_model.items() if rows}
+
+
+def _by_k(
+    panel: Axes, rows: Rows, column: str, colour: str, label: str, *, linestyle: str = "-"
+) -> None:
+    drawn = [row for row in rows if column in row]
+    panel.plot(
+        [row["k"] for row in drawn], [100 * row[column] for row in drawn],
+        color=colour, linestyle=linestyle, linewidth=1.6, label=label,
+    )  # fmt: skip
+
+
+def _set_name(label: str) -> str:
+    """A head as it is, a task as the heads of that task."""
+    return label if re.fullmatch(r"L\d+H\d+", label) else f"heads of {label}"
+
+
+def _plain(panel: Axes) -> None:
+    panel.grid(axis="y", color=GRID, linewidth=0.8)
+    panel.set_axisbelow(True)
+    panel.tick_params(labelsize=7, length=2)
+    for side in ("top", "right"):
+        panel.spines[side].set_visible(False)
+
+
+def _legend(figure: Figure, panels: Sequence[Axes]) -> None:
+    lines, labels = panels[0].get_legend_handles_labels()
+    figure.legend(
+        lines, labels, loc="upper center", ncols=3, fontsize=8, frameon=False,
+        bbox_to_anchor=(0.5, 0.0),
+    )  # fmt: skip
+
+
+def draw(folder: Path, to: Path) -> list[Path]:
+    """Draws what is there.
+
+    Returns:
+        The pictures.
+    """
+    paths = []
+    for name, drawing in DRAWN.items():
+        files = sorted(folder.glob(f"{name}-*.json"), key=lambda one: one.stat().st_mtime)
+        models = rows_of(files[-1]) if files else {}
+        if not models:
+            continue
+        figure = drawing(models)
+        figure.tight_layout()
+        paths.append(to / f"{name}.png")
+        figure.savefig(paths[-1], dpi=DPI, bbox_inches="tight", metadata={"Software": ""})
+        pyplot.close(figure)
+    return paths
+
+
+def main() -> None:
+    """Reads a folder, draws into another."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="Out folder of `broca reproduce`.")
+    parser.add_argument("--to", type=Path, default=HERE.parent / "docs" / "paper")
+    options = parser.parse_args()
+    paths = draw(options.folder, check_out_folder(options.to))
+    for path in paths:
+        print(path)
+    if not paths:
+        raise SystemExit(
+            f"'{options.folder}' holds no figure1-*.json to figure4-*.json: run `broca reproduce "
+            "figure1,figure2,figure3,figure4 MODEL --out DIR` first"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""The sections of a verification: the verdict first, outputs side by side."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from simulated import five_tasks
+
+from broca.engine import Ablation
+from broca.evidence import Sample
+from broca.provenance import evidence_of
+from broca.report.verification import render_verification
+from broca.verify import Scope
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    """Of a simulated model."""
+
+    class Model:
+        name = "toy"
+        fingerprint = "abc"
+
+    heads = [f"L{layer}H0" for layer in range(4)]
+    examined = five_tasks().examiner(curve=3).examine(heads, report=lambda text: None)
+    return evidence_of(Model(), "adding", heads, Ablation(), Scope(), examined, 5)
+
+
+def test_the_verdict_stands_first_with_its_numbers(evidence):
+    """In words, before any table."""
+    html = render_verification(evidence)
+    assert f"Verdict: {evidence.verdict.label}" in html
+    assert html.index(evidence.verdict.text.split("(")[0]) < html.index("<table>")
+    assert re.search(r"loses [\d.]+ points \[[\d.-]+, [\d.-]+\] \(p ", evidence.verdict.text)
+
+
+def test_ten_outputs_stand_side_by_side(evidence):
+    """Prompt, answer, intact and ablated; an empty output is said to be one."""
+    samples = tuple(
+        Sample("adding", f"prompt {n}", "x", f"before {n}", " \n" if n else "y") for n in range(10)
+    )
+    html = " ".join(render_verification(replace(evidence, samples=samples)).split())
+    table = html[html.index("side by side") :]
+    assert table.count("<tr>") == 11
+    assert '<td class="text">before 3</td> <td class="text"><span class="note">(nothing)' in table
+    assert table.count("(nothing)") == 9
