@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -218,10 +219,8 @@ def _rows_per_second(
         gates = (~design).astype(np.float32)
     index = np.repeat(np.arange(len(gates)), len(requests))
     everything = requests * len(gates)
-    runs = [
-        lambda option=option: Engine(model, option).run(everything, gates, index)
-        for option in options
-    ]
+    engines = [Engine(model, option) for option in options]  # the first run makes their lanes
+    runs = [lambda engine=engine: engine.run(everything, gates, index) for engine in engines]
     return [len(everything) / seconds for seconds in alternately(*runs, repeats=repeats)]
 
 
@@ -320,6 +319,7 @@ def sweep() -> list[Line]:
             requests,
             0,
             [EngineOptions(reuse_layers=s) for s in ("off", "auto")],
+            repeats=3 * REPEATS,  # half of six layers and a little: close to the target
             gates=gates,
         )
         lines.append(
@@ -440,19 +440,24 @@ def main() -> None:
             print(line, flush=True)
             lines.append(line)
     if arguments.write:
-        text = RESULTS.format(
-            date=arguments.date,
-            machine=f"{os.cpu_count()} CPU cores ({platform.machine()}), "
-            f"torch {torch.__version__}, {torch.get_num_threads()} threads",
-            repeats=REPEATS,
-            lines="\n".join(map(str, lines)),
-        )
-        (HERE / "RESULTS.md").write_text(text)
+        write(lines, arguments.date)
 
 
-RESULTS = """# Results
+def write(lines: list[Line], date: str, page: Path = HERE / "RESULTS.md") -> None:
+    """Puts the table in the place of the one before; what is said about it has to be read again."""
+    section = SECTION.format(
+        date=date,
+        machine=f"{os.cpu_count()} CPU cores ({platform.machine()}), "
+        f"torch {torch.__version__.split('+')[0]}, {torch.get_num_threads()} threads",
+        repeats=REPEATS,
+        lines="\n".join(map(str, lines)),
+    )
+    text = page.read_text(encoding="utf-8")
+    rest = re.sub(r"^## Engine\n.*?(?=^## |\Z)", section, text, flags=re.DOTALL | re.MULTILINE)
+    page.write_text(rest, encoding="utf-8")
 
-## Engine
+
+SECTION = """## Engine
 
 `python benchmarks/engine.py --write`, {date}, {machine}. Medians of at least {repeats} runs that
 take turns; the ratio is of the two columns before it.
@@ -462,6 +467,7 @@ take turns; the ratio is of the two columns before it.
 {lines}
 
 ![How cost grows](growth.png)
+
 """
 
 if __name__ == "__main__":

@@ -110,11 +110,17 @@ class Engine:
 
         readings: dict[tuple[int, int, tuple[int, ...]], Reading] = {}
         decodings: list[Decoding] = []
-        for position, request in enumerate(requests):
-            mask, donor = int(gate_index[position]), int(donor_index[position])
+        read: dict[int, tuple[int, ...]] = {}  # the same request comes under many masks
+        for position, (request, mask, donor) in enumerate(
+            zip(requests, gate_index.tolist(), donor_index.tolist(), strict=True)
+        ):
             if request.kind == "loglikelihood":
-                tokens = (*request.context, *request.continuation)[:-1]
-                one = readings.setdefault((mask, donor, tokens), Reading(mask, donor, tokens))
+                tokens = read.get(id(request))
+                if tokens is None:
+                    tokens = read[id(request)] = (*request.context, *request.continuation)[:-1]
+                one = readings.get((mask, donor, tokens))
+                if one is None:
+                    one = readings[mask, donor, tokens] = Reading(mask, donor, tokens)
                 one.targets.append((position, request.continuation))
             else:
                 decodings.append(Decoding(mask, donor, position, request))
