@@ -140,6 +140,40 @@ def test_planner_reuses_layers_in_a_sweep(monkeypatch):
     assert not starts
 
 
+def test_sweep_computes_the_first_layer_s_attention_once(monkeypatch):
+    """Rows of a layer's heads begin at its output projection, for every kind that is gated."""
+    model = GatedModel.wrap(
+        tiny_llama(layers=3), tiny_tokenizer(), name="three", components="heads+mlp+layers"
+    )
+    attention = model.model.model.layers[1].self_attn
+    requests = [Request("loglikelihood", (9 * n + 3, n + 5, 7, 80), (5,)) for n in range(4)]
+    count = len(model.components)
+    sweep = (~np.vstack([designs.intact(count), designs.singles(count)])).astype(np.float32)
+    expected, _ = run(model, requests, sweep, reuse_layers="off")
+    assert model.skippable == (0, 1, 2)
+    rows = []
+    monkeypatch.setattr(
+        type(attention),
+        "forward",
+        _counting(type(attention).forward, attention, rows),
+    )
+    answers, _ = run(model, requests, sweep, reuse_layers="on")
+    same(answers, expected)
+    below = sum(one.layer == 0 for one in model.components)
+    assert sum(rows) == len(requests) * (1 + below)  # the intact model and what lies below
+
+
+def _counting(forward, module, rows):
+    """A forward pass that writes down how many rows one module gets."""
+
+    def counted(self, hidden_states, *args, **kwargs):
+        if self is module:
+            rows.append(len(hidden_states))
+        return forward(self, hidden_states, *args, **kwargs)
+
+    return counted
+
+
 def test_planner_takes_what_saves_more(tiny, gates, monkeypatch):
     """With a long preamble under few masks, prefixes are shared and no layer is skipped."""
     started = []

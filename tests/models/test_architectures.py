@@ -260,11 +260,24 @@ def test_model_runs_from_the_middle(case):
     assert model.resumable
     tokens, attention = batch()
     with torch.no_grad():
-        whole, inputs = model.forward_with_layer_inputs(tokens, attention, keep=1)
+        with model.head_outputs() as mixed:
+            whole, inputs = model.forward_with_layer_inputs(tokens, attention, keep=1)
+        outputs = dict(zip(model.skippable, mixed, strict=True))
         for layer in range(LAYERS):
-            with model.resumed_at(layer, inputs[layer]):
-                part, _ = model.forward(tokens, attention, keep=1)
-            torch.testing.assert_close(part, whole, atol=1e-5, rtol=1e-5)
+            for taken_up in (None, outputs.get(layer)):
+                with (
+                    model.resumed_at(layer, inputs[layer]),
+                    model.attention_taken_up(layer, taken_up),
+                ):
+                    part, _ = model.forward(tokens, attention, keep=1)
+                torch.testing.assert_close(part, whole, atol=1e-5, rtol=1e-5)
+
+
+def test_attention_is_taken_up_where_it_ends_in_its_projection(case):
+    """BLOOM adds the residual stream within its attention, BitNet mixes the heads before."""
+    model = wrap(case)
+    layers = tuple(one.layer for one in model.structure.projections)
+    assert model.skippable == (() if case[0].name in ("BLOOM", "BitNet") else layers)
 
 
 def documentation():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -19,8 +20,23 @@ WORTH_REUSING = 0.1
 """Share of the layers' work that must be saved before lower layers are reused by `auto`."""
 
 
-_KEPT_COST = 4
-"""Tokens that a token costs in the budget while what enters every layer is kept."""
+_KEPT_COST = 8
+"""Tokens that a token costs in the budget while what enters layers and projections is kept."""
+
+
+@dataclass(frozen=True)
+class _Intact:
+    """What the intact model leaves of some sequences for the rows that differ from it higher up.
+
+    Attributes:
+        logits: Of the last positions, `(sequences, keep, vocabulary)`.
+        inputs: What enters each decoder layer, `(sequences, tokens, hidden)`.
+        mixed: By layer, what enters its output projection, `(sequences, tokens, width)`.
+    """
+
+    logits: Tensor
+    inputs: list[Tensor | None]
+    mixed: dict[int, Tensor | None]
 
 
 class Reader:
@@ -140,56 +156,62 @@ class Reader:
             some = pending[:size]
             tokens, attention = left_padded([r[0].tokens for r in some], device=self._model.device)
             keep = max(len(target) for r in some for one in r for _, target in one.targets)
-            intact: list[tuple[Tensor, list[Tensor | None]]] = []
+            intact: list[_Intact] = []
 
             def read(
                 tokens: Tensor = tokens,
                 attention: Tensor = attention,
                 keep: int = keep,
-                found: list[tuple[Tensor, list[Tensor | None]]] = intact,
+                found: list[_Intact] = intact,
             ) -> None:
-                found.append(self._model.forward_with_layer_inputs(tokens, attention, keep=keep))
+                found.append(self._read_intact(tokens, attention, keep))
 
             if not self._budget.attempt(read, rows=size):
                 continue
             del pending[:size]
             self.tokens += int(attention.sum())
-            ((logits, inputs),) = intact
+            (whole,) = intact
             by_layer: dict[int, list[tuple[int, Reading]]] = {}
             for index, rows in enumerate(some):
                 for one in rows:
                     by_layer.setdefault(first[one.mask], []).append((index, one))
             unchanged = by_layer.pop(self._model.structure.layers, [])
             if unchanged:
+                logits = whole.logits
                 index_of = torch.tensor([index for index, _ in unchanged], device=logits.device)
                 store(scored([one for _, one in unchanged], logits[index_of]))
             for layer, placed in sorted(by_layer.items()):
-                hidden = inputs[layer]
-                assert hidden is not None
-                self._resume(placed, layer, hidden, tokens, attention, masking, store)
+                self._resume(placed, layer, whole, tokens, attention, masking, store)
+
+    def _read_intact(self, tokens: Tensor, attention: Tensor, keep: int) -> _Intact:
+        with self._model.head_outputs() as mixed:
+            logits, inputs = self._model.forward_with_layer_inputs(tokens, attention, keep=keep)
+        return _Intact(logits, inputs, dict(zip(self._model.skippable, mixed, strict=True)))
 
     def _resume(
         self,
         pending: list[tuple[int, Reading]],
         layer: int,
-        hidden: Tensor,
+        whole: _Intact,
         tokens: Tensor,
         attention: Tensor,
         masking: Masking,
         store: Store,
     ) -> None:
-        """Runs rows from `layer` on.
+        """Runs rows from `layer` on, where possible from its output projection on.
 
         Args:
             pending: The rows, each with the index of its sequence.
             layer: First layer to run.
-            hidden: What enters it for every sequence, `(sequences, tokens, hidden)`.
+            whole: What the intact model left of every sequence.
             tokens: The sequences, left-padded, `(sequences, tokens)`.
             attention: Their attention mask.
             masking: Gates of every mask.
             store: Takes the answers.
         """
         keep = max(len(target) for _, one in pending for _, target in one.targets)
+        hidden, mixed = whole.inputs[layer], whole.mixed.get(layer)
+        assert hidden is not None
         while pending:
             size = min(len(pending), self._budget.rows(tokens.shape[1]))
             work = [one for _, one in pending[:size]]
@@ -197,9 +219,11 @@ class Reader:
 
             def run(work: list[Reading] = work, index: Tensor = index) -> None:
                 gates, replacement = masking.of(work)
+                outputs = None if mixed is None else mixed[index.to(mixed.device)]
                 with (
                     self._model.gates(gates, replacement=replacement),
                     self._model.resumed_at(layer, hidden[index.to(hidden.device)]),
+                    self._model.attention_taken_up(layer, outputs),
                 ):
                     logits, _ = self._model.forward(tokens[index], attention[index], keep=keep)
                 store(scored(work, logits))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,13 @@ from broca.components import ComponentSet
 from broca.models.choosing import choose
 from broca.models.fingerprint import fingerprint
 from broca.models.gates import ActiveGates, GatePoint, Replacement
-from broca.models.resuming import captured_layer_inputs, resumed_at
+from broca.models.resuming import (
+    Shortcut,
+    captured_inputs,
+    captured_outputs,
+    resumed_at,
+    taken_up,
+)
 from broca.models.structure import Structure, find_structure, text_config
 
 
@@ -175,9 +181,65 @@ class GatedModel:
         """Whether the model can be run from the middle; tried once, on a few tokens."""
         return self._layer_tuple is not None
 
+    @cached_property
+    def _shortcuts(self) -> dict[int, Shortcut]:
+        """By layer, attention that can be taken up at its output projection; tried once."""
+        modules = dict(self.model.named_modules())
+        # where a norm mixes the heads, they are gated before it: what follows is no mere projection
+        plain = [one for one in self.structure.projections if one.norm is None]
+        owners = [modules[one.path.rpartition(".")[0]] for one in plain]
+        projections = [one.module for one in plain]
+        tokens = torch.arange(6, device=self.device)[None] % self.vocabulary
+        attention = torch.ones_like(tokens)
+        with (
+            torch.no_grad(),
+            captured_outputs(owners) as returned,
+            captured_outputs(projections) as projected,
+            captured_inputs(projections) as mixed,
+        ):
+            logits, inputs = self.forward_with_layer_inputs(tokens, attention, keep=6)
+        found: dict[int, Shortcut] = {}
+        for index, one in enumerate(plain):
+            output, hidden, outputs = returned[index], inputs[one.layer], mixed[index]
+            length = len(output) if isinstance(output, tuple) else 0
+            first = output[0] if length else output
+            if not isinstance(first, Tensor) or not torch.equal(first, projected[index]):
+                continue
+            assert hidden is not None
+            assert outputs is not None
+            shortcut = Shortcut(owners[index], one.module, length)
+            with torch.no_grad(), self.resumed_at(one.layer, hidden), taken_up(shortcut, outputs):
+                resumed, _ = self.forward(tokens, attention, keep=6)
+            if torch.equal(resumed, logits):
+                found[one.layer] = shortcut
+        return found
+
+    def head_outputs(self) -> AbstractContextManager[list[Tensor | None]]:
+        """Within the context, forward passes record what enters the output projections.
+
+        One tensor `(rows, tokens, width)` for each layer of `skippable`, in its order.
+        """
+        return captured_inputs([one.projection for one in self._shortcuts.values()])
+
+    @property
+    def skippable(self) -> tuple[int, ...]:
+        """Layers whose attention can be taken up at its output projection."""
+        return tuple(self._shortcuts)
+
+    def attention_taken_up(
+        self, layer: int, outputs: Tensor | None
+    ) -> AbstractContextManager[None]:
+        """Within the context, a layer's attention begins with its heads' outputs.
+
+        Args:
+            layer: The decoder layer.
+            outputs: `(rows, tokens, width)`; None to run the attention as a whole.
+        """
+        return nullcontext() if outputs is None else taken_up(self._shortcuts[layer], outputs)
+
     def layer_inputs(self) -> AbstractContextManager[list[Tensor | None]]:
         """Within the context, forward passes record what enters every decoder layer."""
-        return captured_layer_inputs(self._layers)
+        return captured_inputs(self._layers)
 
     def forward_with_layer_inputs(
         self, tokens: Tensor, attention_mask: Tensor, *, keep: int
