@@ -244,7 +244,7 @@ def draw(found: Comparison, path: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     models = list(dict.fromkeys(line.model for line in found.lines))
     figure, axes = pyplot.subplots(
@@ -265,6 +265,9 @@ def draw(found: Comparison, path: Path) -> None:
                     marker="o", color=color, label=method, linewidth=3 if method == "focus" else 1,
                 )  # fmt: skip
         axis.set_xscale("log")
+        axis.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 3)))
+        axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
+        axis.xaxis.set_minor_formatter(ticker.NullFormatter())
         axis.set_title(model)
         axis.set_xlabel("rows of a search, all measured tasks together")
         axis.grid(color="#e4e7eb")
