@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from broca.components import Component, ComponentSet
+from broca.engine import Ablation
 from broca.plan import Measurement
+from broca.provenance import evidence_of
 from broca.tasks import Generation, Item
 from broca.verify import Examiner, Scope, Trial
 
@@ -126,3 +128,15 @@ def five_tasks(**options):
         },
         **options,
     )
+
+
+def toy_evidence():
+    """What a verification of one task's heads leaves: controls, failures, outputs side by side."""
+
+    class Model:
+        name = "toy"
+        fingerprint = "abc"
+
+    heads = [f"L{layer}H0" for layer in range(4)]
+    examined = five_tasks().examiner(curve=3).examine(heads, report=lambda text: None)
+    return evidence_of(Model(), "adding", heads, Ablation(), Scope(), examined, 5)

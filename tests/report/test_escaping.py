@@ -4,13 +4,11 @@ from dataclasses import fields, is_dataclass, replace
 
 import pytest
 from report.test_page import make_result
-from simulated import five_tasks
+from simulated import toy_evidence
 from test_charted import make_atlas
 
-from broca.engine import Ablation
 from broca.evidence import Interval, TaskFailures
 from broca.neurons.overlapping import Compared, Overlaps
-from broca.provenance import evidence_of
 from broca.report import (
     render_atlas_page,
     render_html,
@@ -18,7 +16,6 @@ from broca.report import (
     render_verification_page,
 )
 from broca.stressed import Necessity, Probe, Reversal, Shift, Stress
-from broca.verify import Scope
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>"
 KEPT = {"ablation", "kind", "kinds", "role", "response", "level", "components", "modes"}
@@ -51,14 +48,7 @@ def _no_plotly(monkeypatch):
 @pytest.fixture(scope="module")
 def evidence():
     """Of a simulated model: random sets, failures, outputs side by side."""
-
-    class Model:
-        name = "toy"
-        fingerprint = "abc"
-
-    heads = [f"L{layer}H0" for layer in range(4)]
-    examined = five_tasks().examiner(curve=3).examine(heads, report=lambda text: None)
-    return evidence_of(Model(), "adding", heads, Ablation(), Scope(), examined, 5)
+    return toy_evidence()
 
 
 def make_stress():

@@ -4,26 +4,16 @@ import re
 from dataclasses import replace
 
 import pytest
-from simulated import five_tasks
+from simulated import toy_evidence
 
-from broca.engine import Ablation
 from broca.evidence import Sample
-from broca.provenance import evidence_of
 from broca.report.verification import render_verification
-from broca.verify import Scope
 
 
 @pytest.fixture(scope="module")
 def evidence():
     """Of a simulated model."""
-
-    class Model:
-        name = "toy"
-        fingerprint = "abc"
-
-    heads = [f"L{layer}H0" for layer in range(4)]
-    examined = five_tasks().examiner(curve=3).examine(heads, report=lambda text: None)
-    return evidence_of(Model(), "adding", heads, Ablation(), Scope(), examined, 5)
+    return toy_evidence()
 
 
 def test_the_verdict_stands_first_with_its_numbers(evidence):

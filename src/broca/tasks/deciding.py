@@ -2,7 +2,7 @@
 
 Log-likelihoods differ from mask to mask, so that answers to multiple choice never repeat; which
 choice is the likeliest does. Asking lm-eval only once for each likeliest choice of an item takes a
-quarter off the time that small models need for such tasks.
+fifth off the time that small models need for such tasks.
 """
 
 from __future__ import annotations
