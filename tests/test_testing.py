@@ -112,3 +112,18 @@ def test_binary_rows_are_right_or_wrong_with_the_expected_chance(response):
     np.testing.assert_allclose(measured.mask_means(), problem.means(masks), atol=0.03)
     asked = problem.run(Plan.crossed(masks, np.arange(3), response="probability"))
     np.testing.assert_allclose(asked.mask_means(), problem.means(masks))
+
+
+def test_noise_of_slopes_is_in_parts_of_themselves():
+    """Means over many rows are the exact slopes; single rows differ by the said part of them."""
+    exact = planted_problem(components=12, planted=3, seed=2)
+    noisy = planted_problem(components=12, planted=3, seed=2, gradient_noise=4.0)
+    masks = np.zeros((1, 12), dtype=bool)
+    rows = 4000
+    plan = Plan(masks, np.zeros(rows, dtype=np.intp), np.arange(rows), gradients=True)
+    slopes, true = noisy.run(plan).slopes(), exact.gradients(masks)[0]
+    size = 4.0 * np.maximum(np.abs(true), 0.004)
+    np.testing.assert_allclose(slopes.std(axis=0), size, rtol=0.1)
+    np.testing.assert_array_less(np.abs(slopes.mean(axis=0) - true), 4 * size / np.sqrt(rows))
+    np.testing.assert_array_equal(noisy.run(plan).slopes(), slopes)
+    np.testing.assert_array_equal(noisy.run(plan).responses, exact.run(plan).responses)

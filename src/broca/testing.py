@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +56,8 @@ def tiny_llama(
 
 _BLOCK = 512
 """Masks that are answered at once: thousands of components make large matrices."""
+_LEAST_SLOPE = 0.004
+"""Size of a slope below which its noise shrinks no more."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class PlantedProblem:
             are ablated; -1 for none, `(components,)` or `(components, backups)`.
         saturates: Whether a response levels off smoothly towards 0 rather than being cut there.
         binary: Whether a row is right or wrong, with the response as its probability.
+        gradient_noise: Standard deviation of a row's slope in parts of the slope itself, and of
+            `_LEAST_SLOPE` where that is less.
     """
 
     effects: NDArray[np.float64]
@@ -85,6 +90,7 @@ class PlantedProblem:
     backups: NDArray[np.intp] | None = None
     saturates: bool = False
     binary: bool = False
+    gradient_noise: float = 0.0
 
     def means(self, masks: NDArray[np.bool_], scale: float = 0.0) -> NDArray[np.float64]:
         """Expected response under every mask, `(masks,)`.
@@ -154,17 +160,14 @@ class PlantedProblem:
         return total
 
     def run(self, plan: Plan) -> Measurement:
-        """Answers a plan like an executor: the expected response, and noise by row.
-
-        Gradients are exact and without noise.
-        """
+        """Answers a plan like an executor: the expected response, and noise by row."""
         scale = plan.scale or 0.0
         blocks = [plan.masks[at : at + _BLOCK] for at in range(0, len(plan.masks), _BLOCK)]
         mean = np.concatenate([self.means(block, scale) for block in blocks])[plan.mask_index]
         gradients = None
         if plan.gradients:
             by_mask = [self.gradients(block, scale).astype(np.float32) for block in blocks]
-            gradients = np.concatenate(by_mask)[plan.mask_index]
+            gradients = self._with_noise(np.concatenate(by_mask)[plan.mask_index], plan)
         elif self.binary and plan.response in (None, "accuracy"):
             # an item is as hard under every mask
             hard = {
@@ -176,15 +179,25 @@ class PlantedProblem:
             ]
             return Measurement(plan, np.array(right, dtype=float))
         # the noise of a row depends on its mask and item alone: a repeated row repeats itself
-        weights = np.arange(1, plan.masks.shape[1] + 1)
-        keys = np.concatenate([block @ weights for block in blocks])
-        noise = np.array(
-            [
-                np.random.default_rng([self.seed, int(keys[mask]), int(item)]).normal()
-                for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
-            ]
-        )
+        noise = np.array([rng.normal() for rng in self._by_row(plan)])
         return Measurement(plan, mean + self.noise * noise, gradients)
+
+    def _with_noise(self, slopes: NDArray[np.float32], plan: Plan) -> NDArray[np.float32]:
+        """Slopes as single items have them: they differ by much more than responses do."""
+        if not self.gradient_noise:
+            return slopes
+        spread = self.gradient_noise * np.maximum(np.abs(slopes), _LEAST_SLOPE)
+        noise = np.stack([rng.normal(size=slopes.shape[1]) for rng in self._by_row(plan, 1)])
+        noisy: NDArray[np.float32] = (slopes + spread * noise).astype(np.float32)
+        return noisy
+
+    def _by_row(self, plan: Plan, *use: int) -> Iterator[np.random.Generator]:
+        """Generators that depend on a row's mask and item alone, and on what they are for."""
+        weights = np.arange(1, plan.masks.shape[1] + 1)
+        blocks = [plan.masks[at : at + _BLOCK] for at in range(0, len(plan.masks), _BLOCK)]
+        keys = np.concatenate([block @ weights for block in blocks])
+        for mask, item in zip(plan.mask_index, plan.item_index, strict=True):
+            yield np.random.default_rng([self.seed, int(keys[mask]), int(item), *use])
 
 
 def _closed(masks: NDArray[np.bool_], scale: float) -> NDArray[np.float64]:
@@ -206,6 +219,7 @@ def planted_problem(
     redundancy: int = 1,
     saturates: bool = False,
     binary: bool = False,
+    gradient_noise: float = 0.0,
 ) -> PlantedProblem:
     """Makes a problem in which `planted` components matter and the others nearly do not.
 
@@ -227,6 +241,7 @@ def planted_problem(
         redundancy: Backups of each of them: with it they make groups of one more.
         saturates: Whether responses level off towards 0 smoothly.
         binary: Whether rows are right or wrong.
+        gradient_noise: Standard deviation of a row's slopes in parts of themselves.
     """
     rng = np.random.default_rng(seed)
     effects = rng.normal(0, effect / 100, components)
@@ -253,4 +268,5 @@ def planted_problem(
         backups=backups,
         saturates=saturates,
         binary=binary,
+        gradient_noise=gradient_noise,
     )

@@ -58,6 +58,26 @@ def test_fit_is_ridge_regression_towards_the_prior():
     assert sorted(gaps)[1] > 1e-3
 
 
+def test_what_members_add_says_what_sets_are_worth():
+    """Differences between sets fit as well as the sets' own values, where they reach all pairs."""
+    sets = every_set()
+    rows, columns = np.nonzero(sets)
+    smaller = sets[rows].copy()
+    smaller[np.arange(len(rows)), columns] = False
+    adds = worth(sets[rows]) - worth(smaller)
+    model = PairwiseModel(COUNT, largest=3, cost=0.0)
+    model.fit(sets[rows], adds, noise=np.full(len(rows), 0.02), beside=smaller)
+    np.testing.assert_allclose(model.values(sets), worth(sets), atol=0.01)
+
+
+def test_values_count_by_their_precision():
+    """Of two values of one set the surer one is believed."""
+    alone = np.eye(COUNT, dtype=bool)[[2, 2]]
+    model = PairwiseModel(COUNT, largest=3, cost=0.0)
+    model.fit(alone, np.array([0.2, 0.8]), noise=np.array([0.01, 1.0]))
+    assert model.values(alone)[0] == pytest.approx(0.2, abs=0.01)
+
+
 def test_unmeasured_sets_are_worth_what_was_believed():
     """Sets without a measured member keep their prior."""
     prior = np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0])

@@ -21,7 +21,7 @@ class Tasks:
         self.chances, self.components, self.noise, self.seed = chances, components, noise, seed
         self.rows = 0
 
-    def problem(self, *, k=5, rows=None, seed=0, continuous=True):
+    def problem(self, *, k=5, rows=None, seed=0, continuous=True, differentiable=False):
         """The first task against the others."""
 
         def items(task, first):
@@ -39,6 +39,7 @@ class Tasks:
                 for task in range(1, len(self.chances))
             ),
             continuous=continuous,
+            differentiable=differentiable,
         )
 
     def run(self, plan):
@@ -54,7 +55,21 @@ class Tasks:
             else:  # an item is as hard under every mask
                 hard = np.random.default_rng([self.seed, int(item)]).random()
                 responses[row] = float(hard < chance)
-        return Measurement(plan, responses)
+        return Measurement(plan, responses, self.slopes(plan) if plan.gradients else None)
+
+    def slopes(self, plan):
+        """What every component adds to each row's mask, or adds as one of it: a gate's slope."""
+        return np.array(
+            [
+                [
+                    self.chances[item // 100](plan.masks[mask] & ~one)
+                    - self.chances[item // 100](plan.masks[mask] | one)
+                    for one in np.eye(self.components, dtype=bool)
+                ]
+                for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
+            ],
+            dtype=np.float32,
+        )
 
     def solve(self, **options):
         """The ranking of focus."""
@@ -181,3 +196,28 @@ def test_too_few_rows_and_bad_settings_are_refused():
         make_search("focus", Tasks(harmed_by(1)).problem(), least=2.0)
     with pytest.raises(BadInput, match="contrast must be 0 or more"):
         make_search("focus", Tasks(harmed_by(1)).problem(), contrast=-1.0)
+
+
+def hidden(mask):
+    """Component 90 costs nothing until 5 and 20 are gone; a fifth of all components cost a bit."""
+    shared = 1.0 - 0.05 * int(mask[100:160].sum())
+    own = 0.2 * (int(mask[5]) + int(mask[20])) + 0.4 * bool(mask[[5, 20, 90]].all())
+    return max(0.0, shared - own)
+
+
+def test_gradients_show_what_matters_only_beside_others():
+    """No random mask of use ablates all three: without gradients the third stays unseen."""
+
+    def others(mask):
+        return max(0.0, 1.0 - 0.05 * int(mask[100:160].sum()))
+
+    found = {}
+    for gradients in (True, False):
+        tasks = Tasks(hidden, others, others, components=300, seed=2)
+        problem = tasks.problem(differentiable=True)
+        ranking = searches.run(make_search("focus", problem, gradients=gradients), tasks.run)
+        found[gradients] = set(ranking.selected)
+        assert ranking.options["gradients"] == gradients
+        assert 2000 < tasks.rows <= 2400
+    assert found[True] == {5, 20, 90}
+    assert 90 not in found[False]

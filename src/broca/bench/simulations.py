@@ -25,6 +25,9 @@ ITEMS = 100
 """Items to search on, and as many to confirm on."""
 NOISE = 0.1
 """Standard deviation of a row."""
+GRADIENT_NOISE = 6.0
+"""Standard deviation of a row's slopes in parts of themselves: 3 to 15 for the heads that matter
+most to the shipped models (experiments/LOG.md)."""
 STRONGEST = 5
 
 _TAIL: dict[str, Any] = {"moderate": 40, "pairs": 30, "saturates": True}
@@ -190,6 +193,7 @@ def simulated_model(key: SimulatedKey) -> PlantedProblem:
         components=key.components,
         planted=STRONGEST,
         noise=NOISE,
+        gradient_noise=GRADIENT_NOISE,
         seed=key.seed,
         **SCENARIOS[key.scenario],
     )

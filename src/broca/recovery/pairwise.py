@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-_SCALES = (0.01, 0.03, 0.1, 0.3)
+_SCALES = (0.03, 0.1, 0.3)
 """Standard deviations of the coefficients that are tried; the likeliest is taken."""
 
 
@@ -42,16 +42,29 @@ class PairwiseModel:
         if prior is not None:
             self._prior[:components] = prior
 
-    def fit(self, sets: NDArray[np.bool_], values: NDArray[np.float64], *, noise: float) -> Self:
+    def fit(
+        self,
+        sets: NDArray[np.bool_],
+        values: NDArray[np.float64],
+        *,
+        noise: float | NDArray[np.float64],
+        beside: NDArray[np.bool_] | None = None,
+    ) -> Self:
         """Fits the value of sets; the empty set is worth nothing.
 
         Args:
             sets: Members of every set, `(sets, components)`.
             values: What each was worth, `(sets,)`.
-            noise: Standard error of a value.
+            noise: Standard error of a value, or of each, `(sets,)`.
+            beside: The sets beside which the values were found: what a set is worth more than this
+                one, `(sets, components)`; the empty set by default.
         """
-        features = self._features(sets) / noise
-        away = (values - self._features(sets) @ self._prior) / noise
+        features = self._features(sets)
+        if beside is not None:
+            features = features - self._features(beside)
+        errors = np.broadcast_to(noise, len(values))
+        away = (values - features @ self._prior) / errors
+        features = features / errors[:, None]
         gram, projected = features.T @ features, features.T @ away
         best = -np.inf
         for scale in _SCALES:

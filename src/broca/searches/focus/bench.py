@@ -195,6 +195,29 @@ class Bench:
         others = lost[:, items:] if self.problem.others else np.zeros_like(task)
         return Table(task, others, self.weight)
 
+    def slopes(self, masks: Bools, items: int) -> Asking:
+        """What closing each gate costs beside every mask, item by item, by gradients.
+
+        Returns:
+            The task's, `(masks, items, components)`, and as many of the others in turn; None for
+            those without other tasks.
+        """
+        number = len(masks) * items
+        task = yield from self._slopes(masks, [""] * number)
+        others = None
+        if self.problem.others:
+            others = yield from self._slopes(masks, [self._next_other() for _ in range(number)])
+        return task, others
+
+    def _slopes(self, masks: Bools, names: list[str]) -> Generator[Plan, Measurement, Floats]:
+        asked = np.array([self._next(name, "items") for name in names], dtype=np.intp)
+        index = np.repeat(np.arange(len(masks)), len(names) // len(masks))
+        plan = Plan(masks, index, asked, gradients=True, response=self.response)
+        self.rows += plan.cost
+        measurement = yield plan
+        slopes: Floats = measurement.slopes().astype(float)
+        return slopes.reshape(len(masks), -1, masks.shape[1])
+
     def _ask(
         self,
         masks: Bools,

@@ -8,7 +8,8 @@ set of the best. And what every task needs wins any search that looks at one tas
 2. screening narrows them down to a short list: fresh random masks over those that are left, on the
    task and on the others, rated by what the task loses beyond what the others lose;
 3. joint rounds measure small sets from the short list and learn what sets are worth, pairs
-   included; the next sets are those that may be the best;
+   included; the next sets are those that may be the best; between rounds, gradients where such sets
+   are ablated show what matters only beside them, and it joins the short list;
 4. the best meet on fresh items under the task's own metric, in a knock-out;
 5. every member of the winner has to show what it adds, or what it does alone; else it goes.
 
@@ -27,6 +28,7 @@ from broca.plan import Measurement, Plan
 from broca.recovery import PairwiseModel
 from broca.searches.base import Problem, Ranking, Story, Told
 from broca.searches.focus.bench import Bench, Bools, Floats, Table
+from broca.searches.focus.joint import Promising, joint_rounds
 from broca.searches.focus.screening import SHORT, Screened, rows_per_mask, screen
 from broca.searches.pilot import MOST_MASKS, SHARES, pilot
 
@@ -37,24 +39,16 @@ _FEWEST_ROWS = 300
 """Without other tasks; twice as many with them."""
 _ROWS_PER_HALVING = 200
 """Rows of the task in screening for each halving on the way to the short list."""
-_SCREEN = (0.28, 0.6)
+_SCREEN = (0.1, 0.6)
 """Least and most part of the budget for screening."""
+_WIDENING = 0.35
+"""Part of what screening leaves for gradients beside promising sets."""
 _REST = (0.3, 0.25, 0.25)
-"""Parts of what screening leaves: joint rounds, knock-out, members."""
-_BUNDLE = 2
-"""Rows of the task, and as many of others, for a set in a joint round."""
-_ROUNDS = 6
-"""Most joint rounds."""
-_PER_ROUND = 4
-"""Fewest sets of a joint round; where they cannot be paid for, rounds are fewer."""
-_POOL = 12
-"""Sets that enter the knock-out."""
+"""Parts of what is left then: joint rounds, knock-out, members."""
 _FEWEST_ITEMS = 4
 """Items on which members are asked; where they cannot be paid for, fewer are asked alone."""
 _OFTEN = 0.9
 """Share of resamples in which the others need a component that is called universal."""
-_LEAST_NOISE = 0.02
-"""Standard error of a bundle that is assumed even where its rows agree."""
 _MISFIT = 0.1
 """Standard error of forecasts beside the statistical one: pairs are not all there is,
 and the response is not the metric."""
@@ -72,6 +66,7 @@ class Parts:
         intact: The intact model, for the items' fixed effects.
         pilot: Masks of each size in the pilot.
         screen: Screening.
+        widening: Gradients beside promising sets; none where rows return no gradients.
         joint: Joint rounds.
         knock_out: The knock-out on fresh items.
         members: What members add, and do alone.
@@ -80,12 +75,13 @@ class Parts:
     intact: int
     pilot: int
     screen: int
+    widening: int
     joint: int
     knock_out: int
     members: int
 
     @classmethod
-    def of(cls, budget: int, *, components: int, per_mask: float) -> Parts:
+    def of(cls, budget: int, *, components: int, per_mask: float, gradients: bool) -> Parts:
         """Shares a budget out.
 
         The rows that find a few among many grow with the logarithm of how many there are; what
@@ -95,6 +91,7 @@ class Parts:
             budget: Rows in all.
             components: Number of components.
             per_mask: Rows that a screening mask takes on average.
+            gradients: Whether rows return gradients.
         """
         intact = budget // 20
         halvings = float(np.log2(max(2.0, components / SHORT)))
@@ -102,7 +99,9 @@ class Parts:
         screen = int(np.clip(wanted, _SCREEN[0] * budget, _SCREEN[1] * budget))
         masks = min(MOST_MASKS, max(1, budget // 100))
         rest = budget - intact - screen - masks * len(SHARES)
-        return cls(intact, masks, screen, *(int(part * rest) for part in _REST))
+        widening = int(_WIDENING * rest) if gradients else 0
+        rest -= widening
+        return cls(intact, masks, screen, widening, *(int(part * rest) for part in _REST))
 
 
 class Focus(Told):
@@ -112,12 +111,19 @@ class Focus(Told):
         problem: What to solve. Without `rows` it spends 800 for each measured task.
         cost: Specific drop that each further member of a set must add.
         least: Least drop of the task, and of the task beyond the others, that is a finding.
+        gradients: Whether to ask for gradients where rows return them; each counts as three rows.
         contrast: What a drop of the others counts for. 1 looks for the largest specific drop, the
             task's less the others' mean; 0 for the largest drop of the task, whoever else suffers.
     """
 
     def __init__(
-        self, problem: Problem, *, cost: float = 0.02, least: float = 0.1, contrast: float = 1.0
+        self,
+        problem: Problem,
+        *,
+        cost: float = 0.02,
+        least: float = 0.1,
+        contrast: float = 1.0,
+        gradients: bool = True,
     ) -> None:
         tasks = 1 + len(problem.others)
         budget = problem.rows if problem.rows is not None else ROWS_PER_TASK * tasks
@@ -133,6 +139,7 @@ class Focus(Told):
             raise BadInput(f"focus's contrast must be 0 or more, not {contrast}")
         self._problem = problem
         self._contrast = contrast
+        self._gradients = gradients and problem.differentiable
         self._budget = budget
         self._cost = cost
         self._least = least
@@ -140,6 +147,7 @@ class Focus(Told):
             budget,
             components=problem.components,
             per_mask=rows_per_mask(others=bool(problem.others)),
+            gradients=self._gradients,
         )
         super().__init__(self._tell_story())
 
@@ -157,53 +165,21 @@ class Focus(Told):
         )
         share = size / problem.components
         screened = yield from screen(bench, share, parts.screen)
-        promising = yield from self._joint_rounds(bench, screened)
-        winner = yield from _knock_out(bench, screened, promising, parts.knock_out)
-        return (yield from self._prove(bench, screened, promising.model, winner, share))
-
-    def _joint_rounds(
-        self, bench: Bench, screened: Screened
-    ) -> Generator[Plan, Measurement, _Promising]:
-        """Learns what small sets are worth, and proposes the most promising."""
-        rng, k, count = bench.rng, self._problem.k, len(screened.short)
-        affordable = max(1, self._parts.joint // bench.bundle_rows(_BUNDLE))
-        rounds = min(_ROUNDS, max(1, affordable // _PER_ROUND))
-        per_round = affordable // rounds
-        model = PairwiseModel(
-            count, largest=min(k, count), cost=self._cost, prior=-screened.contrast
+        promising = yield from joint_rounds(
+            bench, screened, rows=parts.joint, widening=parts.widening, cost=self._cost
         )
-        sets = np.zeros((0, count), dtype=bool)
-        worth, errors = np.zeros(0), []
-        for number in range(rounds):
-            if number == 0:
-                alone = np.eye(count, dtype=bool)[:per_round]
-                mixed = _random_sets(max(0, per_round - count), count, k, rng)
-                proposed = np.vstack([alone, mixed])
-            else:
-                starts = _random_sets(per_round, count, k, rng)
-                proposed = np.stack([model.draw(start, rng) for start in starts])
-            drops, others, error = yield from bench.bundles(screened.masks(proposed), _BUNDLE)
-            sets = np.vstack([sets, proposed])
-            worth = np.concatenate([worth, drops - bench.weight * others])
-            errors.append(error)
-            noise = max(_LEAST_NOISE, float(np.sqrt(np.mean(np.square(errors)))))
-            model.fit(sets, worth, noise=noise)
-        climbed = [model.best(start) for start in _random_sets(4 * _POOL, count, k, rng)]
-        candidates = np.unique(np.vstack([sets, climbed]), axis=0)
-        candidates = candidates[candidates.any(axis=1)]
-        best = np.argsort(-model.net(candidates), kind="stable")[:_POOL]
-        return _Promising(candidates[best], model)
+        winner = yield from _knock_out(bench, promising, parts.knock_out)
+        return (yield from self._prove(bench, promising, winner, share))
 
     def _prove(
         self,
         bench: Bench,
-        screened: Screened,
-        model: PairwiseModel,
+        promising: Promising,
         winner: Bools,
         share: float,
     ) -> Generator[Plan, Measurement, Ranking]:
         """Asks of each member what it adds and what it does alone; settles the set and its size."""
-        problem = self._problem
+        problem, screened, model = self._problem, promising.screened, promising.model
         inside = np.flatnonzero(winner)
         rated = [int(place) for place in np.argsort(screened.target[screened.short])]
         worth_asking = screened.target[screened.short] <= -self._least / 4
@@ -293,6 +269,7 @@ class Focus(Told):
             "cost": self._cost,
             "least": self._least,
             "contrast": self._contrast,
+            "gradients": self._gradients,
             "share": share,
             "response": bench.response,
         }
@@ -310,21 +287,8 @@ class Focus(Told):
         )
 
 
-@dataclass(frozen=True)
-class _Promising:
-    """Sets over the short list, and what each may be worth.
-
-    Attributes:
-        sets: `(sets, short list)`.
-        model: What the joint rounds learned of any set.
-    """
-
-    sets: Bools
-    model: PairwiseModel
-
-
 def _knock_out(
-    bench: Bench, screened: Screened, promising: _Promising, rows: int
+    bench: Bench, promising: Promising, rows: int
 ) -> Generator[Plan, Measurement, Bools]:
     """Measures sets on fresh items, three times, and each time keeps the better half.
 
@@ -340,7 +304,7 @@ def _knock_out(
         sets, foretold, errors = sets[fit], foretold[fit], errors[fit]
         task, others = task[fit], others[fit]
         items = max(1, affordable // (len(sets) + 1))
-        table = yield from bench.crossed(screened.masks(sets), items)
+        table = yield from bench.crossed(promising.screened.masks(sets), items)
         task, others = np.hstack([task, table.task]), np.hstack([others, table.others])
         worth, _ = _blended(task - bench.weight * others, foretold, errors)
         better = np.argsort(-worth, kind="stable")[: max(1, len(sets) // 2)]
@@ -394,13 +358,3 @@ def _first_good(table: Table, sets: Bools, model: PairwiseModel, cost: float) ->
 def _error(values: Floats) -> float:
     """Standard error of a mean."""
     return float(values.std() / np.sqrt(len(values)))
-
-
-def _random_sets(number: int, count: int, k: int, rng: np.random.Generator) -> Bools:
-    """Sets of 1 to k members; those rated best come more often."""
-    weights = np.exp(-np.arange(count) / 10.0)
-    sets = np.zeros((number, count), dtype=bool)
-    for one in sets:
-        size = int(rng.integers(1, min(k, count) + 1))
-        one[rng.choice(count, size, replace=False, p=weights / weights.sum())] = True
-    return sets

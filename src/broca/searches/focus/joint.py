@@ -1,0 +1,196 @@
+"""Joint rounds: what small sets from the short list are worth, pairs included."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.plan import Measurement, Plan
+from broca.recovery import PairwiseModel
+from broca.searches.focus.bench import Bench, Bools, Floats
+from broca.searches.focus.screening import Screened
+from broca.searches.focus.widening import ROW, Beside, look_beside, sets_and_items
+
+_BUNDLE = 2
+"""Rows of the task, and as many of others, for a set in a joint round."""
+_ROUNDS = 6
+"""Most joint rounds."""
+_PER_ROUND = 4
+"""Fewest sets of a joint round; where they cannot be paid for, rounds are fewer."""
+_WIDENINGS = 4
+"""Most times that the short list is widened: after the first rounds."""
+_ENOUGH = 32
+"""Items of the task, and of the others, on which a widening looks; where they cannot be paid for,
+widenings are fewer."""
+_NEWCOMERS = 3
+"""Components that join the short list each time."""
+_POOL = 12
+"""Sets that enter the knock-out."""
+_LEAST_NOISE = 0.02
+"""Standard error of a bundle that is assumed even where its rows agree."""
+_SLOPE_ERROR = 0.05
+"""Standard error of a slope as a forecast of what closing the gate costs: gates are not linear."""
+
+
+@dataclass(frozen=True)
+class Promising:
+    """Sets over the short list, and what each may be worth.
+
+    Attributes:
+        screened: What screening found, with the short list as it is now.
+        sets: `(sets, short list)`.
+        model: What the joint rounds learned of any set.
+    """
+
+    screened: Screened
+    sets: Bools
+    model: PairwiseModel
+
+
+def joint_rounds(
+    bench: Bench, screened: Screened, *, rows: int, widening: int, cost: float
+) -> Generator[Plan, Measurement, Promising]:
+    """Learns what small sets are worth, and proposes the most promising.
+
+    The first sets are single components and random ones; then those that may be the best. After
+    some rounds, what matters only beside such sets joins the short list.
+
+    Args:
+        bench: Measures.
+        screened: What screening found.
+        rows: Rows for the sets.
+        widening: Rows for what matters beside them; 0 where rows return no gradients.
+        cost: What each member of a set must add.
+    """
+    rng, k = bench.rng, bench.problem.k
+    affordable = max(1, rows // bench.bundle_rows(_BUNDLE))
+    rounds = min(_ROUNDS, max(1, affordable // _PER_ROUND))
+    per_round = affordable // rounds
+    bundle = bench.bundle_rows(1)
+    times = min(_WIDENINGS, rounds - 1, int(widening / (ROW * bundle * _ENOUGH)))
+    number_beside, items = sets_and_items(widening // max(1, times), bundle)
+    known = _Known(screened, k, cost)
+    proposed = _first_sets(per_round, len(screened.short), k, rng)
+    for number in range(rounds):
+        if number:
+            proposed = known.draw(per_round, rng)
+        masks = known.screened.masks(proposed)
+        drops, others, error = yield from bench.bundles(masks, _BUNDLE)
+        known.add_sets(masks, drops - bench.weight * others, error)
+        if number < times:
+            sets = _with_room(known.screened.masks(known.draw(number_beside, rng)), k, rng)
+            known.add_beside((yield from look_beside(bench, sets, items)))
+    return known.most_promising(rng)
+
+
+class _Known:
+    """All that is known of sets, and what follows from it.
+
+    Args:
+        screened: What screening found.
+        k: Most members of a set.
+        cost: What each member must add.
+    """
+
+    def __init__(self, screened: Screened, k: int, cost: float) -> None:
+        self.screened = screened
+        self._k, self._cost = k, cost
+        self._sets = np.zeros((0, len(screened.target)), dtype=bool)
+        self._worth = np.zeros(0)
+        self._errors: list[float] = []
+        self._beside: list[Beside] = []
+        self._model: PairwiseModel | None = None
+
+    def add_sets(self, masks: Bools, worth: Floats, error: float) -> None:
+        """Takes what sets are worth, `(sets,)`, and the standard error of that."""
+        self._sets = np.vstack([self._sets, masks])
+        self._worth = np.concatenate([self._worth, worth])
+        self._errors.append(error)
+        self._model = None
+
+    def add_beside(self, beside: Beside) -> None:
+        """Takes what components add to sets; those that add most join the short list."""
+        new = beside.newcomers(self.screened.short, _NEWCOMERS)
+        self.screened = replace(self.screened, short=np.concatenate([self.screened.short, new]))
+        self._beside.append(beside)
+        self._model = None
+
+    @property
+    def model(self) -> PairwiseModel:
+        """What any set over the short list is worth, by all that is known."""
+        if self._model is None:
+            self._model = self._fit()
+        return self._model
+
+    def draw(self, number: int, rng: np.random.Generator) -> Bools:
+        """Sets that may be the best, `(number, short list)`."""
+        starts = random_sets(number, len(self.screened.short), self._k, rng)
+        return np.stack([self.model.draw(start, rng) for start in starts])
+
+    def most_promising(self, rng: np.random.Generator) -> Promising:
+        """The best of those measured and of those that the model forecasts."""
+        short = self.screened.short
+        starts = random_sets(4 * _POOL, len(short), self._k, rng)
+        climbed = [self.model.best(start) for start in starts]
+        candidates = np.unique(np.vstack([self._sets[:, short], climbed]), axis=0)
+        candidates = candidates[candidates.any(axis=1)]
+        best = np.argsort(-self.model.net(candidates), kind="stable")[:_POOL]
+        return Promising(self.screened, candidates[best], self.model)
+
+    def _fit(self) -> PairwiseModel:
+        short = self.screened.short
+        noise = max(_LEAST_NOISE, float(np.sqrt(np.mean(np.square(self._errors)))))
+        sets = [self._sets[:, short]]
+        less = [np.zeros_like(sets[0])]
+        worth, errors = [self._worth], [np.full(len(self._worth), noise)]
+        for beside in self._beside:
+            for mask, adds, error in zip(beside.sets, beside.adds, beside.errors, strict=True):
+                columns = np.flatnonzero(~mask[short])
+                smaller = np.repeat(mask[short][None], len(columns), axis=0)
+                larger = smaller.copy()
+                larger[np.arange(len(columns)), columns] = True
+                sets.append(larger)
+                less.append(smaller)
+                worth.append(adds[short[columns]])
+                errors.append(np.hypot(error[short[columns]], _SLOPE_ERROR))
+        model = PairwiseModel(
+            len(short),
+            largest=min(self._k, len(short)),
+            cost=self._cost,
+            prior=-self.screened.contrast,
+        )
+        return model.fit(
+            np.vstack(sets),
+            np.concatenate(worth),
+            noise=np.concatenate(errors),
+            beside=np.vstack(less),
+        )
+
+
+def random_sets(number: int, count: int, k: int, rng: np.random.Generator) -> Bools:
+    """Sets of 1 to k members; those rated best come more often."""
+    weights = np.exp(-np.arange(count) / 10.0)
+    sets = np.zeros((number, count), dtype=bool)
+    for one in sets:
+        size = int(rng.integers(1, min(k, count) + 1))
+        one[rng.choice(count, size, replace=False, p=weights / weights.sum())] = True
+    return sets
+
+
+def _first_sets(number: int, count: int, k: int, rng: np.random.Generator) -> Bools:
+    """Every component alone, and random sets for what is left."""
+    alone = np.eye(count, dtype=bool)[:number]
+    return np.vstack([alone, random_sets(max(0, number - count), count, k, rng)])
+
+
+def _with_room(masks: NDArray[np.bool_], k: int, rng: np.random.Generator) -> Bools:
+    """The sets, of full ones a member less: what could take its place should show."""
+    smaller = masks.copy()
+    for mask in smaller:
+        inside = np.flatnonzero(mask)
+        if len(inside) >= k:
+            mask[rng.choice(inside)] = False
+    return smaller

@@ -1,0 +1,132 @@
+"""Widening: what adds to a set, by gradients beside it."""
+
+import numpy as np
+import pytest
+
+from broca.plan import Measurement
+from broca.searches import OtherTask, Problem
+from broca.searches.focus.bench import Bench
+from broca.searches.focus.widening import Beside, look_beside, sets_and_items
+
+COUNT = 30
+
+
+def problem(*others):
+    """A task over 30 components, with others."""
+    return Problem(
+        COUNT,
+        np.arange(40),
+        5,
+        None,
+        0,
+        others=tuple(
+            OtherTask(name, np.arange(100 * place, 100 * place + 40), np.zeros(0, dtype=np.intp))
+            for place, name in enumerate(others, start=1)
+        ),
+        continuous=True,
+        differentiable=True,
+    )
+
+
+def run(story, slopes):
+    """Runs a story whose plans ask for gradients; `slopes(mask, item)` has those of a row."""
+    plans = []
+    try:
+        plan = next(story)
+        while True:
+            plans.append(plan)
+            gradients = np.stack(
+                [
+                    slopes(plan.masks[mask], item)
+                    for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
+                ]
+            )
+            plan = story.send(Measurement(plan, np.zeros(len(plan)), gradients.astype(np.float32)))
+    except StopIteration as end:
+        return end.value, plans
+
+
+def pair(mask, item):
+    """Component 7 adds 0.5 once 3 is gone, to the task alone; 9 adds 0.3 to all tasks."""
+    slopes = np.zeros(COUNT)
+    slopes[7] = 0.5 * mask[3] * (item < 100)
+    slopes[9] = 0.3
+    return slopes
+
+
+def sets(*members):
+    """Masks of sets."""
+    masks = np.zeros((len(members), COUNT), dtype=bool)
+    for mask, columns in zip(masks, members, strict=True):
+        mask[list(columns)] = True
+    return masks
+
+
+def test_adds_is_what_the_task_loses_beyond_the_others():
+    """Beside the set that matters, and nothing beside another; what all lose counts for none."""
+    story = look_beside(Bench(problem("other"), 1000), sets([3, 4], [4, 5]), 6)
+    beside, plans = run(story, pair)
+    np.testing.assert_allclose(beside.adds[:, 7], [0.5, 0.0], atol=1e-6)
+    np.testing.assert_allclose(beside.adds[:, 9], 0.0, atol=1e-6)
+    assert [len(plan) for plan in plans] == [12, 12]
+    assert all(plan.gradients for plan in plans)
+    assert all(plan.masks[0, [3, 4]].all() and plan.masks[1, [4, 5]].all() for plan in plans)
+
+
+def test_without_other_tasks_all_that_is_lost_counts():
+    """One plan, and what is lost is the task's."""
+    bench = Bench(problem(), 1000)
+    beside, plans = run(look_beside(bench, sets([3]), 4), pair)
+    np.testing.assert_allclose(beside.adds[0, [7, 9]], [0.5, 0.3], atol=1e-6)
+    assert [plan.cost for plan in plans] == [12]
+    assert bench.rows == 12
+
+
+def test_errors_are_those_of_means_over_items():
+    """A component whose slopes differ between items is known less well."""
+
+    def noisy(mask, item):
+        slopes = pair(mask, item)
+        slopes[11] = 1.0 if item % 2 else -1.0
+        return slopes
+
+    beside, _ = run(look_beside(Bench(problem(), 1000), sets([3]), 40), noisy)
+    assert beside.errors[0, 11] == pytest.approx(1 / np.sqrt(40), rel=0.05)
+    assert beside.errors[0, 7] < 0.01
+
+
+def beside(adds, *, errors=0.1):
+    """What 30 components add to two sets, none of them ablated."""
+    full = np.zeros((2, COUNT))
+    for column, values in adds.items():
+        full[:, column] = values
+    return Beside(sets([0], [1]), full, np.full(full.shape, errors), np.ones(full.shape, bool))
+
+
+def test_newcomers_add_most_on_average_and_in_turn_to_one_set():
+    """What adds a little to all comes first, then what adds much to one; known ones never."""
+    found = beside({4: (0.4, 0.4), 5: (0.3, 0.3), 6: (0.7, -0.7), 8: (0.9, 0.9)})
+    assert found.newcomers(np.array([0, 1, 8]), 3).tolist() == [4, 6, 5]
+
+
+def test_newcomers_are_no_more_than_there_are():
+    """All that are left, where more were asked for."""
+    found = beside({4: (0.4, 0.4)})
+    assert found.newcomers(np.setdiff1d(np.arange(COUNT), [4]), 3).tolist() == [4]
+
+
+def test_what_was_ablated_in_the_rows_says_nothing():
+    """A random component that was gone in all rows of a set has no slope there that counts."""
+    found = beside({4: (5.0, 0.0), 5: (0.2, 0.2)})
+    found.open[0, 4] = False
+    assert found.newcomers(np.array([0, 1]), 1).tolist() == [5]
+
+
+@pytest.mark.parametrize("bundle", [1, 2])
+@pytest.mark.parametrize("rows", [0, 5, 40, 400, 5000])
+def test_sets_and_items_stay_within_the_rows(rows, bundle):
+    """A row with its gradient counts as three; most of what is allowed is used."""
+    number, items = sets_and_items(rows, bundle)
+    spent = 3 * bundle * number * items
+    assert spent <= rows
+    assert rows - spent < 3 * bundle * max(items, 1)
