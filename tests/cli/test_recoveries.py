@@ -3,7 +3,7 @@
 import pytest
 from cli.running import assert_refused, broca
 
-from broca.cli.localize import _tuned
+from broca.cli.localize import _options, _tuned
 from broca.errors import BadInput
 
 
@@ -24,3 +24,11 @@ def test_recovery_of_a_method_without_one_is_refused(tmp_path):
         "--recovery", "omp", "--out", tmp_path / "out",
     )  # fmt: skip
     assert_refused(done, "method 'greedy' has no option 'recovery'")
+
+
+def test_options_are_read_as_what_they_are():
+    """Numbers, words, and true and false."""
+    pairs = ["masks=12", "cost=0.5", "design=bernoulli", "gradients=false", "warm-up=True"]
+    assert _options(pairs) == {
+        "masks": 12, "cost": 0.5, "design": "bernoulli", "gradients": False, "warm_up": True,
+    }  # fmt: skip

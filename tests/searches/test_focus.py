@@ -196,6 +196,8 @@ def test_too_few_rows_and_bad_settings_are_refused():
         make_search("focus", Tasks(harmed_by(1)).problem(), least=2.0)
     with pytest.raises(BadInput, match="contrast must be 0 or more"):
         make_search("focus", Tasks(harmed_by(1)).problem(), contrast=-1.0)
+    with pytest.raises(BadInput, match="gradients must be true or false"):
+        make_search("focus", Tasks(harmed_by(1)).problem(), gradients="no")
 
 
 def hidden(mask):

@@ -258,13 +258,13 @@ def _executor(how: Mapping[str, Any]) -> Any:
 
 
 def _options(pairs: list[str]) -> dict[str, Any]:
-    """Reads NAME=VALUE pairs; numbers become numbers."""
+    """Reads NAME=VALUE pairs; numbers become numbers, true and false what they say."""
     options: dict[str, Any] = {}
     for pair in pairs:
         name, separator, text = pair.partition("=")
         if not separator or not name:
             raise BadInput(f"--option '{pair}' is not of the form NAME=VALUE")
-        value: Any = text
+        value: Any = {"true": True, "false": False}.get(text.lower(), text)
         for number in (int, float):
             try:
                 value = number(text)

@@ -137,6 +137,8 @@ class Focus(Told):
             raise BadInput(f"focus's cost and least are drops from 0 to 1, not {cost} and {least}")
         if contrast < 0:
             raise BadInput(f"focus's contrast must be 0 or more, not {contrast}")
+        if not isinstance(gradients, bool):
+            raise BadInput(f"focus's gradients must be true or false, not {gradients}")
         self._problem = problem
         self._contrast = contrast
         self._gradients = gradients and problem.differentiable
