@@ -43,9 +43,23 @@ def test_files_summary_and_going_on(planted, tmp_path):
     assert "<script src=" not in page
     assert "Plotly.newPlot" in page
     assert compare_methods([planted], **FEW, out=tmp_path).ran == 0
-    other = compare_methods([planted], **{**FEW, "items": 12}, out=tmp_path, again=["thompson"])
-    assert (other.ran, other.left_out) == (4, 2)
+    other = compare_methods([planted], **{**FEW, "items": 12}, out=tmp_path)
+    assert (other.ran, other.left_out) == (4, 4)
     assert {cell.key.items for cell in other.cells} == {12}
+
+
+def test_again_repeats_the_cells_that_the_call_names(planted, tmp_path):
+    """Those of the method with these budgets; its other cells stay as they are."""
+    few = {**FEW, "exhaustive": 0}
+    compare_methods([planted], **few, out=tmp_path)
+    before = (tmp_path / "methods.jsonl").read_text().splitlines()
+    found = compare_methods(
+        [planted], **{**few, "budgets": (60,)}, out=tmp_path, again=["gradient"]
+    )
+    assert found.ran == 1
+    after = (tmp_path / "methods.jsonl").read_text().splitlines()
+    assert len(set(before) & set(after)) >= 3
+    assert len(after) == 4
 
 
 @pytest.mark.parametrize(
@@ -57,6 +71,7 @@ def test_files_summary_and_going_on(planted, tmp_path):
         ({"exhaustive": -1}, BadInput, "--exhaustive"),
         ({"seeds": ()}, BadInput, "one seed"),
         ({"candidate": "focu"}, UnknownName, "did you mean 'focus'"),
+        ({"again": ["greedy"]}, BadInput, "--again greedy is about no method of --methods"),
         ({"tasks": ","}, BadInput, "--tasks names no task"),
     ],
 )

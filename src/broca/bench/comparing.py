@@ -8,7 +8,7 @@ from pathlib import Path
 
 from broca import searches
 from broca.bench.arena import Arena
-from broca.bench.cells import Cell, cell_file
+from broca.bench.cells import Cell, CellFile, CellKey, cell_file
 from broca.bench.page import save_page
 from broca.bench.running import Grid, parse_methods, run_grid
 from broca.bench.simulations import simulated_file
@@ -86,7 +86,7 @@ def compare_methods(
         exhaustive: Items on which every component is lost alone, for top-k recall and calibration;
             0 for neither.
         candidate: The method that the targets are about.
-        again: Methods whose cells in the folder are run again.
+        again: Methods whose cells are run again, of those that this call is about.
         out: Folder for `methods.jsonl`, the exhaustive effects and `methods.html`.
         dtype: Number format of the weights, if a model has yet to be loaded.
         device: Device, if a model has yet to be loaded.
@@ -106,9 +106,12 @@ def compare_methods(
     grid = Grid(parse_methods(methods), tuple(budgets), tuple(seeds), k)
     for name in (candidate, *again):
         searches.require_method(name)
+    if idle := [name for name in again if name not in grid.methods]:
+        raise BadInput(
+            f"--again {','.join(idle)} is about no method of --methods: name it there too"
+        )
     folder = check_out_folder(out)
     file = cell_file(folder)
-    file.forget(lambda cell: cell.key.method in again)
     truth = ExhaustiveFolder(folder)
     report: Report = on_progress or (lambda stage, progress: None)
     fingerprints: set[str] = set()
@@ -132,6 +135,7 @@ def compare_methods(
             on_progress=report,
         )
         fingerprints.add(model.fingerprint)
+        _forget(file, {key for key in grid.keys(arena) if key.method in again})
         if exhaustive:
             truth.measure(
                 arena, arena.names, _responses(grid), items=exhaustive, on_progress=report
@@ -184,6 +188,11 @@ def conclude(
     found = tuple(targets(cells, lines, simulated, candidate=candidate))
     page = save_page(lines, found, folder)
     return Comparison(cells, lines, found, ran, page, len(every) - len(cells))
+
+
+def _forget(file: CellFile, keys: Collection[CellKey]) -> None:
+    """Takes cells out of a file, so that they are run again."""
+    file.forget(lambda cell: cell.key in keys)
 
 
 def _listed(names: str | Sequence[str]) -> str | Sequence[str]:

@@ -67,7 +67,8 @@ def methods(
         str, typer.Option(help="The method that the targets are about.")
     ] = "focus",
     again: Annotated[
-        str, typer.Option(help="Methods whose results in --out are measured again.")
+        str,
+        typer.Option(help="Methods whose cells are run again, of those that the command names."),
     ] = "",
     out: Out = "broca-bench",
     dtype: DType = "auto",
