@@ -233,7 +233,7 @@ def localize(
         confirm=own.confirm,
         others=tuple(beside),
         continuous=asking.continuous and (len(measured) > 1 or response is None),
-        differentiable=asking.continuous,
+        differentiable=asking.continuous and model.differentiable,
         **shared_tokens([bank[position][1] for position in own.items]),
     )
     search = searches.make_search(method, problem, **options)

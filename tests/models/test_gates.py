@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from broca.models import captured
+from broca.models import GatedModel, captured
+from broca.testing import tiny_llama, tiny_tokenizer
 
 
 @pytest.fixture
@@ -27,6 +28,24 @@ def test_gates_of_one_change_no_bit(tiny, batch):
     bare = logits(tiny, *batch)
     with tiny.gates(torch.ones(3, len(tiny.components)), force=True):
         assert torch.equal(logits(tiny, *batch), bare)
+
+
+@pytest.mark.parametrize("way_back", ["none", "cut off"])
+def test_a_model_without_a_way_back_is_not_differentiable(way_back):
+    """It is tried: an operation that refuses, and one that goes on without slopes below it."""
+    plain = tiny_llama()
+
+    def refuse(_module, _args, output):
+        if output.requires_grad:
+            raise RuntimeError("no way back")
+
+    def cut(_module, _args, output):
+        return output.detach()
+
+    projection = plain.model.layers[0].self_attn.o_proj
+    assert GatedModel.wrap(plain, tiny_tokenizer(), name="tiny").differentiable
+    projection.register_forward_hook(refuse if way_back == "none" else cut)
+    assert not GatedModel.wrap(plain, tiny_tokenizer(), name="tiny").differentiable
 
 
 def test_every_row_has_its_own_gates(tiny, batch):

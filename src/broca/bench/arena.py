@@ -183,7 +183,7 @@ class Arena:
                 for name in measured[1:]
             ),
             continuous=continuous,
-            differentiable=continuous,
+            differentiable=continuous and self.model.differentiable,
             **shared_tokens([self.bank[position][1] for position in items]),
         )
         return problem, own if continuous else "accuracy"

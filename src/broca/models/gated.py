@@ -182,6 +182,25 @@ class GatedModel:
         return self._layer_tuple is not None
 
     @cached_property
+    def differentiable(self) -> bool:
+        """Whether answers have slopes with respect to the gates; tried once, on a few tokens.
+
+        Some kernels, of quantized weights above all, know no way back, or cut it off silently.
+        """
+        tokens = torch.arange(6, device=self.device)[None] % self.vocabulary
+        gates = torch.ones(1, len(self.components), device=self.device, requires_grad=True)
+        try:
+            with torch.enable_grad(), self.gates(gates):
+                logits, _ = self.forward(tokens, torch.ones_like(tokens), keep=6)
+                (slopes,) = torch.autograd.grad(logits.float().square().mean(), gates)
+        except (RuntimeError, NotImplementedError):
+            return False
+        reached = {
+            layer for layer, slope in zip(self.first_layers, slopes[0], strict=True) if slope
+        }
+        return bool(slopes.isfinite().all()) and reached == set(self.first_layers)
+
+    @cached_property
     def _shortcuts(self) -> dict[int, Shortcut]:
         """By layer, attention that can be taken up at its output projection; tried once."""
         modules = dict(self.model.named_modules())

@@ -78,8 +78,8 @@ class Problem:
         """
         if not self.differentiable:
             raise BadInput(
-                f"method '{method}' needs gradients, and the response has none: use --response "
-                "probability or margin, or a method that needs none, such as cs-stratified"
+                f"method '{method}' needs gradients, and the response or the model has none: use "
+                "--response probability or margin, or a method without them, such as cs-stratified"
             )
 
     def items_at(self, cost: int, *, method: str, fewest: int) -> NDArray[np.intp]:
