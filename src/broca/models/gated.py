@@ -192,7 +192,9 @@ class GatedModel:
         try:
             with torch.enable_grad(), self.gates(gates):
                 logits, _ = self.forward(tokens, torch.ones_like(tokens), keep=6)
-                (slopes,) = torch.autograd.grad(logits.float().square().mean(), gates)
+                # of log-likelihoods, as in earnest: less would be nothing in half precision
+                likely = logits.float().log_softmax(-1)[..., 0].sum()
+                (slopes,) = torch.autograd.grad(likely, gates)
         except (RuntimeError, NotImplementedError):
             return False
         reached = {
