@@ -208,18 +208,24 @@ def hidden(mask):
 
 
 def test_gradients_show_what_matters_only_beside_others():
-    """No random mask of use ablates all three: without gradients the third stays unseen."""
+    """No random mask of use ablates all three: without gradients the third stays unseen.
+
+    Those that harm every task alike are neither gain nor loss beside the three, and single wrong
+    answers may let one or two of them in.
+    """
 
     def others(mask):
         return max(0.0, 1.0 - 0.05 * int(mask[100:160].sum()))
 
-    found = {}
-    for gradients in (True, False):
-        tasks = Tasks(hidden, others, others, components=300, seed=2)
-        problem = tasks.problem(differentiable=True)
-        ranking = searches.run(make_search("focus", problem, gradients=gradients), tasks.run)
-        found[gradients] = set(ranking.selected)
-        assert ranking.options["gradients"] == gradients
-        assert 2000 < tasks.rows <= 2400
-    assert found[True] == {5, 20, 90}
-    assert 90 not in found[False]
+    for seed in (2, 3, 4):
+        found = {}
+        for gradients in (True, False):
+            tasks = Tasks(hidden, others, others, components=300, seed=seed)
+            problem = tasks.problem(differentiable=True)
+            ranking = searches.run(make_search("focus", problem, gradients=gradients), tasks.run)
+            found[gradients] = set(ranking.selected)
+            assert ranking.options["gradients"] == gradients
+            assert 2000 < tasks.rows <= 2400
+        assert {5, 20, 90} <= found[True]
+        assert all(100 <= column < 160 for column in found[True] - {5, 20, 90})
+        assert 90 not in found[False]

@@ -48,6 +48,15 @@ class Table:
         """The same of all sets, `(sets, rows)`."""
         return self.task - self.weight * self.others
 
+    def harmful(self, least: float) -> Bools:
+        """Which sets cost the task at least so much, and surely more than the others, `(sets,)`."""
+        specifics = self.specifics()
+        errors = specifics.std(axis=1) / np.sqrt(specifics.shape[1])
+        harmful: Bools = (self.task.mean(axis=1) >= least) & (
+            specifics.mean(axis=1) - 1.645 * errors > 0
+        )
+        return harmful
+
     def slice(self, first: int, last: int) -> Table:
         """Some of the sets."""
         return Table(self.task[first:last], self.others[first:last], self.weight)

@@ -31,7 +31,7 @@ _POOL = 12
 """Sets that enter the knock-out."""
 _LEAST_NOISE = 0.02
 """Standard error of a bundle that is assumed even where its rows agree."""
-_SLOPE_ERROR = 0.05
+_SLOPE_ERROR = 0.2
 """Standard error of a slope as a forecast of what closing the gate costs: gates are not linear."""
 
 

@@ -20,8 +20,9 @@ _ROUNDS = 2
 """Most rounds: more of them decide on too few rows each (experiments/LOG.md)."""
 _SPREAD = 0.7
 """Mask sizes vary by up to this factor's exponential around the size that the pilot chose."""
-_ALONE = 4
-"""Places on the short list for those that harm the task most, whatever they do to others."""
+_MOVERS = 8
+"""Places on the short list for those whose loss moves the task's answers most, in either direction
+and whatever they do to others."""
 _ASKED_OTHERS = 0.5
 """Share of the masks that the others are asked about as well: of two estimates whose difference
 counts, one is a mean over many tasks, and steadier."""
@@ -82,7 +83,7 @@ def screen(bench: Bench, share: float, rows: int) -> Generator[Plan, Measurement
     shrink = min(1.0, SHORT / count) ** (1 / rounds)
     masks = asked = np.zeros((0, count), dtype=bool)
     task, others = np.zeros(0), np.zeros(0)
-    effects, general = np.zeros(count), np.zeros(count)
+    effects, general, moves = np.zeros(count), np.zeros(count), np.zeros(count)
     for number in range(rounds):
         sizes = share * len(alive) * np.exp(bench.rng.uniform(-_SPREAD, _SPREAD, per_round))
         sizes = np.clip(np.round(sizes), 1, len(alive)).astype(int)
@@ -92,9 +93,10 @@ def screen(bench: Bench, share: float, rows: int) -> Generator[Plan, Measurement
         task, others = np.concatenate([task, lost]), np.concatenate([others, lost_elsewhere])
         effects[alive] = _effects(masks[:, alive], -task)
         general[alive] = _effects(asked[:, alive], -others) if bench.problem.others else 0.0
+        moves[alive] = _effects(masks[:, alive], -np.sqrt(np.abs(task)))
         last = number == rounds - 1
         keep = SHORT if last else max(SHORT, round(count * shrink ** (number + 1)))
-        alive = _best(alive, effects, bench.weight * general, keep)
+        alive = _best(alive, effects - bench.weight * general, moves, keep)
     penalty = _penalty(masks, -task)
     return Screened(
         target=effects,
@@ -153,11 +155,15 @@ def _often(
     return found / _RESAMPLES
 
 
-def _best(alive: NDArray[np.intp], effects: Floats, general: Floats, keep: int) -> NDArray[np.intp]:
-    """The candidates of most contrast, and a few that harm the task most whatever else they do."""
-    contrast = effects[alive] - general[alive]
-    chosen = alive[np.argsort(contrast, kind="stable")][: max(1, keep - _ALONE)].tolist()
-    for column in alive[np.argsort(effects[alive], kind="stable")].tolist():
+def _best(alive: NDArray[np.intp], contrast: Floats, moves: Floats, keep: int) -> NDArray[np.intp]:
+    """The candidates of most contrast, and a part that moves the task's answers most.
+
+    A weak effect drowns in the scatter of the answers that it moves up and down, but rows without
+    such a component scatter little: that it moves them shows long before where to.
+    """
+    movers = round(_MOVERS / SHORT * keep)
+    chosen = alive[np.argsort(contrast[alive], kind="stable")][: max(1, keep - movers)].tolist()
+    for column in alive[np.argsort(moves[alive], kind="stable")].tolist():
         if len(chosen) >= min(keep, len(alive)):
             break
         if column not in chosen:

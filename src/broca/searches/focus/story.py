@@ -39,7 +39,7 @@ _FEWEST_ROWS = 300
 """Without other tasks; twice as many with them."""
 _ROWS_PER_HALVING = 200
 """Rows of the task in screening for each halving on the way to the short list."""
-_SCREEN = (0.1, 0.6)
+_SCREEN = (0.1, 0.7)
 """Least and most part of the budget for screening."""
 _WIDENING = 0.35
 """Part of what screening leaves for gradients beside promising sets."""
@@ -47,6 +47,8 @@ _REST = (0.3, 0.25, 0.25)
 """Parts of what is left then: joint rounds, knock-out, members."""
 _FEWEST_ITEMS = 4
 """Items on which members are asked; where they cannot be paid for, fewer are asked alone."""
+_ENTERING = 8
+"""Items on which sets meet first in the knock-out; where they cannot be paid for, fewer enter."""
 _OFTEN = 0.9
 """Share of resamples in which the others need a component that is called universal."""
 _MISFIT = 0.1
@@ -54,7 +56,9 @@ _MISFIT = 0.1
 and the response is not the metric."""
 _IMAGINED = 0.5
 """What the item that is imagined beside those measured differs by."""
-_CLOSE = 0.7
+_SURELY = 2.0
+"""Standard errors by which a member has to add more than its cost to stay without more ado."""
+_CLOSE = 1.0
 """Standard errors by which a set may stay behind the best and still be preferred as the simpler."""
 
 
@@ -201,7 +205,7 @@ class Focus(Told):
         without = table.slice(1, 1 + len(inside))
         single = table.slice(1 + len(inside), len(trials))
         smaller_sets = np.stack(trials[1 : 1 + len(inside)])
-        adds, _ = _blended(
+        adds, errors = _blended(
             table.specific(0)[None] - without.specifics(),
             model.values(winner[None]) - model.values(smaller_sets),
             model.errors(smaller_sets, beside=winner),
@@ -216,28 +220,32 @@ class Focus(Told):
             and screened.contrast[place] <= -self._least / 2
         }
         more = [place for place in rated if place in lasting]
-        # members go one by one, those first that add least; what harms alone stays to the end
+        # members go one by one, those first that add least, but for those that surely add; what
+        # harms alone stays to the end
         worth = {int(place): adds[row] for row, place in enumerate(inside)}
-        leaving = sorted(worth, key=lambda place: (place in lasting, worth[place]))
+        sure = {int(place) for place in inside[adds - _SURELY * errors > self._cost]}
+        leaving = sorted(set(worth) - sure, key=lambda place: (place in lasting, worth[place]))
+        gone = [leaving[:number] for number in range(len(leaving) + bool(sure))]
+        if len(leaving) > 1:  # which of two adds least is often a matter of luck
+            gone.append(leaving[1:2])
         answers = []
-        for gone in reversed(range(len(leaving))):
+        for places in gone:
             smaller = winner.copy()
-            smaller[leaving[:gone]] = False
+            smaller[places] = False
             answers.append(_with(smaller, more, problem.k))
         answers = list(np.unique(np.stack([*answers, winner]), axis=0))
         answers.sort(key=lambda one: (-one[more].sum(), one.sum()))
         items = max(1, bench.left // bench.bundle_rows(len(answers) + 1))
         last = yield from bench.crossed(screened.masks(np.stack(answers)), items)
-        row = _first_good(last, np.stack(answers), model, self._cost)
-        final, drop, specific = answers[row], last.drop(row), last.specific(row)
-        error = _error(specific)
+        harmful = last.harmful(self._least)
+        row = _first_good(last, np.stack(answers), model, self._cost, harmful)
         reason = ""
-        if drop.mean() < self._least or specific.mean() - 1.645 * error <= 0:
+        if not harmful[row]:
             reason = (
-                f"the best set found costs the task {drop.mean():.2f} and the others "
+                f"the best set found costs the task {last.drop(row).mean():.2f} and the others "
                 f"{last.others[row].mean():.2f} on {items} fresh items: no specific harm"
             )
-        return self._ranked(bench, screened, final, harms, reason, share)
+        return self._ranked(bench, screened, answers[row], harms, reason, share)
 
     def _ranked(
         self,
@@ -302,7 +310,7 @@ def _knock_out(
     others = np.zeros((len(sets), 0))
     for _ in range(3):
         affordable = rows // 3 // bench.bundle_rows(1)
-        fit = slice(max(1, affordable - 1))  # the best come first
+        fit = slice(max(1, affordable // _ENTERING - 1))  # the best come first
         sets, foretold, errors = sets[fit], foretold[fit], errors[fit]
         task, others = task[fit], others[fit]
         items = max(1, affordable // (len(sets) + 1))
@@ -343,20 +351,20 @@ def _blended(measured: Floats, foretold: Floats, errors: Floats) -> tuple[Floats
     return means, 1 / np.sqrt(seen + believed)
 
 
-def _first_good(table: Table, sets: Bools, model: PairwiseModel, cost: float) -> int:
-    """The first set that the best one does not surely beat."""
+def _first_good(
+    table: Table, sets: Bools, model: PairwiseModel, cost: float, harmful: Bools
+) -> int:
+    """The first set that the best one does not surely beat; a harmful one if there is any."""
     specifics, foretold = table.specifics(), model.values(sets)
     worth, _ = _blended(specifics, foretold, model.errors(sets))
-    best = int(np.argmax(worth))
+    allowed = harmful if harmful.any() else ~harmful
+    best = int(np.argmax(np.where(allowed, worth, -np.inf)))
     behind, error = _blended(
         specifics[best] - specifics,
         foretold[best] - foretold,
         model.errors(sets, beside=sets[best]),
     )
-    good = (behind <= np.maximum(cost, _CLOSE * error)) | (np.arange(len(sets)) == best)
-    return int(np.argmax(good))
-
-
-def _error(values: Floats) -> float:
-    """Standard error of a mean."""
-    return float(values.std() / np.sqrt(len(values)))
+    fewer = sets[best].sum() - sets.sum(axis=1)
+    margin = np.maximum(cost * np.maximum(1, fewer), _CLOSE * error)
+    good = (behind <= margin) | (np.arange(len(sets)) == best)
+    return int(np.argmax(good & allowed))
