@@ -6,7 +6,10 @@ import pytest
 from broca import searches
 from broca.errors import BadInput
 from broca.plan import Measurement
+from broca.recovery import PairwiseModel
 from broca.searches import OtherTask, Problem, make_search
+from broca.searches.focus.bench import Table
+from broca.searches.focus.story import _first_good
 
 ITEMS = 40
 
@@ -229,3 +232,37 @@ def test_gradients_show_what_matters_only_beside_others():
         assert {5, 20, 90} <= found[True]
         assert all(100 <= column < 160 for column in found[True] - {5, 20, 90})
         assert 90 not in found[False]
+
+
+def test_a_table_says_which_sets_do_harm():
+    """Enough of a loss, and surely more than the others lose; luck on a few rows is no harm."""
+    task = np.array([[1.0] * 8, [1.0] + [0.0] * 7, [1.0] * 8, [0.0] * 8])
+    others = np.array([[0.0] * 8, [0.0] * 8, [1.0] * 8, [0.0] * 8])
+    assert Table(task, others, 1.0).harmful(0.1).tolist() == [True, False, False, False]
+    assert Table(task, others, 0.0).harmful(0.1).tolist() == [True, False, True, False]
+    assert Table(0.05 * task, 0 * others, 1.0).harmful(0.1).tolist() == [False] * 4
+
+
+def test_the_simplest_set_that_does_harm_is_the_answer():
+    """One that does none is passed over for a larger one; where none does, the simplest stays."""
+    sets = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=bool)
+    model = PairwiseModel(3, largest=3, cost=0.02).fit(
+        sets, np.array([0.09, 0.1, 0.11]), noise=0.02
+    )
+    drops = (np.arange(100)[None] < np.array([[9], [11], [12]])).astype(float)
+    table = Table(drops, np.zeros_like(drops), 1.0)
+    assert table.harmful(0.1).tolist() == [False, True, True]
+    assert _first_good(table, sets, model, 0.02, table.harmful(0.1)) == 1
+    assert _first_good(table, sets, model, 0.02, table.harmful(0.05)) == 0
+    assert _first_good(table, sets, model, 0.02, table.harmful(0.5)) == 0
+
+
+def test_every_member_has_its_cost():
+    """Two members more have to be worth twice what one has to be."""
+    sets = np.array([[1, 0, 0], [1, 1, 1]], dtype=bool)
+    drops = (np.arange(4000)[None] < np.array([[2000], [2140]])).astype(float)
+    table = Table(drops, np.zeros_like(drops), 1.0)
+    model = PairwiseModel(3, largest=3, cost=0.02).fit(sets, drops.mean(axis=1), noise=0.02)
+    harmful = table.harmful(0.1)
+    assert _first_good(table, sets, model, 0.02, harmful) == 0
+    assert _first_good(table, sets, model, 0.01, harmful) == 1

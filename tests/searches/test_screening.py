@@ -1,0 +1,67 @@
+"""Screening: what moves answers comes on the short list, whichever way it moves them."""
+
+import numpy as np
+import pytest
+
+from broca.plan import Measurement
+from broca.searches import Problem
+from broca.searches.focus.bench import Bench
+from broca.searches.focus.screening import SHORT, screen
+
+COUNT = 80
+MOVERS = (7, 17, 27, 37)
+
+
+def story(bench):
+    """Fixed effects, then screening alone."""
+    yield from bench.measure_intact(40)
+    return (yield from screen(bench, 0.1, 400))
+
+
+def run(steps, respond):
+    """Runs a story; `respond(mask, item)` is a row's response."""
+    try:
+        plan = next(steps)
+        while True:
+            responses = [
+                respond(plan.masks[mask], int(item))
+                for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
+            ]
+            plan = steps.send(Measurement(plan, np.array(responses)))
+    except StopIteration as end:
+        return end.value
+
+
+def screened(respond, seed):
+    """The short list of a task of 40 items."""
+    problem = Problem(COUNT, np.arange(40), 5, None, seed, continuous=True)
+    return run(story(Bench(problem, 1000)), respond).short
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_components_that_scatter_answers_are_listed(seed):
+    """They raise as many answers as they lower: no mean effect, by which none would be found."""
+
+    def respond(mask, item):
+        rng = np.random.default_rng([seed, item])
+        moves = rng.choice([-0.3, 0.3], COUNT)
+        noise = 0.01 * np.random.default_rng([seed, item, *np.flatnonzero(mask)]).normal()
+        return 0.5 + noise + sum(moves[column] for column in MOVERS if mask[column])
+
+    short = screened(respond, seed)
+    assert len(short) == SHORT
+    assert set(MOVERS) <= set(short.tolist())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_components_that_harm_come_first(seed):
+    """What costs the task most leads the list, and what moves answers without harm follows."""
+
+    def respond(mask, item):
+        moves = np.random.default_rng([seed, item]).choice([-0.1, 0.1])
+        noise = 0.02 * np.random.default_rng([seed, item, *np.flatnonzero(mask)]).normal()
+        return 0.9 + noise - 0.3 * mask[3] - 0.2 * mask[50] + moves * mask[60]
+
+    short = screened(respond, seed).tolist()
+    assert short[:2] == [3, 50]
+    assert 60 in short
