@@ -122,6 +122,29 @@ def test_numbers_out_of_range_are_refused(reference, arguments, message):
         localize(reference, task="addition", others=[], **arguments)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rows": 599}, "--rows 599 is too few for focus: it needs 600"),
+        ({"options": {"least": 2.0}}, "drops from 0 to 1"),
+        ({"options": {"gradients": "no"}}, "true or false"),
+        ({"method": "greedy", "rows": 20}, "--rows 20 is too few"),
+    ],
+)
+def test_what_a_method_would_refuse_costs_no_row(reference, arguments, message):
+    """On a large model the intact scores alone take minutes."""
+    stages = []
+    with pytest.raises(BadInput, match=message):
+        localize(
+            reference,
+            task="addition",
+            others=["sorting"],
+            on_progress=lambda stage, progress: stages.append(stage),
+            **arguments,
+        )
+    assert stages[-1] == "building the tasks"
+
+
 def test_tasks_are_asked_as_the_options_say(reference):
     """Limit, split and metric reach the search and the proof, and are recorded."""
     options = broca.TaskOptions(metric="acc", limit=60, locate_split="train")

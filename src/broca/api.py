@@ -166,6 +166,7 @@ def localize(
     trial, bank, places = _laid_out(task, benchmarks, same_skill, items=items, seed=seed)
     located = places["locate"][task].tolist()
     prompts = [bank[position][1].requests[0].context for position in located]
+    _require_search(method, options, trial, places, len(model.components), k=k, rows=rows)
 
     stage = Stage(report, "scoring the intact model")
     shown = RowProgress(stage.tell)
@@ -320,6 +321,38 @@ def _require_sense(
     if rows is not None and rows < 1:
         raise BadInput(f"--rows must be at least 1, not {rows}")
     searches.require_options(method, options)
+
+
+def _require_search(
+    method: str,
+    options: Mapping[str, Any],
+    trial: Trial,
+    places: Mapping[Part, Places],
+    components: int,
+    *,
+    k: int,
+    rows: int | None,
+) -> None:
+    """Refuses a budget or options that the method would refuse, before anything is measured.
+
+    What only measuring shows, such as whether every item has a margin, is taken for the best.
+    """
+    own, *beside = (
+        OtherTask(name, places["locate"][name], places["confirm"][name])
+        for name in (trial.task, *(trial.others if searches.measures_others(method) else ()))
+    )
+    problem = Problem(
+        components,
+        own.items,
+        k,
+        rows,
+        seed=0,
+        confirm=own.confirm,
+        others=tuple(beside),
+        continuous=True,
+        differentiable=True,
+    )
+    searches.make_search(method, problem, **options)
 
 
 def _laid_out(
