@@ -6,12 +6,14 @@ set of the best. And what every task needs wins any search that looks at one tas
 
 1. a pilot finds the share of components whose loss the task partly survives;
 2. screening narrows them down to a short list: fresh random masks over those that are left, on the
-   task and on the others, rated by what the task loses beyond what the others lose;
+   task and on the others, rated by what the task loses beyond what the others lose, and by how far
+   its answers move either way;
 3. joint rounds measure small sets from the short list and learn what sets are worth, pairs
    included; the next sets are those that may be the best; between rounds, gradients where such sets
    are ablated show what matters only beside them, and it joins the short list;
 4. the best meet on fresh items under the task's own metric, in a knock-out;
-5. every member of the winner has to show what it adds, or what it does alone; else it goes.
+5. every member of the winner has to show what it adds, or what it does alone; else it goes, and
+   of the sets that remain the simplest that does harm is the answer.
 
 The answer has at most k members, and none where no set does specific harm.
 """
