@@ -36,15 +36,18 @@ def test_values_are_those_of_the_sets():
     np.testing.assert_allclose(model.values(sets) - model.net(sets), 0.02 * sets.sum(axis=1))
 
 
-def test_fit_is_ridge_regression_towards_the_prior():
+@pytest.mark.parametrize("pairs", [1.0, 1 / 3])
+def test_fit_is_ridge_regression_towards_the_prior(pairs):
     """Against scikit-learn, at the penalty that belongs to the scale the model chose."""
     rng = np.random.default_rng(3)
     sets = rng.random((40, COUNT)) < 0.4
     prior = rng.normal(0, 0.1, COUNT)
     values = worth(sets) + rng.normal(0, 0.1, len(sets))
-    model = PairwiseModel(COUNT, largest=3, cost=0.0, prior=prior).fit(sets, values, noise=0.1)
+    model = PairwiseModel(COUNT, largest=3, cost=0.0, prior=prior, pairs=pairs)
+    model.fit(sets, values, noise=0.1)
     first, second = np.triu_indices(COUNT, 1)
-    features = np.hstack([sets, sets[:, first] & sets[:, second]]).astype(float)
+    # a coefficient of a column made smaller has that much less room
+    features = np.hstack([sets, pairs * (sets[:, first] & sets[:, second])]).astype(float)
     full = np.concatenate([prior, np.zeros(len(first))])
     candidates = [
         features @ full

@@ -24,6 +24,7 @@ class PairwiseModel:
         cost: What each member of a set must add at least, in units of the response.
         prior: What each component is believed to be worth before any set is measured,
             `(components,)`; nothing if None.
+        pairs: Standard deviation of the coefficients of pairs, in parts of that of the others.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class PairwiseModel:
         largest: int,
         cost: float,
         prior: NDArray[np.float64] | None = None,
+        pairs: float = 1.0,
     ) -> None:
         self._first, self._second = np.triu_indices(components, 1)
         self._components = components
@@ -41,6 +43,8 @@ class PairwiseModel:
         self._prior = np.zeros(components + len(self._first))
         if prior is not None:
             self._prior[:components] = prior
+        self._spread = np.ones(len(self._prior))
+        self._spread[components:] = pairs
 
     def fit(
         self,
@@ -68,7 +72,7 @@ class PairwiseModel:
         gram, projected = features.T @ features, features.T @ away
         best = -np.inf
         for scale in _SCALES:
-            precision = gram + np.eye(len(gram)) / scale**2
+            precision = gram + np.diag(1 / (scale * self._spread) ** 2)
             factor = np.linalg.cholesky(precision)
             solved = np.linalg.solve(factor, projected)
             # logarithm of the marginal likelihood, less what no scale changes

@@ -31,6 +31,10 @@ _POOL = 12
 """Sets that enter the knock-out."""
 _LEAST_NOISE = 0.02
 """Standard error of a bundle that is assumed even where its rows agree."""
+_FEW_SETS = 64
+"""What fewer measured sets than these seem to say of pairs is mostly luck."""
+_FEW_PAIRS = 1 / 3
+"""Spread that pairs are believed to have then, in parts of that of single components."""
 _SLOPE_ERROR = 0.2
 """Standard error of a slope as a forecast of what closing the gate costs: gates are not linear."""
 
@@ -161,6 +165,7 @@ class _Known:
             largest=min(self._k, len(short)),
             cost=self._cost,
             prior=-self.screened.contrast,
+            pairs=_FEW_PAIRS if len(self._worth) < _FEW_SETS else 1.0,
         )
         return model.fit(
             np.vstack(sets),

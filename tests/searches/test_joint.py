@@ -1,0 +1,54 @@
+"""Joint rounds: pairs are believed once there are sets enough to tell them from luck."""
+
+import numpy as np
+import pytest
+
+from broca.plan import Measurement
+from broca.searches import Problem
+from broca.searches.focus.bench import Bench
+from broca.searches.focus.joint import joint_rounds
+from broca.searches.focus.screening import Screened
+
+COUNT = 12
+
+
+def story(bench, rows):
+    """Fixed effects, then joint rounds over all components; screening saw nothing."""
+    yield from bench.measure_intact(20)
+    nothing = np.zeros(COUNT)
+    screened = Screened(nothing, nothing, np.arange(COUNT), nothing, nothing, 1.0, None)
+    return (yield from joint_rounds(bench, screened, rows=rows, widening=0, cost=0.02))
+
+
+def model(rows, respond, seed):
+    """What joint rounds of so many rows learn of a task; `respond(mask, noise)` is a row."""
+    bench = Bench(Problem(COUNT, np.arange(40), 5, None, seed, continuous=True), 10_000)
+    rng = np.random.default_rng(seed)
+    steps = story(bench, rows)
+    try:
+        plan = next(steps)
+        while True:
+            rows_of_masks = plan.masks[plan.mask_index]
+            responses = [respond(mask, rng.normal(0, 0.1)) for mask in rows_of_masks]
+            plan = steps.send(Measurement(plan, np.array(responses)))
+    except StopIteration as end:
+        return end.value.model
+
+
+def beyond(model, first, second):
+    """What two components are worth together beyond what each is worth alone."""
+    sets = np.zeros((3, COUNT), dtype=bool)
+    sets[0, [first, second]] = sets[1, first] = sets[2, second] = True
+    both, one, other = model.values(sets)
+    return both - one - other
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pairs_are_believed_with_sets_enough(seed):
+    """Components 2 and 3 cost the task 0.4 together and nothing alone: few sets do not prove it."""
+
+    def respond(mask, noise):
+        return 0.8 - 0.4 * (mask[2] & mask[3]) + noise
+
+    few, many = model(100, respond, seed), model(400, respond, seed)
+    assert beyond(few, 2, 3) < 0.12 < beyond(many, 2, 3)
