@@ -9,7 +9,7 @@ from broca.plan import Measurement
 from broca.recovery import PairwiseModel
 from broca.searches import OtherTask, Problem, make_search
 from broca.searches.focus.bench import Table
-from broca.searches.focus.story import _first_good
+from broca.searches.focus.settling import first_good
 
 ITEMS = 40
 
@@ -252,9 +252,9 @@ def test_the_simplest_set_that_does_harm_is_the_answer():
     drops = (np.arange(100)[None] < np.array([[9], [11], [12]])).astype(float)
     table = Table(drops, np.zeros_like(drops), 1.0)
     assert table.harmful(0.1).tolist() == [False, True, True]
-    assert _first_good(table, sets, model, 0.02, table.harmful(0.1)) == 1
-    assert _first_good(table, sets, model, 0.02, table.harmful(0.05)) == 0
-    assert _first_good(table, sets, model, 0.02, table.harmful(0.5)) == 0
+    assert first_good(table, sets, model, 0.02, table.harmful(0.1)) == 1
+    assert first_good(table, sets, model, 0.02, table.harmful(0.05)) == 0
+    assert first_good(table, sets, model, 0.02, table.harmful(0.5)) == 0
 
 
 def test_every_member_has_its_cost():
@@ -264,5 +264,5 @@ def test_every_member_has_its_cost():
     table = Table(drops, np.zeros_like(drops), 1.0)
     model = PairwiseModel(3, largest=3, cost=0.02).fit(sets, drops.mean(axis=1), noise=0.02)
     harmful = table.harmful(0.1)
-    assert _first_good(table, sets, model, 0.02, harmful) == 0
-    assert _first_good(table, sets, model, 0.01, harmful) == 1
+    assert first_good(table, sets, model, 0.02, harmful) == 0
+    assert first_good(table, sets, model, 0.01, harmful) == 1

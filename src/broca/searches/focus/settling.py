@@ -1,0 +1,231 @@
+"""Settling: the most promising sets on fresh items, and who of the winner has to stay."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.plan import Measurement, Plan
+from broca.recovery import PairwiseModel
+from broca.searches.focus.bench import Bench, Bools, Floats, Table
+from broca.searches.focus.joint import Promising
+
+Harms = dict[int, tuple[float, float, float]]
+"""By place on the short list: the effect of a component alone, and its 90 % interval around it."""
+
+_ENTERING = 8
+"""Items on which sets meet first in the knock-out; where they cannot be paid for, fewer enter."""
+_FEWEST_ITEMS = 4
+"""Items on which members are asked; where they cannot be paid for, fewer are asked alone."""
+_MISFIT = 0.1
+"""Standard error of forecasts beside the statistical one: pairs are not all there is,
+and the response is not the metric."""
+_IMAGINED = 0.5
+"""What the item that is imagined beside those measured differs by."""
+_SURELY = 2.0
+"""Standard errors by which a member has to add more than its cost to stay without more ado."""
+_CLOSE = 1.0
+"""Standard errors by which a set may stay behind the best and still be preferred as the simpler."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The answer.
+
+    Attributes:
+        members: The set that was chosen, `(short list,)`.
+        harms: What components that were asked alone do.
+        reason: Why the set is no finding; empty where it is one.
+    """
+
+    members: Bools
+    harms: Harms
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the members of a set were found to add, and components to do alone.
+
+    Attributes:
+        inside: Places of the members, `(members,)`.
+        adds: What each adds to the set, `(members,)`.
+        errors: Standard errors of that, `(members,)`.
+        harms: What components do alone.
+        lasting: Places of those that surely harm alone, best rated first.
+    """
+
+    inside: NDArray[np.intp]
+    adds: Floats
+    errors: Floats
+    harms: Harms
+    lasting: list[int]
+
+
+def knock_out(bench: Bench, promising: Promising, rows: int) -> Generator[Plan, Measurement, Bools]:
+    """Measures sets on fresh items, three times, and each time keeps the better half.
+
+    What the joint rounds foretold counts as some items more: few items alone would pick by luck.
+    """
+    sets = promising.sets
+    foretold, errors = promising.model.values(sets), promising.model.errors(sets)
+    task = np.zeros((len(sets), 0))
+    others = np.zeros((len(sets), 0))
+    for _ in range(3):
+        affordable = rows // 3 // bench.bundle_rows(1)
+        fit = slice(max(1, affordable // _ENTERING - 1))  # the best come first
+        sets, foretold, errors = sets[fit], foretold[fit], errors[fit]
+        task, others = task[fit], others[fit]
+        items = max(1, affordable // (len(sets) + 1))
+        table = yield from bench.crossed(promising.screened.masks(sets), items)
+        task, others = np.hstack([task, table.task]), np.hstack([others, table.others])
+        worth, _ = _blended(task - bench.weight * others, foretold, errors)
+        better = np.argsort(-worth, kind="stable")[: max(1, len(sets) // 2)]
+        sets, foretold, errors = sets[better], foretold[better], errors[better]
+        task, others = task[better], others[better]
+    winner: Bools = sets[0]
+    return winner
+
+
+def settle(
+    bench: Bench, promising: Promising, winner: Bools, *, rows: int, cost: float, least: float
+) -> Generator[Plan, Measurement, Settled]:
+    """Asks of each member what it adds and what it does alone; settles the set and its size.
+
+    Args:
+        bench: Measures; what is left of its rows goes to the last comparison.
+        promising: What the joint rounds learned.
+        winner: The set that won the knock-out, `(short list,)`.
+        rows: Rows for the members.
+        cost: What each member must add.
+        least: Least harm that is a finding.
+    """
+    asked = yield from _ask(bench, promising, winner, rows, least)
+    answers = _answers(winner, asked, cost, bench.problem.k)
+    items = max(1, bench.left // bench.bundle_rows(len(answers) + 1))
+    last = yield from bench.crossed(promising.screened.masks(answers), items)
+    harmful = last.harmful(least)
+    row = first_good(last, answers, promising.model, cost, harmful)
+    reason = ""
+    if not harmful[row]:
+        reason = (
+            f"the best set found costs the task {last.drop(row).mean():.2f} and the others "
+            f"{last.others[row].mean():.2f} on {items} fresh items: no specific harm"
+        )
+    return Settled(answers[row], asked.harms, reason)
+
+
+def _ask(
+    bench: Bench, promising: Promising, winner: Bools, rows: int, least: float
+) -> Generator[Plan, Measurement, _Asked]:
+    """Measures the set, the set without each member, and components alone, on the same items."""
+    screened, model = promising.screened, promising.model
+    inside = np.flatnonzero(winner)
+    rated = [int(place) for place in np.argsort(screened.target[screened.short])]
+    outside = [
+        place
+        for place in rated
+        if not winner[place] and screened.target[screened.short[place]] <= -least / 4
+    ]
+    affordable = rows // bench.bundle_rows(1)
+    most_alone = max(1, affordable // _FEWEST_ITEMS - 1 - len(inside))
+    alone = [*inside.tolist(), *outside][: min(most_alone, 2 * bench.problem.k)]
+    one_each = np.eye(len(winner), dtype=bool)
+    smaller = winner & ~one_each[inside]
+    trials = np.vstack([winner[None], smaller, one_each[alone]])
+    items = max(1, affordable // (len(trials) + 1))
+    table = yield from bench.crossed(screened.masks(trials), items)
+    without = table.slice(1, 1 + len(inside))
+    single = table.slice(1 + len(inside), len(trials))
+    adds, errors = _blended(
+        table.specific(0)[None] - without.specifics(),
+        model.values(winner[None]) - model.values(smaller),
+        model.errors(smaller, beside=winner),
+    )
+    harms = {place: single.interval(row) for row, place in enumerate(alone)}
+    lasting = {
+        place
+        for row, (place, (_, effect, high)) in enumerate(harms.items())
+        if effect <= -least / 2
+        and high < 0
+        and single.specific(row).mean() > 0
+        and screened.contrast[place] <= -least / 2
+    }
+    return _Asked(inside, adds, errors, harms, [place for place in rated if place in lasting])
+
+
+def _answers(winner: Bools, asked: _Asked, cost: float, k: int) -> Bools:
+    """The sets of the last comparison, in the order of preference: `(answers, short list)`.
+
+    Members leave one by one, those first that add least, but for those that surely add. What
+    surely harms alone stays to the end, and is put back.
+    """
+    worth = dict(zip(asked.inside.tolist(), asked.adds.tolist(), strict=True))
+    sure = set(asked.inside[asked.adds - _SURELY * asked.errors > cost].tolist())
+    leaving = sorted(set(worth) - sure, key=lambda place: (place in asked.lasting, worth[place]))
+    gone = [leaving[:number] for number in range(len(leaving) + bool(sure))]
+    if len(leaving) > 1:  # which of two adds least is often a matter of luck
+        gone.append(leaving[1:2])
+    answers = [winner]
+    for places in gone:
+        smaller = winner.copy()
+        smaller[places] = False
+        answers.append(_with(smaller, asked.lasting, k))
+    distinct = list(np.unique(np.stack(answers), axis=0))
+    distinct.sort(key=lambda one: (-one[asked.lasting].sum(), one.sum()))
+    return np.stack(distinct)
+
+
+def _with(members: Bools, more: list[int], k: int) -> Bools:
+    """The set with as many of `more` as there is room for."""
+    larger = members.copy()
+    for place in more:
+        larger[place] |= larger.sum() < k
+    return larger
+
+
+def _blended(measured: Floats, foretold: Floats, errors: Floats) -> tuple[Floats, Floats]:
+    """Joins means over fresh items with forecasts, each weighed by its precision.
+
+    Args:
+        measured: `(sets, items)`.
+        foretold: `(sets,)`.
+        errors: Standard errors of the forecasts, `(sets,)`.
+
+    Returns:
+        The means and their standard errors, `(sets,)`.
+    """
+    items = measured.shape[1]
+    # one imagined item more keeps the spread of equal answers from being nothing
+    spread = (measured.var(axis=1) * items + _IMAGINED**2) / (items + 1)
+    seen, believed = items / spread, 1 / (np.square(errors) + _MISFIT**2)
+    means: Floats = (measured.mean(axis=1) * seen + foretold * believed) / (seen + believed)
+    return means, 1 / np.sqrt(seen + believed)
+
+
+def first_good(table: Table, sets: Bools, model: PairwiseModel, cost: float, harmful: Bools) -> int:
+    """The first set that the best one does not surely beat; a harmful one if there is any.
+
+    Args:
+        table: Drops of the sets on fresh items.
+        sets: In the order of preference, `(sets, short list)`.
+        model: Foretells what they are worth.
+        cost: What each member must add.
+        harmful: Which do specific harm, `(sets,)`.
+    """
+    specifics, foretold = table.specifics(), model.values(sets)
+    worth, _ = _blended(specifics, foretold, model.errors(sets))
+    allowed = harmful if harmful.any() else ~harmful
+    best = int(np.argmax(np.where(allowed, worth, -np.inf)))
+    behind, error = _blended(
+        specifics[best] - specifics,
+        foretold[best] - foretold,
+        model.errors(sets, beside=sets[best]),
+    )
+    fewer = sets[best].sum() - sets.sum(axis=1)
+    margin = np.maximum(cost * np.maximum(1, fewer), _CLOSE * error)
+    good = (behind <= margin) | (np.arange(len(sets)) == best)
+    return int(np.argmax(good & allowed))
