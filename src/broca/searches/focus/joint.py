@@ -32,9 +32,9 @@ _POOL = 12
 _LEAST_NOISE = 0.02
 """Standard error of a bundle that is assumed even where its rows agree."""
 _FEW_SETS = 64
-"""What fewer measured sets than these seem to say of pairs is mostly luck."""
+"""Where fewer sets can be paid for, what they seem to say of pairs is mostly luck."""
 _FEW_PAIRS = 1 / 3
-"""Spread that pairs are believed to have then, in parts of that of single components."""
+"""Spread that pairs are believed to have there, in parts of that of single components."""
 _SLOPE_ERROR = 0.2
 """Standard error of a slope as a forecast of what closing the gate costs: gates are not linear."""
 
@@ -76,7 +76,7 @@ def joint_rounds(
     bundle = bench.bundle_rows(1)
     times = min(_WIDENINGS, rounds - 1, int(widening / (ROW * bundle * _ENOUGH)))
     number_beside, items = sets_and_items(widening // max(1, times), bundle)
-    known = _Known(screened, k, cost)
+    known = _Known(screened, k, cost, pairs=_FEW_PAIRS if affordable < _FEW_SETS else 1.0)
     proposed = _first_sets(per_round, len(screened.short), k, rng)
     for number in range(rounds):
         if number:
@@ -97,11 +97,12 @@ class _Known:
         screened: What screening found.
         k: Most members of a set.
         cost: What each member must add.
+        pairs: Spread of what pairs are worth, in parts of that of single components.
     """
 
-    def __init__(self, screened: Screened, k: int, cost: float) -> None:
+    def __init__(self, screened: Screened, k: int, cost: float, *, pairs: float) -> None:
         self.screened = screened
-        self._k, self._cost = k, cost
+        self._k, self._cost, self._pairs = k, cost, pairs
         self._sets = np.zeros((0, len(screened.target)), dtype=bool)
         self._worth = np.zeros(0)
         self._errors: list[float] = []
@@ -165,7 +166,7 @@ class _Known:
             largest=min(self._k, len(short)),
             cost=self._cost,
             prior=-self.screened.contrast,
-            pairs=_FEW_PAIRS if len(self._worth) < _FEW_SETS else 1.0,
+            pairs=self._pairs,
         )
         return model.fit(
             np.vstack(sets),
