@@ -2,7 +2,7 @@
 
     python benchmarks/methods.py --plan                # cells, rows, minutes; nothing is run
     python benchmarks/methods.py --out DIR [--only-methods M1,M2] [--only-models reference]
-                                 [--seeds 5] [--dear-seeds 1] [--simulations]
+                                 [--seeds 5] [--simulations]
     python benchmarks/methods.py --out DIR --write            # RESULTS.md and methods.png, from DIR
 
 The cells are those of `broca bench methods` (docs/bench.md): they are kept in DIR, and the same
@@ -44,6 +44,7 @@ from broca.bench import (
     simulated_file,
     summarize_simulations,
 )
+from broca.bench.simulations import SCENARIOS
 from broca.bench.tables import SIMULATED_COLUMNS, cells_of, columns, markdown, simulated_cells
 from broca.cli.progress import ProgressLine
 from broca.estimating import count_rows
@@ -60,10 +61,9 @@ TASKS, SAME_CAPABILITY = 10, 6
 """Shipped tasks, and how many of them share their capability with one other."""
 
 CONTRAST = ("focus",)
-DEAR = ("one-shot", "greedy", "cs-bernoulli", "cs-stratified", "coar", "co-ablation", "cs-tuned")
-"""Methods that take 9,000 rows or more by themselves: fewer seeds there."""
-CHEAP = tuple(one for one in searches.METHODS if one not in (*DEAR, *CONTRAST))
-SEEDS, DEAR_SEEDS = 5, 1
+TUNED = ("cs-tuned",)
+PEERS = tuple(one for one in searches.METHODS if one not in (*CONTRAST, *TUNED))
+SEEDS = 5
 
 
 @dataclass(frozen=True)
@@ -83,37 +83,35 @@ class Stage:
     seeds: int
 
 
-def stages(*, seeds: int, dear: int) -> list[Stage]:
-    """The study: dear methods have their own budget at fewer seeds, `planted` fewer budgets."""
-    few = min(seeds, 1)
+def stages(seeds: int) -> list[Stage]:
+    """The study: `focus` has twice the seeds where its targets are, `cs-tuned` one budget."""
     return [
-        Stage("reference", CONTRAST, (None,), seeds),
-        Stage("reference", CHEAP, (100, 400, 1600, None), seeds),
-        Stage("reference", DEAR, (100, 400, 1600), seeds),
-        Stage("reference", CONTRAST, (100, 400), seeds),
-        Stage("planted", CONTRAST, (None,), seeds),
-        Stage("planted", CHEAP, (400, None), few),
-        Stage("planted", DEAR, (400, 1600), few),
-        Stage("reference", tuple(one for one in DEAR if one != "cs-tuned"), (None,), dear),
-        Stage("reference", ("cs-tuned",), (6400,), dear),
+        stage
+        for model in ("reference", "planted")
+        for stage in (
+            Stage(model, CONTRAST, (None,), 2 * seeds),
+            Stage(model, CONTRAST, (100, 400), seeds),
+            Stage(model, PEERS, (100, 400, 1600, None), seeds),
+            Stage(model, TUNED, (6400,), seeds),
+        )
     ]
 
 
 def simulated_grids(seeds: int, methods: tuple[str, ...]) -> list[SimulatedGrid]:
-    """Simulations; the largest models at two numbers of rows and one scenario.
+    """Simulations: everything for `focus`, and many problems of one scenario for all methods.
 
-    There `cs-fresh` is left out: its regression, which grows with masks x components and is
+    `cs-fresh` is left out: its regression, which grows with masks x components and is
     repeated for every resample, takes 14 s at 400 x 1,024 already (experiments/LOG.md).
     """
-    every = tuple(range(min(seeds, 3)))
-    large = tuple(method for method in methods if method != "cs-fresh")
-    return [
-        SimulatedGrid(
-            methods, (512, 1024), ("additive", "heavy", "binary", "redundant"), (300, 1000, 3000),
-            every,
-        ),
-        SimulatedGrid(large, (8192,), ("heavy",), (1000, 3000), every),
-    ]  # fmt: skip
+    focus = tuple(one for one in methods if one in CONTRAST)
+    peers = tuple(one for one in methods if one not in (*CONTRAST, "cs-fresh"))
+    few, many = tuple(range(seeds)), tuple(range(4 * seeds))
+    grids = [
+        SimulatedGrid(focus, (512, 1024), tuple(SCENARIOS), (300, 1000, 3000), few),
+        SimulatedGrid(focus, (8192,), ("heavy",), (3000,), few),
+        SimulatedGrid((*focus, *peers), (512, 1024), ("heavy",), (1000, 3000), many),
+    ]
+    return [grid for grid in grids if grid.methods]
 
 
 def chosen(some: list[Stage], options: argparse.Namespace) -> list[Stage]:
@@ -213,8 +211,9 @@ def section(found: Comparison, folder: Path) -> str:
         "columns mean.\n",
         "A budget is rows for each measured task: `focus` measures the other tasks too and has as "
         "many for each of them; *rows* is what a search spent in all. A search that selects "
-        "nothing counts with drops of 0. Dear methods have fewer seeds at their own budget "
-        "(*cells*).\n",
+        "nothing counts with drops of 0. Seconds are as they came, with other work on the machine "
+        "or without. `methods-cells.tar.xz` holds the cells; unpacked into DIR, the study goes on "
+        "from them.\n",
     ]
     for model in dict.fromkeys(line.model for line in found.lines):
         own = [line for line in found.lines if line.model == model]
@@ -285,12 +284,11 @@ def main() -> None:
     parser.add_argument("--only-methods", default="all")
     parser.add_argument("--only-models", default="reference,planted")
     parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--dear-seeds", type=int, default=DEAR_SEEDS)
     parser.add_argument("--plan", action="store_true", help="Print cells, rows and minutes.")
     parser.add_argument("--simulations", action="store_true", help="Run the simulations instead.")
     parser.add_argument("--write", action="store_true", help="Write RESULTS.md; run nothing.")
     options = parser.parse_args()
-    some = chosen(stages(seeds=options.seeds, dear=options.dear_seeds), options)
+    some = chosen(stages(options.seeds), options)
     if options.plan:
         plan(some)
         return
