@@ -209,6 +209,8 @@ def count_rows(
     options: dict[str, Any] = {}
     if method.startswith("cs-"):
         options = {"recovery": "lasso", "resamples": 0}
+    elif method == "focus":  # the most that it may ask for
+        options = {"stop": False}
     try:
         search = searches.make_search(method, problem, **options)
     except BadInput as error:

@@ -106,6 +106,7 @@ class Bench:
         budget: Most rows.
         weight: What a drop of the others counts for.
         rows: Rows so far.
+        enough: Why rows were forgone, in words, each time that some were.
         rng: Draws everything random.
         response: What screening and joint rounds measure; None for the task's own metric.
     """
@@ -114,6 +115,7 @@ class Bench:
     budget: int
     weight: float = 1.0
     rows: int = 0
+    enough: list[str] = field(default_factory=list)
     rng: np.random.Generator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,6 +134,16 @@ class Bench:
     def left(self) -> int:
         """Rows of the budget that are not spent."""
         return self.budget - self.rows
+
+    def forgo(self, rows: int, why: str) -> None:
+        """Gives rows of the budget up: no later stage shall have them.
+
+        Args:
+            rows: How many.
+            why: Why what is known is enough.
+        """
+        self.budget -= rows
+        self.enough.append(why)
 
     @property
     def intact_level(self) -> float:

@@ -35,6 +35,9 @@ _FEW_SETS = 64
 """Where fewer sets can be paid for, what they seem to say of pairs is mostly luck."""
 _FEW_PAIRS = 1 / 3
 """Spread that pairs are believed to have there, in parts of that of single components."""
+_ALL = 0.9
+"""Part of the task's intact response that a round's sets cost it on average, beyond the others,
+when rounds end: what later ones could add is little."""
 _SLOPE_ERROR = 0.2
 """Standard error of a slope as a forecast of what closing the gate costs: gates are not linear."""
 
@@ -55,12 +58,14 @@ class Promising:
 
 
 def joint_rounds(
-    bench: Bench, screened: Screened, *, rows: int, widening: int, cost: float
+    bench: Bench, screened: Screened, *, rows: int, widening: int, cost: float, stop: bool = True
 ) -> Generator[Plan, Measurement, Promising]:
     """Learns what small sets are worth, and proposes the most promising.
 
     The first sets are single components and random ones; then those that may be the best. After
-    some rounds, what matters only beside such sets joins the short list.
+    some rounds, what matters only beside such sets joins the short list. Once those that may be the
+    best cost the task nearly all that it has, whichever is chosen, the rows that are left are
+    forgone.
 
     Args:
         bench: Measures.
@@ -68,8 +73,9 @@ def joint_rounds(
         rows: Rows for the sets.
         widening: Rows for what matters beside them; 0 where rows return no gradients.
         cost: What each member of a set must add.
+        stop: Whether rounds may end early.
     """
-    rng, k = bench.rng, bench.problem.k
+    rng, k, before = bench.rng, bench.problem.k, bench.rows
     affordable = max(1, rows // bench.bundle_rows(_BUNDLE))
     rounds = min(_ROUNDS, max(1, affordable // _PER_ROUND))
     per_round = affordable // rounds
@@ -83,7 +89,15 @@ def joint_rounds(
             proposed = known.draw(per_round, rng)
         masks = known.screened.masks(proposed)
         drops, others, error = yield from bench.bundles(masks, _BUNDLE)
-        known.add_sets(masks, drops - bench.weight * others, error)
+        worth = drops - bench.weight * others
+        known.add_sets(masks, worth, error)
+        if stop and 0 < number < rounds - 1 and worth.mean() >= _ALL * bench.intact_level:
+            bench.forgo(
+                rows + widening - (bench.rows - before),
+                f"the sets proposed last cost the task {worth.mean():.2f} of its "
+                f"{bench.intact_level:.2f}",
+            )
+            break
         if number < times:
             sets = _with_room(known.screened.masks(known.draw(number_beside, rng)), k, rng)
             known.add_beside((yield from look_beside(bench, sets, items)))

@@ -16,6 +16,8 @@ from broca.searches.focus.joint import Promising
 Harms = dict[int, tuple[float, float, float]]
 """By place on the short list: the effect of a component alone, and its 90 % interval around it."""
 
+_HEATS = 3
+"""Heats of the knock-out."""
 _ENTERING = 8
 """Items on which sets meet first in the knock-out; where they cannot be paid for, fewer enter."""
 _FEWEST_ITEMS = 4
@@ -29,6 +31,33 @@ _SURELY = 2.0
 """Standard errors by which a member has to add more than its cost to stay without more ado."""
 _CLOSE = 1.0
 """Standard errors by which a set may stay behind the best and still be preferred as the simpler."""
+
+
+@dataclass(frozen=True)
+class Winner:
+    """The set that won the knock-out, and what is known of it then.
+
+    Attributes:
+        members: `(short list,)`.
+        task: What it cost the task on fresh items, `(items,)`.
+        others: What it cost the others, `(items,)`.
+        worth: What it is worth, by these items and by what was foretold.
+        error: The standard error of that.
+    """
+
+    members: Bools
+    task: Floats
+    others: Floats
+    worth: float
+    error: float
+
+    def surely_below(self, least: float) -> bool:
+        """Whether it is surely worth less."""
+        return self.worth + _SURELY * self.error < least
+
+    def no_finding(self) -> str:
+        """Why the set is none."""
+        return _no_finding(self.task, self.others)
 
 
 @dataclass(frozen=True)
@@ -65,57 +94,86 @@ class _Asked:
     lasting: list[int]
 
 
-def knock_out(bench: Bench, promising: Promising, rows: int) -> Generator[Plan, Measurement, Bools]:
-    """Measures sets on fresh items, three times, and each time keeps the better half.
+def knock_out(
+    bench: Bench, promising: Promising, rows: int, *, cost: float, stop: bool = True
+) -> Generator[Plan, Measurement, Winner]:
+    """Measures sets on fresh items, in heats, and each time keeps the better half.
 
     What the joint rounds foretold counts as some items more: few items alone would pick by luck.
+    Sets that differ by less than a member's cost are as good as one: no more rows tell them apart.
+
+    Args:
+        bench: Measures.
+        promising: What the joint rounds learned.
+        rows: Rows to spend.
+        cost: What each member of a set must add.
+        stop: Whether to end early.
     """
-    sets = promising.sets
+    sets, before = promising.sets, bench.rows
     foretold, errors = promising.model.values(sets), promising.model.errors(sets)
     task = np.zeros((len(sets), 0))
     others = np.zeros((len(sets), 0))
-    for _ in range(3):
-        affordable = rows // 3 // bench.bundle_rows(1)
+    for heat in range(_HEATS):
+        affordable = rows // _HEATS // bench.bundle_rows(1)
         fit = slice(max(1, affordable // _ENTERING - 1))  # the best come first
         sets, foretold, errors = sets[fit], foretold[fit], errors[fit]
         task, others = task[fit], others[fit]
         items = max(1, affordable // (len(sets) + 1))
         table = yield from bench.crossed(promising.screened.masks(sets), items)
         task, others = np.hstack([task, table.task]), np.hstack([others, table.others])
-        worth, _ = _blended(task - bench.weight * others, foretold, errors)
+        worth, error = _blended(task - bench.weight * others, foretold, errors)
         better = np.argsort(-worth, kind="stable")[: max(1, len(sets) // 2)]
         sets, foretold, errors = sets[better], foretold[better], errors[better]
-        task, others = task[better], others[better]
-    winner: Bools = sets[0]
-    return winner
+        task, others, worth, error = task[better], others[better], worth[better], error[better]
+        if stop and heat < _HEATS - 1 and len(sets) > 1 and worth[0] - worth[-1] <= cost:
+            bench.forgo(
+                rows - (bench.rows - before),
+                f"the {len(sets)} best sets differ by {worth[0] - worth[-1]:.3f} at most",
+            )
+            break
+    return Winner(sets[0], task[0], others[0], float(worth[0]), float(error[0]))
 
 
 def settle(
-    bench: Bench, promising: Promising, winner: Bools, *, rows: int, cost: float, least: float
+    bench: Bench,
+    promising: Promising,
+    winner: Winner,
+    *,
+    rows: int,
+    cost: float,
+    least: float,
+    stop: bool = True,
 ) -> Generator[Plan, Measurement, Settled]:
     """Asks of each member what it adds and what it does alone; settles the set and its size.
 
     Args:
         bench: Measures; what is left of its rows goes to the last comparison.
         promising: What the joint rounds learned.
-        winner: The set that won the knock-out, `(short list,)`.
+        winner: The set that won the knock-out.
         rows: Rows for the members.
         cost: What each member must add.
         least: Least harm that is a finding.
+        stop: Whether to abstain at once where even the winner surely does next to no harm.
     """
-    asked = yield from _ask(bench, promising, winner, rows, least)
-    answers = _answers(winner, asked, cost, bench.problem.k)
+    if stop and winner.surely_below(least / 2):
+        bench.forgo(bench.left, f"the best set found is surely worth less than {least / 2:.2f}")
+        return Settled(winner.members, {}, winner.no_finding())
+    asked = yield from _ask(bench, promising, winner.members, rows, least)
+    answers = _answers(winner.members, asked, cost, bench.problem.k)
     items = max(1, bench.left // bench.bundle_rows(len(answers) + 1))
     last = yield from bench.crossed(promising.screened.masks(answers), items)
     harmful = last.harmful(least)
     row = first_good(last, answers, promising.model, cost, harmful)
-    reason = ""
-    if not harmful[row]:
-        reason = (
-            f"the best set found costs the task {last.drop(row).mean():.2f} and the others "
-            f"{last.others[row].mean():.2f} on {items} fresh items: no specific harm"
-        )
+    reason = "" if harmful[row] else _no_finding(last.task[row], last.others[row])
     return Settled(answers[row], asked.harms, reason)
+
+
+def _no_finding(task: Floats, others: Floats) -> str:
+    """Why a set is none: what it cost the task and the others, `(items,)`."""
+    return (
+        f"the best set found costs the task {task.mean():.2f} and the others {others.mean():.2f} "
+        f"on {len(task)} fresh items: no specific harm"
+    )
 
 
 def _ask(

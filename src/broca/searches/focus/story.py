@@ -105,6 +105,7 @@ class Focus(Told):
         gradients: Whether to ask for gradients where rows return them; each counts as three rows.
         contrast: What a drop of the others counts for. 1 looks for the largest specific drop, the
             task's less the others' mean; 0 for the largest drop of the task, whoever else suffers.
+        stop: Whether to stop before the budget is spent once the answer is stable.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class Focus(Told):
         least: float = 0.1,
         contrast: float = 1.0,
         gradients: bool = True,
+        stop: bool = True,
     ) -> None:
         tasks = 1 + len(problem.others)
         budget = problem.rows if problem.rows is not None else ROWS_PER_TASK * tasks
@@ -128,11 +130,13 @@ class Focus(Told):
             raise BadInput(f"focus's cost and least are drops from 0 to 1, not {cost} and {least}")
         if contrast < 0:
             raise BadInput(f"focus's contrast must be 0 or more, not {contrast}")
-        if not isinstance(gradients, bool):
-            raise BadInput(f"focus's gradients must be true or false, not {gradients}")
+        for name, value in (("gradients", gradients), ("stop", stop)):
+            if not isinstance(value, bool):
+                raise BadInput(f"focus's {name} must be true or false, not {value}")
         self._problem = problem
         self._contrast = contrast
         self._gradients = gradients and problem.differentiable
+        self._stop = stop
         self._budget = budget
         self._cost = cost
         self._least = least
@@ -159,11 +163,24 @@ class Focus(Told):
         share = size / problem.components
         screened = yield from screen(bench, share, parts.screen)
         promising = yield from joint_rounds(
-            bench, screened, rows=parts.joint, widening=parts.widening, cost=self._cost
+            bench,
+            screened,
+            rows=parts.joint,
+            widening=parts.widening,
+            cost=self._cost,
+            stop=self._stop,
         )
-        winner = yield from knock_out(bench, promising, parts.knock_out)
+        winner = yield from knock_out(
+            bench, promising, parts.knock_out, cost=self._cost, stop=self._stop
+        )
         settled = yield from settle(
-            bench, promising, winner, rows=parts.members, cost=self._cost, least=self._least
+            bench,
+            promising,
+            winner,
+            rows=parts.members,
+            cost=self._cost,
+            least=self._least,
+            stop=self._stop,
         )
         return self._ranked(bench, promising.screened, settled, share)
 
@@ -192,6 +209,7 @@ class Focus(Told):
             "least": self._least,
             "contrast": self._contrast,
             "gradients": self._gradients,
+            "stop": self._stop,
             "share": share,
             "response": bench.response,
         }
@@ -205,5 +223,12 @@ class Focus(Told):
             frequency=screened.frequency,
             others=screened.others,
             universal=universal,
+            notes=self._notes(bench),
             additivity=screened.additivity,
         )
+
+    def _notes(self, bench: Bench) -> tuple[str, ...]:
+        """Whether fewer rows than the budget were enough, and why."""
+        if not bench.enough:
+            return ()
+        return (f"{bench.rows:,} of {self._budget:,} rows were enough: " + "; ".join(bench.enough),)
