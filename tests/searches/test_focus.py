@@ -130,10 +130,53 @@ def test_works_without_other_tasks_and_without_probabilities():
 
 
 def test_default_budget_is_800_rows_for_each_task():
-    """The task counts and so does each other one; the budget is nearly used and never exceeded."""
+    """The task counts and so does each other one.
+
+    The budget is never exceeded, and nearly used while more rows could tell more.
+    """
     tasks = Tasks(harmed_by(3, 7), harmed_by(9), harmed_by(11), seed=6)
     tasks.solve()
     assert 2000 < tasks.rows <= 2400
+
+
+def with_and_without_stopping(seed, *chances):
+    """Ranking and rows of a search that may stop, and of one that spends its budget."""
+    found = []
+    for stop in (True, False):
+        tasks = Tasks(*chances, seed=seed)
+        search = make_search("focus", tasks.problem(), stop=stop)
+        found.append((searches.run(search, tasks.run), tasks.rows))
+    return found
+
+
+@pytest.mark.parametrize("seed", [6, 7, 8])
+def test_stops_when_nothing_is_left_to_gain(seed):
+    """Two components cost the task all it has: their set is as good with fewer rows."""
+    both = harmed_by(3, 7, each=0.5)
+    (stopped, rows), (whole, budget) = with_and_without_stopping(
+        seed, both, harmed_by(9), harmed_by(11)
+    )
+    assert set(stopped.selected) == set(whole.selected) == {3, 7}
+    assert rows < 0.85 * budget <= 0.85 * 2400
+    assert stopped.options["rows"] == rows
+    (note,) = stopped.notes
+    assert note.startswith(f"{rows:,} of 2,400 rows were enough: ")
+    assert "the sets proposed last cost the task" in note
+    assert whole.notes == ()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_abstains_early_where_nothing_harms(seed):
+    """And says so; what does a little specific harm is still found."""
+    (stopped, rows), (whole, budget) = with_and_without_stopping(
+        seed, lambda mask: 0.9, harmed_by(9), harmed_by(11)
+    )
+    assert stopped.selected == whole.selected == ()
+    assert "no specific harm" in stopped.reason
+    assert rows < 0.85 * budget
+    assert "surely worth less than 0.05" in stopped.notes[0]
+    weak = Tasks(harmed_by(3, each=0.3), harmed_by(9), harmed_by(11), seed=seed).solve()
+    assert weak.selected == (3,)
 
 
 @pytest.mark.parametrize("components", [3, 7, 200])
@@ -201,6 +244,8 @@ def test_too_few_rows_and_bad_settings_are_refused():
         make_search("focus", Tasks(harmed_by(1)).problem(), contrast=-1.0)
     with pytest.raises(BadInput, match="gradients must be true or false"):
         make_search("focus", Tasks(harmed_by(1)).problem(), gradients="no")
+    with pytest.raises(BadInput, match="stop must be true or false"):
+        make_search("focus", Tasks(harmed_by(1)).problem(), stop="no")
 
 
 def hidden(mask):

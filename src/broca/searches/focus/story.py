@@ -171,7 +171,12 @@ class Focus(Told):
             stop=self._stop,
         )
         winner = yield from knock_out(
-            bench, promising, parts.knock_out, cost=self._cost, stop=self._stop
+            bench,
+            promising,
+            parts.knock_out,
+            cost=self._cost,
+            least=self._least,
+            stop=self._stop,
         )
         settled = yield from settle(
             bench,

@@ -1,0 +1,70 @@
+"""The knock-out: how long sets meet, and what is known of the winner."""
+
+import numpy as np
+import pytest
+
+from broca.plan import Measurement
+from broca.recovery import PairwiseModel
+from broca.searches import Problem
+from broca.searches.focus.bench import Bench
+from broca.searches.focus.joint import Promising
+from broca.searches.focus.screening import Screened
+from broca.searches.focus.settling import Winner, knock_out
+
+COUNT = 12
+ROWS = 600
+
+
+def meet(losses, **options):
+    """Lets single components meet that cost every item so much; the winner and the bench."""
+    bench = Bench(Problem(COUNT, np.arange(40), 5, None, 0, confirm=np.arange(40, 80)), 10_000)
+    nothing = np.zeros(COUNT)
+    screened = Screened(nothing, nothing, np.arange(COUNT), nothing, nothing, 1.0, None)
+    sets = np.eye(COUNT, dtype=bool)
+    model = PairwiseModel(COUNT, largest=5, cost=0.02).fit(sets, losses, noise=0.05)
+    steps = knock_out(
+        bench, Promising(screened, sets, model), ROWS, cost=0.02, least=0.1, **options
+    )
+    try:
+        plan = next(steps)
+        while True:
+            responses = 1.0 - plan.masks[plan.mask_index] @ losses
+            plan = steps.send(Measurement(plan, responses))
+    except StopIteration as end:
+        return end.value, bench
+
+
+def test_equals_meet_once():
+    """Findings that are worth the same are not told apart; the rows are forgone."""
+    winner, bench = meet(np.full(COUNT, 0.5))
+    assert winner.members.sum() == 1
+    assert winner.worth == pytest.approx(0.5, abs=0.02)
+    assert bench.rows <= ROWS / 3
+    assert bench.budget == 10_000 - (ROWS - bench.rows)
+    assert "6 best sets differ by 0.0" in bench.enough[0]
+
+
+@pytest.mark.parametrize(
+    ("losses", "options"),
+    [
+        (np.linspace(0.2, 0.6, COUNT), {}),  # they differ
+        (np.zeros(COUNT), {}),  # they are no findings
+        (np.full(COUNT, 0.5), {"stop": False}),
+    ],
+)
+def test_others_meet_again(losses, options):
+    """Three heats, and the best wins."""
+    winner, bench = meet(losses, **options)
+    assert winner.worth == pytest.approx(losses.max(), abs=0.05)
+    assert losses[winner.members].tolist() == [losses.max()]
+    assert 0.9 * ROWS < bench.rows <= ROWS
+    assert (bench.budget, bench.enough) == (10_000, [])
+
+
+def test_winner_is_below_only_what_it_surely_is_below():
+    """Two standard errors; and it says what it cost."""
+    members, drops = np.ones(1, dtype=bool), np.array([0.0, 1.0])
+    winner = Winner(members, drops, np.zeros(2), worth=0.01, error=0.015)
+    assert winner.surely_below(0.05)
+    assert not winner.surely_below(0.03)
+    assert "costs the task 0.50 and the others 0.00 on 2 fresh items" in winner.no_finding()
