@@ -114,3 +114,39 @@ def test_asks_for_probabilities_where_there_are_some():
     for continuous, response in ((True, "probability"), (False, None)):
         problem = Problem(20, np.arange(9), 2, 300, 0, continuous=continuous)
         assert make_search("cs-fresh", problem).ask().response == response
+
+
+def test_both_responses_are_joined():
+    """Every row twice, probability and metric, within the budget; the response is their mean."""
+    planted = planted_problem(components=20, effect=0.3, noise=0.05, baseline=5.0, seed=5)
+    problem = Problem(20, np.arange(30), 5, 800, 0, continuous=True)
+    asked = {"probability": 0, "accuracy": 0}
+
+    def execute(plan):
+        asked[plan.response] += len(plan)
+        # the metric says half of what the probability says
+        share = 1.0 if plan.response == "probability" else 0.5
+        return Measurement(plan, share * planted.run(plan).responses)
+
+    def effects(both):
+        return searches.run(make_search("cs-fresh", problem, both=both), execute)
+
+    joined = effects(True)
+    assert asked["probability"] == asked["accuracy"] == 400
+    assert joined.options["both"]
+    single = effects(False)
+    assert asked["probability"] == 1200
+    assert set(joined.selected) == set(single.selected) == set(planted.planted)
+    strong = list(planted.planted)
+    np.testing.assert_allclose(joined.effects[strong], 0.75 * single.effects[strong], rtol=0.15)
+
+
+def test_both_is_refused_where_it_makes_no_sense():
+    """Without a probability, with too few rows, or as anything but a switch."""
+    with pytest.raises(BadInput, match="joins the probability with the task's metric"):
+        make_search("cs-fresh", Problem(20, np.arange(9), 2, 300, 0), both=True)
+    problem = Problem(20, np.arange(9), 2, 100, 0, continuous=True)
+    with pytest.raises(BadInput, match="needs 120 at least"):
+        make_search("cs-fresh", problem, both=True)
+    with pytest.raises(BadInput, match="both must be true or false"):
+        make_search("cs-fresh", problem, both="yes")

@@ -32,6 +32,7 @@ class FreshMasks(Told):
     (`items_per_mask`). The pilot's rows of the size that was chosen take part in the regression.
 
     Cost: 2,000 rows, or the budget: the intact model on the items, the pilot, then fresh masks.
+    With `both` every row counts twice.
 
     Args:
         problem: What to solve.
@@ -39,6 +40,12 @@ class FreshMasks(Told):
         recovery: Name of the regression that turns responses into effects, or any scikit-learn
             regressor with `coef_`.
         resamples: Resamples of the masks, for intervals and frequencies; 0 leaves them out.
+        both: Whether every row is measured twice, in the probability and in the task's own metric,
+            whose mean is then the response: one is graded, the other is what counts.
+
+    Raises:
+        BadInput: The budget is too small, an option makes no sense, or `both` is asked for where
+            items have no probability.
     """
 
     def __init__(
@@ -48,13 +55,22 @@ class FreshMasks(Told):
         sparsity: float | None = None,
         recovery: Any = "non-positive",
         resamples: int = RESAMPLES,
+        both: bool = False,
     ) -> None:
         make_recovery(recovery)
-        budget = DEFAULT_ROWS if problem.rows is None else problem.rows
-        if budget < _FEWEST:
+        if not isinstance(both, bool):
+            raise BadInput(f"cs-fresh's both must be true or false, not {both}")
+        if both and not problem.continuous:
             raise BadInput(
-                f"--rows {budget} is too few for cs-fresh: it needs {_FEWEST} at least; use more "
-                "rows"
+                "cs-fresh's both joins the probability with the task's metric, and here rows "
+                "return one of them: leave out --response, or leave out both"
+            )
+        self._cost = 2 if both else 1
+        budget = DEFAULT_ROWS if problem.rows is None else problem.rows
+        if budget < _FEWEST * self._cost:
+            raise BadInput(
+                f"--rows {budget} is too few for cs-fresh: it needs {_FEWEST * self._cost} at "
+                "least; use more rows"
             )
         if sparsity is not None and not 0 < sparsity < 1:
             raise BadInput(f"the sparsity must lie between 0 and 1, not at {sparsity:g}")
@@ -62,12 +78,13 @@ class FreshMasks(Told):
             raise BadInput(f"the resamples must be 0 or more, not {resamples}")
         self._problem = problem
         self._budget = budget
+        self._affordable = budget // self._cost
         self._sparsity = sparsity
         self._recovery = recovery
         self._resamples = resamples
         self._rng = np.random.default_rng([problem.seed, 0xF4E5])
         self._response: Response | None = "probability" if problem.continuous else None
-        most = max(4, budget // 8)
+        most = max(4, self._affordable // 8)
         self._items = self._rng.permutation(problem.items)[:most]
         self._masks = np.zeros((0, problem.components), dtype=bool)
         self._changes = np.zeros(0)
@@ -79,7 +96,7 @@ class FreshMasks(Told):
         none = designs.intact(problem.components)
         self._intact = yield from self._ask(Plan.crossed(none, items))
         size, each = yield from self._pilot()
-        left = self._budget - len(items) - self._turn
+        left = self._affordable - len(items) - self._turn
         masks, index, met = designs.fresh(
             left,
             problem.components,
@@ -114,7 +131,7 @@ class FreshMasks(Told):
             self._drops,
             problem.components,
             sizes=sizes,
-            masks=max(2, self._budget // (25 * len(sizes))),
+            masks=max(2, self._affordable // (25 * len(sizes))),
             rng=self._rng,
             intact=float(self._intact.mean()),
         )
@@ -135,7 +152,10 @@ class FreshMasks(Told):
 
     def _ask(self, plan: Plan) -> Asking:
         measurement = yield replace(plan, response=self._response)
-        return measurement.responses
+        if self._cost == 1:
+            return measurement.responses
+        metric = yield replace(plan, response="accuracy")
+        return (measurement.responses + metric.responses) / 2
 
     def _recorded(self, ranking: Ranking, size: int, each: int) -> Ranking:
         record = {
@@ -146,6 +166,7 @@ class FreshMasks(Told):
             "items_per_mask": each,
             "recovery": recovery_name(self._recovery),
             "response": self._response,
+            "both": self._cost == 2,
         }
         return replace(ranking, options=record)
 
