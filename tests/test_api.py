@@ -235,3 +235,19 @@ def test_pairs_are_measured_on_request(reference):
         assert one.ci[0] <= one.interaction <= one.ci[1]
     with pytest.raises(BadInput, match="--interactions 1 names no pairs"):
         localize(reference, interactions=1, **arguments)
+
+
+def test_what_the_others_need_too_comes_with_its_cost_to_each(reference):
+    """Alone, on report items; universal is what costs more than half of the tasks something."""
+    others = ("addition", "addition_words", "sorting")
+    result = broca.localize(
+        reference, task="rhyming", others=others, rows=1500, items=40, verify=False
+    )
+    alone = result.shared_effects
+    assert min(effects["addition"] for effects in alone.values()) < -0.2
+    assert not set(alone) & set(result.selected)
+    for name, effects in alone.items():
+        assert set(effects) == {"rhyming", *others}
+        assert (name in result.universal) == (sum(e <= -0.02 for e in effects.values()) > 2)
+    assert set(result.universal) <= set(alone)
+    assert type(result).from_json(result.to_json()) == result

@@ -51,8 +51,13 @@ from broca.tasksets import (
     require_something_to_localize,
 )
 from broca.verify import QUICK, Examiner, Remembered, Trial, prove, roles
-from broca.verify.proof import scores_under
+from broca.verify.proof import change_under, scores_under
 from broca.workbench import Report, Stage
+
+_SOME = 60
+"""Most report items of each task on which what the others need too is ablated alone."""
+_HURTS = 0.02
+"""Least loss of a task's score that counts for a universal component."""
 
 
 @closes_journal
@@ -260,6 +265,15 @@ def localize(
         )
         examined = examiner.examine(selected, report=stage.enter)
         evidence = evidence_of(model, task, selected, how, QUICK, examined, scored.rows)
+    shared = tuple(model.components.names[column] for column in ranking.universal)
+    if shared:
+        stage.enter("measuring alone what the others need too")
+    shared_effects = {
+        name: change_under(
+            model.components.mask((name,)), benchmarks, trial.places, execute, bank, most=_SOME
+        )
+        for name in shared
+    }
     stage.enter("measuring pairs")
     pairs = pairwise(model.components.names, ranking.order[:interactions], problem.confirm, execute)
     rows_measured, tokens = recorder.finish()
@@ -282,7 +296,10 @@ def localize(
         ranking=ranked(model.components, ranking.effects, ranking.order, **ranking.details),
         interactions=pairs,
         off_target_effects=_off_target_effects(model, ranking),
-        universal=tuple(model.components.names[column] for column in ranking.universal),
+        shared_effects=shared_effects,
+        universal=tuple(
+            name for name in shared if _hurts_most(shared_effects[name], (task, *trial.others))
+        ),
         selected=selected,
         abstained=not selected,
         reason=ranking.reason,
@@ -423,6 +440,11 @@ def _found(model: GatedModel, ranking: Ranking) -> tuple[str, ...]:
         for name, columns in ranking.groups.items()
     )
     return (*ranking.notes, *groups)
+
+
+def _hurts_most(effects: Mapping[str, float], tasks: Sequence[str]) -> bool:
+    """Whether a component costs more than half of the tasks something."""
+    return sum(effects[name] <= -_HURTS for name in tasks) > len(tasks) / 2
 
 
 def _off_target_effects(model: GatedModel, ranking: Ranking) -> dict[str, float]:

@@ -227,8 +227,10 @@ class Result:
         same_skill: Tasks of the same capability, reported apart.
         off_target_effects: Mean change of the other tasks' response when a component is ablated,
             where the method measures it.
-        universal: Names of components that the other tasks need too, most harmful first, where the
-            method looks for them.
+        shared_effects: Of each component that the other tasks need too, where the method looks for
+            them: minus what every task's score loses when it is ablated alone, on some `report`
+            items of each. What they lose most to comes first.
+        universal: Those of them whose loss alone costs most tasks something.
         search: The method and its settings.
         cost: Rows, tokens and time.
         baseline: Score of every task on the intact model, on its report items.
@@ -269,6 +271,7 @@ class Result:
     notes: tuple[str, ...] = ()
     same_skill: tuple[str, ...] = ()
     off_target_effects: dict[str, float] = field(default_factory=dict)
+    shared_effects: dict[str, dict[str, float]] = field(default_factory=dict)
     universal: tuple[str, ...] = ()
     evidence: Evidence | None = None
     interactions: tuple[Interaction, ...] = ()

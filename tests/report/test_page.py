@@ -108,15 +108,26 @@ def test_text_from_files_is_escaped(place):
     assert evil not in render_html(make_result(**changes))
 
 
-def test_universal_heads_are_shown_apart():
-    """With their effect on the task and on the others; no section where there are none."""
-    names = [one.name for one in make_result().ranking]
-    page = render_html(
-        make_result(universal=names[:1], off_target_effects=dict.fromkeys(names, -0.25))
-    )
-    assert "Universal heads" in page
-    assert "-0.250" in page
-    assert "Universal heads" not in render_html(make_result())
+def test_heads_that_the_others_need_are_shown_apart():
+    """With what each costs every task, and which of them are universal; no section without any."""
+    result = make_result()
+    one, other = (head.name for head in result.ranking[:2])
+    costs = dict.fromkeys(result.tasks, -0.125)
+    shown = {
+        "shared_effects": {one: costs, other: {**costs, result.task: -0.375}},
+        "off_target_effects": {head.name: -0.25 for head in result.ranking},
+    }
+    page = render_html(make_result(**shown, universal=(one,)))
+    for text in (
+        "Heads that the other tasks need too",
+        f"{one}\n    costs most",
+        "-0.375",
+        "-0.250",
+    ):
+        assert text in page
+    assert page.count("-0.125") == 2 * len(costs) - 1
+    assert "none costs most of the tasks" in render_html(make_result(**shown))
+    assert "other tasks need too" not in render_html(make_result())
 
 
 def test_page_says_how_well_effects_add_up():

@@ -329,8 +329,12 @@ def _print(result: Result, paths: tuple[Path, Path]) -> None:
     if result.evidence is not None:
         verdict = result.evidence.verdict
         console.print(f"{verdict.label}: {verdict.text}", markup=False)
-    if result.universal:
-        console.print(f"set apart, as the others need them too: {', '.join(result.universal)}")
+    if result.shared_effects:
+        named = (
+            f"{name} (universal)" if name in result.universal else name
+            for name in result.shared_effects
+        )
+        console.print(f"set apart, as the others need them too: {', '.join(named)}", markup=False)
     for note in result.notes:
         console.print(f"note: {note}", markup=False)
     console.print(
