@@ -99,20 +99,18 @@ def knock_out(
     promising: Promising,
     rows: int,
     *,
-    cost: float,
     least: float,
     stop: bool = True,
 ) -> Generator[Plan, Measurement, Winner]:
     """Measures sets on fresh items, in heats, and each time keeps the better half.
 
     What the joint rounds foretold counts as some items more: few items alone would pick by luck.
-    Findings that differ by less than a member's cost are as good as one: they are not told apart.
+    Findings that no item has told apart yet are as good as one another: no more items are asked.
 
     Args:
         bench: Measures.
         promising: What the joint rounds learned.
         rows: Rows to spend.
-        cost: What each member of a set must add.
         least: Least harm that is a finding.
         stop: Whether to end early.
     """
@@ -132,12 +130,12 @@ def knock_out(
         better = np.argsort(-worth, kind="stable")[: max(1, len(sets) // 2)]
         sets, foretold, errors = sets[better], foretold[better], errors[better]
         task, others, worth, error = task[better], others[better], worth[better], error[better]
-        apart = worth[0] - worth[-1]
-        alike = len(sets) > 1 and apart <= cost and worth[-1] >= least
+        costs = task - bench.weight * others
+        alike = len(sets) > 1 and np.allclose(costs, costs[0]) and worth[-1] >= least
         if stop and alike and heat < _HEATS - 1:
             bench.forgo(
                 rows - (bench.rows - before),
-                f"the {len(sets)} best sets differ by {apart:.3f} at most",
+                f"no item tells the {len(sets)} best sets apart",
             )
             break
     return Winner(sets[0], task[0], others[0], float(worth[0]), float(error[0]))

@@ -174,7 +174,6 @@ class Focus(Told):
             bench,
             promising,
             parts.knock_out,
-            cost=self._cost,
             least=self._least,
             stop=self._stop,
         )
