@@ -63,6 +63,13 @@ TASKS, SAME_CAPABILITY = 10, 6
 CONTRAST = ("focus",)
 TUNED = ("cs-tuned",)
 PEERS = tuple(one for one in searches.METHODS if one not in (*CONTRAST, *TUNED))
+MODEST = ("greedy", "one-shot", "co-ablation", "gradient", "gradient-integrated")
+"""Peers that never spend more than they take by themselves."""
+SPENDERS = tuple(one for one in PEERS if one not in MODEST)
+GREEDY = {"reference": 47_100, "planted": 28_900}
+"""Rows that greedy takes by itself, on average."""
+FOCUS = {"reference": 4_700, "planted": 2_900}
+"""Rows for each measured task that come to about as many for `focus`."""
 SEEDS = 5
 
 
@@ -84,15 +91,16 @@ class Stage:
 
 
 def stages(seeds: int) -> list[Stage]:
-    """The study: `focus` has twice the seeds where its targets are, `cs-tuned` one budget."""
+    """The study: from 100 rows to what greedy takes; twice the seeds where the targets are."""
     return [
         stage
         for model in ("reference", "planted")
         for stage in (
             Stage(model, CONTRAST, (None,), 2 * seeds),
-            Stage(model, CONTRAST, (100, 400), seeds),
+            Stage(model, CONTRAST, (100, 400, FOCUS[model]), seeds),
             Stage(model, PEERS, (100, 400, 1600, None), seeds),
-            Stage(model, TUNED, (6400,), seeds),
+            Stage(model, SPENDERS, (GREEDY[model],), seeds),
+            Stage(model, TUNED, (100, 400, 1600, 6400, GREEDY[model]), seeds),
         )
     ]
 
@@ -100,16 +108,20 @@ def stages(seeds: int) -> list[Stage]:
 def simulated_grids(seeds: int, methods: tuple[str, ...]) -> list[SimulatedGrid]:
     """Simulations: everything for `focus`, and many problems of one scenario for all methods.
 
+    Where the target is, `focus` and the method that comes closest to it have a hundred.
+
     `cs-fresh` is left out: its regression, which grows with masks x components and is
     repeated for every resample, takes 14 s at 400 x 1,024 already (experiments/LOG.md).
     """
     focus = tuple(one for one in methods if one in CONTRAST)
     peers = tuple(one for one in methods if one not in (*CONTRAST, "cs-fresh"))
-    few, many = tuple(range(seeds)), tuple(range(4 * seeds))
+    close = tuple(one for one in methods if one == "gradient-masked")
+    few, many, most = (tuple(range(times * seeds)) for times in (1, 4, 20))
     grids = [
         SimulatedGrid(focus, (512, 1024), tuple(SCENARIOS), (300, 1000, 3000), few),
-        SimulatedGrid(focus, (8192,), ("heavy",), (3000,), few),
+        SimulatedGrid((*focus, *peers), (8192,), ("heavy",), (3000,), many),
         SimulatedGrid((*focus, *peers), (512, 1024), ("heavy",), (1000, 3000), many),
+        SimulatedGrid((*focus, *close), (1024,), ("heavy",), (1000,), most),
     ]
     return [grid for grid in grids if grid.methods]
 

@@ -15,7 +15,10 @@ set of the best. And what every task needs wins any search that looks at one tas
 5. every member of the winner has to show what it adds, or what it does alone; else it goes, and
    of the sets that remain the simplest that does harm is the answer.
 
-The answer has at most k members, and none where no set does specific harm.
+The answer has at most k members, and none where no set does specific harm. It stops before the
+budget is spent once the answer is stable: when the sets that may be the best all cost the task
+nearly what it has, when no item tells those of the knock-out apart, or when even the winner surely
+does no harm.
 """
 
 from __future__ import annotations
