@@ -223,9 +223,9 @@ def section(found: Comparison, folder: Path) -> str:
         "columns mean.\n",
         "A budget is rows for each measured task: `focus` measures the other tasks too and has as "
         "many for each of them; *rows* is what a search spent in all. A search that selects "
-        "nothing counts with drops of 0. Seconds are as they came, with other work on the machine "
-        "or without. `methods-cells.tar.xz` holds the cells; unpacked into DIR, the study goes on "
-        "from them.\n",
+        "nothing counts with drops of 0. Seconds are as they came, on 2 cores or 4, with other "
+        "work on the machine or without. `methods-cells.tar.xz` holds the cells; unpacked into "
+        "DIR, the study goes on from them.\n",
     ]
     for model in dict.fromkeys(line.model for line in found.lines):
         own = [line for line in found.lines if line.model == model]

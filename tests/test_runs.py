@@ -192,6 +192,7 @@ def test_batch_sizes_change_no_ranking(reference, asked):
     ]
     for other in found[1:]:
         require_equal(found[0], other)
+        assert other.selected == found[0].selected
 
 
 def test_going_on_with_other_batches_changes_no_ranking(reference, small_chunks, tmp_path):

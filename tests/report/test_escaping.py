@@ -64,17 +64,16 @@ def make_stress():
     )  # fmt: skip
 
 
-def require_shown(page):
-    """The tag is in the page as text, and nowhere as a tag."""
-    assert "<script>alert" not in page
-    assert "<img" not in page
-    assert "&lt;script&gt;alert" in page
+def shown_as_text(page):
+    """Whether the tag is in the page as text, and nowhere as a tag."""
+    as_tag = "<script>alert" in page or "<img" in page
+    return not as_tag and "&lt;script&gt;alert" in page
 
 
 @pytest.mark.usefixtures("_no_plotly")
 def test_report_escapes_everything():
     """Task, model, notes, options, heads."""
-    require_shown(render_html(planted(make_result())))
+    assert shown_as_text(render_html(planted(make_result())))
 
 
 @pytest.mark.usefixtures("_no_plotly")
@@ -82,8 +81,8 @@ def test_verification_escapes_everything(evidence):
     """Prompts and what the model answered to them, among the rest."""
     assert evidence.samples
     evil = planted(evidence)
-    require_shown(render_verification_page(evil))
-    require_shown(render_html(make_result(), evil))
+    assert shown_as_text(render_verification_page(evil))
+    assert shown_as_text(render_html(make_result(), evil))
     answers = [text for one in evil.samples for text in (one.before, one.after)]
     assert all(text.startswith(EVIL) for text in answers)
 
@@ -91,13 +90,13 @@ def test_verification_escapes_everything(evidence):
 @pytest.mark.usefixtures("_no_plotly")
 def test_stress_page_escapes_everything():
     """Families come from files of the user."""
-    require_shown(render_stress_page(planted(make_stress())))
+    assert shown_as_text(render_stress_page(planted(make_stress())))
 
 
 @pytest.mark.usefixtures("_no_plotly")
 def test_atlas_escapes_everything():
     """In the tables and in what the figure shows."""
-    require_shown(render_atlas_page(planted(make_atlas())))
+    assert shown_as_text(render_atlas_page(planted(make_atlas())))
 
 
 @pytest.mark.usefixtures("_no_plotly")
@@ -109,4 +108,4 @@ def test_overlap_page_escapes_everything():
     measured = Overlap(**dict.fromkeys((one.name for one in fields(Overlap)), 0.5))
     pairs = (Compared(f"{EVIL}/first", f"{EVIL}/second", "same data", (3, 4), measured),)
     page = overlap_page(Overlaps((EVIL,), pairs, {}), title=f"neurons of {EVIL}")
-    require_shown(page)
+    assert shown_as_text(page)

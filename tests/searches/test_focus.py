@@ -165,6 +165,17 @@ def test_stops_when_nothing_is_left_to_gain(seed):
     assert whole.notes == ()
 
 
+def test_rounds_go_on_where_what_can_be_lost_is_not_known():
+    """A margin falls below zero: to cost what the intact model has is no reason to stop."""
+    both = harmed_by(3, 7, each=0.5)
+    found = {
+        continuous: Tasks(both, harmed_by(9), harmed_by(11), seed=6).solve(continuous=continuous)
+        for continuous in (True, False)
+    }
+    assert "sets proposed last" in found[True].notes[0]
+    assert not any("sets proposed last" in note for note in found[False].notes)
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_abstains_early_where_nothing_harms(seed):
     """And says so; what does a little specific harm is still found."""

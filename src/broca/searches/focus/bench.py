@@ -105,6 +105,7 @@ class Bench:
         problem: What is to be solved.
         budget: Most rows.
         weight: What a drop of the others counts for.
+        stop: Whether stages may end before their rows are spent, once they know enough.
         rows: Rows so far.
         enough: Why rows were forgone, in words, each time that some were.
         rng: Draws everything random.
@@ -114,6 +115,7 @@ class Bench:
     problem: Problem
     budget: int
     weight: float = 1.0
+    stop: bool = True
     rows: int = 0
     enough: list[str] = field(default_factory=list)
     rng: np.random.Generator = field(init=False)

@@ -58,7 +58,7 @@ class Promising:
 
 
 def joint_rounds(
-    bench: Bench, screened: Screened, *, rows: int, widening: int, cost: float, stop: bool = True
+    bench: Bench, screened: Screened, *, rows: int, widening: int, cost: float
 ) -> Generator[Plan, Measurement, Promising]:
     """Learns what small sets are worth, and proposes the most promising.
 
@@ -73,7 +73,6 @@ def joint_rounds(
         rows: Rows for the sets.
         widening: Rows for what matters beside them; 0 where rows return no gradients.
         cost: What each member of a set must add.
-        stop: Whether rounds may end early.
     """
     rng, k, before = bench.rng, bench.problem.k, bench.rows
     affordable = max(1, rows // bench.bundle_rows(_BUNDLE))
@@ -91,7 +90,9 @@ def joint_rounds(
         drops, others, error = yield from bench.bundles(masks, _BUNDLE)
         worth = drops - bench.weight * others
         known.add_sets(masks, worth, error)
-        if stop and 0 < number < rounds - 1 and worth.mean() >= _ALL * bench.intact_level:
+        # what a probability has to lose is known, what a margin or a perplexity has is not
+        lost_all = bench.response == "probability" and worth.mean() >= _ALL * bench.intact_level
+        if bench.stop and 0 < number < rounds - 1 and lost_all:
             bench.forgo(
                 rows + widening - (bench.rows - before),
                 f"the sets proposed last cost the task {worth.mean():.2f} of its "

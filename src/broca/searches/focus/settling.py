@@ -55,10 +55,6 @@ class Winner:
         """Whether it is surely worth less."""
         return self.worth + _SURELY * self.error < least
 
-    def no_finding(self) -> str:
-        """Why the set is none."""
-        return _no_finding(self.task, self.others)
-
 
 @dataclass(frozen=True)
 class Settled:
@@ -95,12 +91,7 @@ class _Asked:
 
 
 def knock_out(
-    bench: Bench,
-    promising: Promising,
-    rows: int,
-    *,
-    least: float,
-    stop: bool = True,
+    bench: Bench, promising: Promising, rows: int, *, least: float
 ) -> Generator[Plan, Measurement, Winner]:
     """Measures sets on fresh items, in heats, and each time keeps the better half.
 
@@ -112,7 +103,6 @@ def knock_out(
         promising: What the joint rounds learned.
         rows: Rows to spend.
         least: Least harm that is a finding.
-        stop: Whether to end early.
     """
     sets, before = promising.sets, bench.rows
     foretold, errors = promising.model.values(sets), promising.model.errors(sets)
@@ -126,13 +116,14 @@ def knock_out(
         items = max(1, affordable // (len(sets) + 1))
         table = yield from bench.crossed(promising.screened.masks(sets), items)
         task, others = np.hstack([task, table.task]), np.hstack([others, table.others])
-        worth, error = _blended(task - bench.weight * others, foretold, errors)
+        costs = task - bench.weight * others
+        worth, error = _blended(costs, foretold, errors)
         better = np.argsort(-worth, kind="stable")[: max(1, len(sets) // 2)]
         sets, foretold, errors = sets[better], foretold[better], errors[better]
         task, others, worth, error = task[better], others[better], worth[better], error[better]
-        costs = task - bench.weight * others
-        alike = len(sets) > 1 and np.allclose(costs, costs[0]) and worth[-1] >= least
-        if stop and alike and heat < _HEATS - 1:
+        same = np.allclose(costs[better], costs[better[0]])
+        alike = len(sets) > 1 and same and worth[-1] >= least
+        if bench.stop and alike and heat < _HEATS - 1:
             bench.forgo(
                 rows - (bench.rows - before),
                 f"no item tells the {len(sets)} best sets apart",
@@ -142,16 +133,11 @@ def knock_out(
 
 
 def settle(
-    bench: Bench,
-    promising: Promising,
-    winner: Winner,
-    *,
-    rows: int,
-    cost: float,
-    least: float,
-    stop: bool = True,
+    bench: Bench, promising: Promising, winner: Winner, *, rows: int, cost: float, least: float
 ) -> Generator[Plan, Measurement, Settled]:
     """Asks of each member what it adds and what it does alone; settles the set and its size.
+
+    Where even the winner surely does next to no harm, nothing more is asked.
 
     Args:
         bench: Measures; what is left of its rows goes to the last comparison.
@@ -160,11 +146,10 @@ def settle(
         rows: Rows for the members.
         cost: What each member must add.
         least: Least harm that is a finding.
-        stop: Whether to abstain at once where even the winner surely does next to no harm.
     """
-    if stop and winner.surely_below(least / 2):
+    if bench.stop and winner.surely_below(least / 2):
         bench.forgo(bench.left, f"the best set found is surely worth less than {least / 2:.2f}")
-        return Settled(winner.members, {}, winner.no_finding())
+        return Settled(winner.members, {}, _no_finding(winner.task, winner.others))
     asked = yield from _ask(bench, promising, winner.members, rows, least)
     answers = _answers(winner.members, asked, cost, bench.problem.k)
     items = max(1, bench.left // bench.bundle_rows(len(answers) + 1))

@@ -153,7 +153,7 @@ class Focus(Told):
 
     def _tell_story(self) -> Story:
         problem = self._problem
-        bench = Bench(problem, self._budget, self._contrast)
+        bench = Bench(problem, self._budget, self._contrast, self._stop)
         parts = self._parts
         yield from bench.measure_intact(parts.intact)
         size, _ = yield from pilot(
@@ -166,28 +166,11 @@ class Focus(Told):
         share = size / problem.components
         screened = yield from screen(bench, share, parts.screen)
         promising = yield from joint_rounds(
-            bench,
-            screened,
-            rows=parts.joint,
-            widening=parts.widening,
-            cost=self._cost,
-            stop=self._stop,
+            bench, screened, rows=parts.joint, widening=parts.widening, cost=self._cost
         )
-        winner = yield from knock_out(
-            bench,
-            promising,
-            parts.knock_out,
-            least=self._least,
-            stop=self._stop,
-        )
+        winner = yield from knock_out(bench, promising, parts.knock_out, least=self._least)
         settled = yield from settle(
-            bench,
-            promising,
-            winner,
-            rows=parts.members,
-            cost=self._cost,
-            least=self._least,
-            stop=self._stop,
+            bench, promising, winner, rows=parts.members, cost=self._cost, least=self._least
         )
         return self._ranked(bench, promising.screened, settled, share)
 
