@@ -238,7 +238,7 @@ def test_pairs_are_measured_on_request(reference):
 
 
 def test_what_the_others_need_too_comes_with_its_cost_to_each(reference):
-    """Alone, on report items; universal is what costs more than half of the tasks something."""
+    """Alone, on report items; universal can only be what costs two thirds of the tasks much."""
     others = ("addition", "addition_words", "sorting")
     result = broca.localize(
         reference, task="rhyming", others=others, rows=1500, items=40, verify=False
@@ -248,6 +248,6 @@ def test_what_the_others_need_too_comes_with_its_cost_to_each(reference):
     assert not set(alone) & set(result.selected)
     for name, effects in alone.items():
         assert set(effects) == {"rhyming", *others}
-        assert (name in result.universal) == (sum(e <= -0.02 for e in effects.values()) > 2)
+        assert name not in result.universal or sum(e <= -0.05 for e in effects.values()) > 2
     assert set(result.universal) <= set(alone)
     assert type(result).from_json(result.to_json()) == result

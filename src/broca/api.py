@@ -38,6 +38,7 @@ from broca.runs import (
     shared_tokens,
 )
 from broca.searches import DEFAULT_METHOD, OtherTask, Problem, Ranking
+from broca.shared import ablate_alone
 from broca.tasks import Benchmark, Catalog, TaskOptions
 from broca.tasksets import (
     Bank,
@@ -51,13 +52,8 @@ from broca.tasksets import (
     require_something_to_localize,
 )
 from broca.verify import QUICK, Examiner, Remembered, Trial, prove, roles
-from broca.verify.proof import change_under, scores_under
+from broca.verify.proof import scores_under
 from broca.workbench import Report, Stage
-
-_SOME = 60
-"""Most report items of each task on which what the others need too is ablated alone."""
-_HURTS = 0.02
-"""Least loss of a task's score that counts for a universal component."""
 
 
 @closes_journal
@@ -265,15 +261,9 @@ def localize(
         )
         examined = examiner.examine(selected, report=stage.enter)
         evidence = evidence_of(model, task, selected, how, QUICK, examined, scored.rows)
-    shared = tuple(model.components.names[column] for column in ranking.universal)
-    if shared:
+    if ranking.universal:
         stage.enter("measuring alone what the others need too")
-    shared_effects = {
-        name: change_under(
-            model.components.mask((name,)), benchmarks, trial.places, execute, bank, most=_SOME
-        )
-        for name in shared
-    }
+    shared = ablate_alone(ranking.universal, model.components, trial, execute, before, seed=seed)
     stage.enter("measuring pairs")
     pairs = pairwise(model.components.names, ranking.order[:interactions], problem.confirm, execute)
     rows_measured, tokens = recorder.finish()
@@ -296,10 +286,8 @@ def localize(
         ranking=ranked(model.components, ranking.effects, ranking.order, **ranking.details),
         interactions=pairs,
         off_target_effects=_off_target_effects(model, ranking),
-        shared_effects=shared_effects,
-        universal=tuple(
-            name for name in shared if _hurts_most(shared_effects[name], (task, *trial.others))
-        ),
+        shared_effects=shared.effects,
+        universal=shared.universal,
         selected=selected,
         abstained=not selected,
         reason=ranking.reason,
@@ -440,11 +428,6 @@ def _found(model: GatedModel, ranking: Ranking) -> tuple[str, ...]:
         for name, columns in ranking.groups.items()
     )
     return (*ranking.notes, *groups)
-
-
-def _hurts_most(effects: Mapping[str, float], tasks: Sequence[str]) -> bool:
-    """Whether a component costs more than half of the tasks something."""
-    return sum(effects[name] <= -_HURTS for name in tasks) > len(tasks) / 2
 
 
 def _off_target_effects(model: GatedModel, ranking: Ranking) -> dict[str, float]:

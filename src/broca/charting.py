@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from broca import searches
 from broca.charted import NAME, Atlas, AtlasCost, AtlasTask, Rows
-from broca.charts import Findings, Matrix, find, keep_to_groups
+from broca.charts import LEAST, Findings, Matrix, find, keep_to_groups
 from broca.engine import Ablation, Engine, EngineOptions, donor_activations
 from broca.engine.ablation import AblationKind
 from broca.errors import BadInput, NothingToLocalize
@@ -34,9 +34,6 @@ from broca.verify.proof import scores_under
 from broca.workbench import Report, Stage, requested
 
 PAGE = "atlas.html"
-LEAST = 0.05
-"""Least effect that counts, in the response."""
-
 _DONORS = 100
 
 

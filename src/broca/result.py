@@ -230,7 +230,7 @@ class Result:
         shared_effects: Of each component that the other tasks need too, where the method looks for
             them: minus what every task's score loses when it is ablated alone, on some `report`
             items of each. What they lose most to comes first.
-        universal: Those of them whose loss alone costs most tasks something.
+        universal: Those of them that most tasks need, and about alike, by the rule of the atlas.
         search: The method and its settings.
         cost: Rows, tokens and time.
         baseline: Score of every task on the intact model, on its report items.

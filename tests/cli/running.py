@@ -33,7 +33,7 @@ def broca_process(*arguments, **options):
     """Runs the command in a process of its own."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
     return subprocess.run(
-        [sys.executable, "-c", "from broca.cli import main; main()", *map(str, arguments)],
+        [sys.executable, "-m", "broca", *map(str, arguments)],
         capture_output=True,
         text=True,
         env=environment,

@@ -120,13 +120,13 @@ def test_heads_that_the_others_need_are_shown_apart():
     page = render_html(make_result(**shown, universal=(one,)))
     for text in (
         "Heads that the other tasks need too",
-        f"{one}\n    costs most",
+        f"{one}\n    is needed by most",
         "-0.375",
         "-0.250",
     ):
         assert text in page
     assert page.count("-0.125") == 2 * len(costs) - 1
-    assert "none costs most of the tasks" in render_html(make_result(**shown))
+    assert "none is needed by most tasks" in render_html(make_result(**shown))
     assert "other tasks need too" not in render_html(make_result())
 
 

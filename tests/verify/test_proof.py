@@ -7,7 +7,7 @@ import pytest
 
 from broca.plan import Measurement
 from broca.verify import prove
-from broca.verify.proof import change_under, scores_under
+from broca.verify.proof import scores_under
 
 
 @dataclass
@@ -61,20 +61,3 @@ def test_each_task_is_scored_on_its_own_items():
     scores = scores_under(mask, tasks, {"a": [0, 1], "b": [5]}, execute)
     assert scores == {"a": 0.5, "b": 3.0}
     np.testing.assert_array_equal(asked[0].masks, [mask])
-
-
-def test_change_under_a_mask_is_minus_the_loss_on_the_first_items():
-    """Of tasks where higher and where lower is better; no further items are measured."""
-    tasks = {"a": FakeTask(), "b": FakeTask(higher_is_better=False)}
-    ablated = {0: 0.0, 1: 1.0, 5: -3.0, 6: -3.0}
-    intact = {0: 1.0, 1: 1.0, 5: -2.5, 6: -2.5}
-
-    def execute(plan):
-        (mask,) = plan.masks
-        values = ablated if mask.any() else intact
-        return Measurement(plan, np.array([values[item] for item in plan.item_index]))
-
-    items = {"a": [0, 1, 99], "b": [5, 6, 99]}
-    change = change_under(np.array([True, False]), tasks, items, execute, most=2)
-    assert change == {"a": -0.5, "b": -0.5}
-    assert str(change_under(np.zeros(2, dtype=bool), tasks, items, execute, most=2)["a"]) == "0.0"

@@ -3,9 +3,10 @@
 from broca.charts.clusters import Clustering, cluster
 from broca.charts.findings import Findings, find, keep_to_groups
 from broca.charts.groups import GroupCount, count_groups
-from broca.charts.selecting import Contrast, Matrix, contrasts, universal
+from broca.charts.selecting import LEAST, Contrast, Matrix, contrasts, universal
 
 __all__ = [
+    "LEAST",
     "Clustering",
     "Contrast",
     "Findings",

@@ -13,6 +13,9 @@ from broca.recovery import highest, interval
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+LEAST = 0.05
+"""Least effect that counts, in the response."""
+
 MOST = 2 / 3
 """Share of the tasks, and of their capabilities, that a universal component hurts at least."""
 

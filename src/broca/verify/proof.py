@@ -87,28 +87,3 @@ def prove(
         off_target_drop=off_target,
         specific_drop=losses[task] - (off_target or 0.0),
     )
-
-
-def change_under(
-    mask: NDArray[np.bool_],
-    benchmarks: Mapping[str, Benchmark],
-    items: Mapping[str, Sequence[int] | NDArray[np.intp]],
-    execute: Callable[[Plan], Measurement],
-    bank: Sequence[tuple[Benchmark, Item]] = (),
-    *,
-    most: int,
-) -> dict[str, float]:
-    """What one mask does to each task: minus what its score loses.
-
-    Args:
-        mask: As for `scores_under`, like all that follow.
-        benchmarks: The tasks by name.
-        items: For each task, the positions of its items.
-        execute: Measures a plan.
-        bank: The items that `execute` uses.
-        most: Most items of each task, the first ones.
-    """
-    some = {name: positions[:most] for name, positions in items.items()}
-    intact = scores_under(np.zeros_like(mask), benchmarks, some, execute, bank)
-    ablated = scores_under(mask, benchmarks, some, execute, bank)
-    return {name: 0.0 - one.loss(intact[name], ablated[name]) for name, one in benchmarks.items()}

@@ -56,6 +56,10 @@ class Trial:
             for name in (names or self.names)
         }
 
+    def some(self, items: int) -> Places:
+        """At most so many items of every task, evenly over its report items."""
+        return {name: _spread(self.places[name], items) for name in self.names}
+
     def responses(
         self, execute: Execute, masks: NDArray[np.bool_], places: Places
     ) -> dict[str, NDArray[np.float64]]:
@@ -84,7 +88,7 @@ class Trial:
         drawn: NDArray[np.intp],
         count: int | None = None,
     ) -> float:
-        """A score over responses to some of `count` items, those that `smaller` would take."""
+        """A score over responses to some of `count` items that lie evenly over the report items."""
         benchmark = self.benchmarks[name]
         own = values if benchmark.higher_is_better else -values
         if not self.items:
