@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from broca import designs
-from broca.recovery import DISCOVERY, PaperLasso, uncertainty
+from broca.recovery import DISCOVERY, PaperLasso, estimate, uncertainty
 
 
 def simulated(seed, *, masks=150, components=60, planted=4, noise=0.1):
@@ -81,3 +81,45 @@ def test_same_seed_same_frequencies():
     first, again, other = (known(design, y, seed=s).frequency for s in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
+
+
+def test_within_strata_it_is_least_squares_with_a_level_for_each():
+    """Against dummy variables; with one stratum, or none named, nothing changes."""
+    design, y, _ = simulated(5, planted=0)
+    strata = np.arange(150) % 3
+    y = y + 0.5 * strata
+    one = estimate(design, y, strata)
+    matrix = np.column_stack([*(strata == number for number in range(3)), design[:, 7]])
+    solution, (squares,), _, _ = np.linalg.lstsq(matrix.astype(float), y, rcond=None)
+    error = np.sqrt(squares / 146 * np.linalg.inv(matrix.T.astype(float) @ matrix)[3, 3])
+    assert one.estimates[7] == pytest.approx(solution[3])
+    assert one.p_values[7] == pytest.approx(stats.t.cdf(solution[3] / error, 146))
+    for same in (None, np.full(150, 4)):
+        np.testing.assert_array_equal(estimate(design, y, same).p_values, known(design, y).p_values)
+
+
+def test_no_component_takes_the_blame_for_the_size_of_masks():
+    """Sizes differ and all components cost something: those of no effect are no discoveries.
+
+    Compared with masks of other sizes they are: they are more often in large ones.
+    """
+    false = {"alike": 0, "all": 0}
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        sizes = rng.integers(3, 30, 600)
+        masks = np.stack([rng.permutation(60) < size for size in sizes])
+        effects = np.where(np.arange(60) < 30, -0.03, 0.0)
+        y = 1 + masks @ effects + rng.normal(0, 0.1, 600)
+        for name, strata in (("alike", sizes // 3), ("all", None)):
+            found = estimate(masks, y, strata).p_values[30:] < 0.05
+            false[name] += int(found.sum())
+    assert false["alike"] <= 0.08 * 300
+    assert false["all"] > 2 * false["alike"]
+
+
+def test_equal_responses_of_a_stratum_are_no_evidence():
+    """Whatever is left when the mean of tenths is taken from them."""
+    masks = np.random.default_rng(0).random((40, 6)) < 0.3
+    one = estimate(masks, np.where(np.arange(40) < 20, 0.1, 0.7), np.arange(40) // 20)
+    assert np.isnan(one.intervals).all()
+    assert (one.p_values == 1).all()

@@ -294,9 +294,38 @@ def test_a_table_says_which_sets_do_harm():
     """Enough of a loss, and surely more than the others lose; luck on a few rows is no harm."""
     task = np.array([[1.0] * 8, [1.0] + [0.0] * 7, [1.0] * 8, [0.0] * 8])
     others = np.array([[0.0] * 8, [0.0] * 8, [1.0] * 8, [0.0] * 8])
-    assert Table(task, others, 1.0).harmful(0.1).tolist() == [True, False, False, False]
-    assert Table(task, others, 0.0).harmful(0.1).tolist() == [True, False, True, False]
-    assert Table(0.05 * task, 0 * others, 1.0).harmful(0.1).tolist() == [False] * 4
+    items = np.arange(8)
+    assert Table(task, others, 1.0, items).harmful(0.1).tolist() == [True, False, False, False]
+    assert Table(task, others, 0.0, items).harmful(0.1).tolist() == [True, False, True, False]
+    assert Table(0.05 * task, 0 * others, 1.0, items).harmful(0.1).tolist() == [False] * 4
+
+
+def test_items_asked_again_tell_nothing_new():
+    """Five rows of every item that agree are worth one; five that do not, five."""
+    drops = np.array([[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
+    items = np.arange(8)
+    once = Table(drops, 0 * drops, 1.0, items)
+    again = Table(np.tile(drops, 5), np.zeros((1, 40)), 1.0, np.tile(items, 5))
+    assert again.interval(0) == pytest.approx(once.interval(0))
+    assert not once.harmful(0.1)[0]
+    assert not again.harmful(0.1)[0]
+    noise = np.repeat(drops, 5, axis=1)  # every item has each of the responses
+    apart = Table(noise, 0 * noise, 1.0, np.tile(items, 5))
+    other = Table(noise, 0 * noise, 1.0, np.arange(40))
+    assert apart.harmful(0.1)[0]
+    assert other.harmful(0.1)[0]
+
+
+def test_the_interval_holds_the_mean_of_items_at_large():
+    """Nine times in ten, also where every item is asked several times."""
+    rng = np.random.default_rng(0)
+    held = []
+    for _ in range(2000):
+        drops = (rng.random(50) < 0.3).astype(float)
+        items = rng.permutation(np.tile(np.arange(50), 5))[:200]
+        low, _, high = Table(drops[None, items], np.zeros((1, 200)), 1.0, items).interval(0)
+        held.append(low <= -0.3 <= high)
+    assert 0.88 <= np.mean(held) <= 0.93
 
 
 def test_the_simplest_set_that_does_harm_is_the_answer():
@@ -306,7 +335,7 @@ def test_the_simplest_set_that_does_harm_is_the_answer():
         sets, np.array([0.09, 0.1, 0.11]), noise=0.02
     )
     drops = (np.arange(100)[None] < np.array([[9], [11], [12]])).astype(float)
-    table = Table(drops, np.zeros_like(drops), 1.0)
+    table = Table(drops, np.zeros_like(drops), 1.0, np.arange(drops.shape[1]))
     assert table.harmful(0.1).tolist() == [False, True, True]
     assert first_good(table, sets, model, 0.02, table.harmful(0.1)) == 1
     assert first_good(table, sets, model, 0.02, table.harmful(0.05)) == 0
@@ -317,7 +346,7 @@ def test_every_member_has_its_cost():
     """Two members more have to be worth twice what one has to be."""
     sets = np.array([[1, 0, 0], [1, 1, 1]], dtype=bool)
     drops = (np.arange(4000)[None] < np.array([[2000], [2140]])).astype(float)
-    table = Table(drops, np.zeros_like(drops), 1.0)
+    table = Table(drops, np.zeros_like(drops), 1.0, np.arange(drops.shape[1]))
     model = PairwiseModel(3, largest=3, cost=0.02).fit(sets, drops.mean(axis=1), noise=0.02)
     harmful = table.harmful(0.1)
     assert first_good(table, sets, model, 0.02, harmful) == 0

@@ -16,7 +16,7 @@ def story(bench, rows):
     """Fixed effects, then joint rounds over all components; screening saw nothing."""
     yield from bench.measure_intact(20)
     nothing = np.zeros(COUNT)
-    screened = Screened(nothing, nothing, np.arange(COUNT), nothing, nothing, 1.0, None)
+    screened = Screened(nothing, nothing, np.arange(COUNT), nothing, nothing, 1.0, None, None)
     return (yield from joint_rounds(bench, screened, rows=rows, widening=0, cost=0.02))
 
 

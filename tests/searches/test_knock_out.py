@@ -20,7 +20,7 @@ def meet(losses, *, stop=True):
     problem = Problem(COUNT, np.arange(40), 5, None, 0, confirm=np.arange(40, 80))
     bench = Bench(problem, 10_000, stop=stop)
     nothing = np.zeros(COUNT)
-    screened = Screened(nothing, nothing, np.arange(COUNT), nothing, nothing, 1.0, None)
+    screened = Screened(nothing, nothing, np.arange(COUNT), nothing, nothing, 1.0, None, None)
     sets = np.eye(COUNT, dtype=bool)
     model = PairwiseModel(COUNT, largest=5, cost=0.02).fit(sets, losses, noise=0.05)
     steps = knock_out(bench, Promising(screened, sets, model), ROWS, least=0.1)

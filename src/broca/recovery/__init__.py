@@ -15,12 +15,13 @@ from broca.recovery.pairwise import PairwiseModel
 from broca.recovery.protocol import Recovery, coefficients
 from broca.recovery.stability import StabilitySelection
 from broca.recovery.thresholded import Thresholded
-from broca.recovery.uncertainty import DISCOVERY, Uncertainty, uncertainty
+from broca.recovery.uncertainty import DISCOVERY, Estimates, Uncertainty, estimate, uncertainty
 
 __all__ = [
     "DISCOVERY",
     "RECOVERIES",
     "Additivity",
+    "Estimates",
     "Guarded",
     "JointEffects",
     "NonPositiveLasso",
@@ -32,6 +33,7 @@ __all__ = [
     "Uncertainty",
     "additivity",
     "coefficients",
+    "estimate",
     "highest",
     "interval",
     "joint_effects",

@@ -21,13 +21,15 @@ _DOUBT = 0.05
 """Chance that a component is taken for sure where none matters (Bonferroni)."""
 _NOTHING = 1e-18
 """Share of the variance that is rounding."""
+_ROUNDING = 1e-12
+"""Share of the responses that differences among equal ones may be."""
 _FEWEST = 8
 """Fewest masks of which anything is said."""
 
 
 @dataclass(frozen=True)
-class Uncertainty:
-    """What is known of each component besides its effect.
+class Estimates:
+    """Effects under random masks, beside other ablated components, and how sure they are.
 
     Attributes:
         estimates: Effects without shrinkage, which the intervals surround, `(components,)`.
@@ -35,14 +37,55 @@ class Uncertainty:
         p_values: One-sided, of no harm, `(components,)`; 1 where nothing can be said.
         q_values: The same after Benjamini and Hochberg: the share of false discoveries among this
             component and those with smaller ones.
-        frequency: Share of resamples in which it is among the k most harmful, `(components,)`.
     """
 
     estimates: NDArray[np.float64]
     intervals: NDArray[np.float64]
     p_values: NDArray[np.float64]
     q_values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Uncertainty(Estimates):
+    """What is known of each component besides its effect.
+
+    Attributes:
+        frequency: Share of resamples in which it is among the k most harmful, `(components,)`.
+    """
+
     frequency: NDArray[np.float64]
+
+
+def estimate(
+    masks: NDArray[np.bool_], responses: NDArray[np.float64], strata: NDArray[np.intp] | None = None
+) -> Estimates:
+    """Estimates every effect beside those that are beyond doubt.
+
+    Sure components are found one after another: the one whose effect is clearest beside those
+    before it, for as long as chance among all components makes one so clear in one of 20 cases, and
+    there are four masks for each. The estimate of any component is its coefficient in the least
+    squares of the responses on itself and those; interval and p-value are Student's. This holds
+    because masks are drawn at random: what is left out is nearly uncorrelated with what is in.
+
+    Args:
+        masks: 1 where a component was ablated, `(masks, components)`.
+        responses: Mean response under each mask, `(masks,)`.
+        strata: Which masks are compared, those of the same number, `(masks,)`. Where some masks
+            are meant to be larger than others, a component is more often in a large one, and would
+            take a part of the blame for all that is in it. All are compared if None.
+    """
+    matrix, y = np.array(masks, dtype=float), np.array(responses, dtype=float)
+    rounding = _ROUNDING * np.abs(y).max(initial=0.0)
+    groups = np.zeros(len(y), dtype=np.intp) if strata is None else strata
+    numbers = np.unique(groups)
+    for number in numbers:
+        own = groups == number
+        matrix[own] -= matrix[own].mean(axis=0)
+        y[own] -= y[own].mean()
+        y[own] *= np.abs(y[own]).max() > rounding
+    estimates, intervals, p_values = _estimated(matrix, y, len(numbers))
+    q_values = np.asarray(stats.false_discovery_control(p_values), dtype=float)
+    return Estimates(estimates, intervals, p_values, q_values)
 
 
 def uncertainty(
@@ -54,17 +97,11 @@ def uncertainty(
     seed: int,
     resamples: int = RESAMPLES,
 ) -> Uncertainty:
-    """Resamples masks, and estimates every effect beside those that are beyond doubt.
+    """Resamples masks, and tests every component.
 
     The rows of a mask share what it ablates, so that masks and not rows are drawn: give one
     response for each mask, the mean of its rows. Each resample fits the recovery anew, at the
     penalty that was chosen for all masks where it has one (`penalty_`).
-
-    Sure components are found one after another: the one whose effect is clearest beside those
-    before it, for as long as chance among all components makes one so clear in one of 20 cases, and
-    there are four masks for each. The estimate of any component is its coefficient in the least
-    squares of the responses on itself and those; interval and p-value are Student's. This holds
-    because masks are drawn at random: what is left out is nearly uncorrelated with what is in.
 
     Args:
         masks: 1 where a component was ablated, `(masks, components)`.
@@ -85,9 +122,7 @@ def uncertainty(
         found = coefficients(settled.fit(matrix[rows], y[rows]), count, name="of a resample")
         first = np.argsort(found, kind="stable")[:k]
         selected[first[found[first] < 0]] += 1
-    estimates, intervals, p_values = _estimated(matrix, y)
-    q_values = np.asarray(stats.false_discovery_control(p_values), dtype=float)
-    return Uncertainty(estimates, intervals, p_values, q_values, selected / max(1, resamples))
+    return Uncertainty(**vars(estimate(masks, responses)), frequency=selected / max(1, resamples))
 
 
 def _settled(recovery: Any) -> Any:
@@ -100,12 +135,15 @@ def _settled(recovery: Any) -> Any:
 
 
 def _estimated(
-    matrix: NDArray[np.float64], y: NDArray[np.float64]
+    matrix: NDArray[np.float64], y: NDArray[np.float64], groups: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Estimates of all components beside the sure ones, intervals, and p-values of no harm."""
+    """Estimates of all components beside the sure ones, intervals, and p-values of no harm.
+
+    Masks and responses are those less the means of so many groups.
+    """
     sure: list[int] = []
     while True:
-        found = _beside(matrix, y, np.array(sorted(sure), dtype=np.intp))
+        found = _beside(matrix, y, np.array(sorted(sure), dtype=np.intp), groups)
         two_sided = 2 * np.minimum(found[2], 1 - found[2])
         two_sided[[*sure, *np.flatnonzero(~np.isfinite(found[1][:, 0]))]] = 1.0
         two_sided[found[0] == 0] = 1.0  # no effect at all is not a clear one
@@ -116,25 +154,24 @@ def _estimated(
 
 
 def _beside(
-    matrix: NDArray[np.float64], y: NDArray[np.float64], sure: NDArray[np.intp]
+    centered: NDArray[np.float64], target: NDArray[np.float64], sure: NDArray[np.intp], groups: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Least squares of the responses on each component and the sure ones.
 
     Returns:
         Estimates, intervals, and p-values of no harm.
     """
-    rows, count = matrix.shape
+    rows, count = centered.shape
     estimates, errors = np.zeros(count), np.full(count, np.nan)
-    freedom = np.full(count, max(1, rows - 2 - len(sure)))
+    freedom = np.full(count, max(1, rows - 1 - groups - len(sure)))
     freedom[sure] += 1
-    centered, target = matrix - matrix.mean(axis=0), y - y.mean()
     # what the sure ones do not explain, of the responses and of every other column
     basis = np.linalg.qr(centered[:, sure])[0] if len(sure) else np.zeros((rows, 0))
     rest = centered - basis @ (basis.T @ centered)
     left = target - basis @ (basis.T @ target)
     weight = (rest**2).sum(axis=0)
     others = np.setdiff1d(np.flatnonzero(weight > 1e-8), sure)
-    if rows >= _FEWEST and y.std() > 0:
+    if rows >= _FEWEST and target.std() > 0:
         estimates[others] = rest[:, others].T @ left / weight[others]
         squares = left @ left - estimates[others] ** 2 * weight[others]
         errors[others] = np.sqrt(np.maximum(squares, 0) / freedom[others] / weight[others])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ Asking = Generator[Plan, Measurement, Any]
 
 _DOUBT = 30
 """Rows that the belief in repeatable items counts for."""
+_IMAGINED = 0.5
+"""What the item that is imagined beside those measured differs by."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +30,20 @@ class Table:
         task: `(sets, rows)`.
         others: `(sets, rows)`; zero without other tasks.
         weight: What a drop of the others counts for.
+        items: The task's item of every row, `(rows,)`. Where rows outnumber the items they repeat,
+            and a row that repeats another says nothing new of items at large.
     """
 
     task: Floats
     others: Floats
     weight: float
+    items: NDArray[np.intp]
 
-    def drop(self, row: int) -> Floats:
-        """The task's drops of one set."""
-        drops: Floats = self.task[row]
-        return drops
+    @classmethod
+    def of_none(cls, sets: int, weight: float) -> Table:
+        """A table of as many sets and no rows yet."""
+        empty = np.zeros((sets, 0))
+        return cls(empty, empty, weight, np.zeros(0, dtype=np.intp))
 
     def specific(self, row: int) -> Floats:
         """The task's drops beyond the others', row by row."""
@@ -51,24 +57,50 @@ class Table:
     def harmful(self, least: float) -> Bools:
         """Which sets cost the task at least so much, and surely more than the others, `(sets,)`."""
         specifics = self.specifics()
-        errors = specifics.std(axis=1) / np.sqrt(specifics.shape[1])
-        harmful: Bools = (self.task.mean(axis=1) >= least) & (
-            specifics.mean(axis=1) - 1.645 * errors > 0
-        )
+        variances, items = self._spread(specifics)
+        surely = specifics.mean(axis=1) - 1.645 * np.sqrt(variances / items) > 0
+        harmful: Bools = (self.task.mean(axis=1) >= least) & surely
         return harmful
 
-    def slice(self, first: int, last: int) -> Table:
+    def pick(self, sets: slice | NDArray[np.intp]) -> Table:
         """Some of the sets."""
-        return Table(self.task[first:last], self.others[first:last], self.weight)
+        return replace(self, task=self.task[sets], others=self.others[sets])
+
+    def beside(self, later: Table) -> Table:
+        """The same sets on more rows."""
+        return replace(
+            self,
+            task=np.hstack([self.task, later.task]),
+            others=np.hstack([self.others, later.others]),
+            items=np.concatenate([self.items, later.items]),
+        )
 
     def interval(self, row: int) -> tuple[float, float, float]:
         """Effect of one set on the task with its 90 % interval: low, effect, high."""
-        count = self.task.shape[1]
-        effect = -float(self.task[row].mean())
-        # one imagined row more keeps the spread of equal answers from being nothing
-        spread = float(np.sqrt((self.task[row].var() * count + 0.25) / (count + 1)))
-        half = 1.645 * spread / np.sqrt(count)
+        drops = self.task[row : row + 1]
+        effect, half = -float(drops.mean()), 1.645 * float(self.errors(drops)[0])
         return effect - half, effect, effect + half
+
+    def errors(self, drops: Floats) -> Floats:
+        """Standard errors of mean drops, `(sets,)`.
+
+        One item more is imagined beside those measured: it keeps the spread of equal answers from
+        being nothing.
+        """
+        variances, items = self._spread(drops)
+        errors: Floats = np.sqrt((variances * items + _IMAGINED**2) / (items + 1) / items)
+        return errors
+
+    def _spread(self, drops: Floats) -> tuple[Floats, int]:
+        """Variance over items and their number, rows of an item taken together.
+
+        A cluster-robust estimate: where no item repeats it is the variance of rows, where the rows
+        of an item agree that of items, and where they do not something between.
+        """
+        items = np.unique(self.items)
+        rows = (self.items[:, None] == items).astype(float)
+        sums = (drops - drops.mean(axis=1, keepdims=True)) @ rows
+        return np.square(sums).sum(axis=1) * len(items) / drops.shape[1] ** 2, len(items)
 
 
 class _Level:
@@ -216,7 +248,7 @@ class Bench:
         lost = table[0] - table[1:]
         task = lost[:, :items]
         others = lost[:, items:] if self.problem.others else np.zeros_like(task)
-        return Table(task, others, self.weight)
+        return Table(task, others, self.weight, asked[:items])
 
     def slopes(self, masks: Bools, items: int) -> Asking:
         """What closing each gate costs beside every mask, item by item, by gradients.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.plan import Measurement, Plan
-from broca.recovery import Additivity, NonPositiveLasso, additivity
+from broca.recovery import Additivity, Estimates, NonPositiveLasso, additivity, estimate
 from broca.searches.focus.bench import Bench, Bools, Floats
 from broca.searches.pilot import random_masks
 
@@ -29,6 +29,10 @@ counts, one is a mean over many tasks, and steadier."""
 _RESAMPLES = 20
 _NOTHING = 0.01
 """An effect below which a component does nothing."""
+_SIZES = 6
+"""Groups of masks of about one size that are compared in a round, at most."""
+_FEWEST_ALIKE = 20
+"""Masks that each of them has at least; where a round has fewer, it is one group."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Screened:
         frequency: Share of resamples in which the task needs each component, `(components,)`.
         universal: Share of resamples in which the others need it, `(components,)`.
         weight: What an effect on the others counts for.
+        estimates: Effects on the task without shrinkage, and how sure they are.
         additivity: How well effects on the task add up; None where nothing varied.
     """
 
@@ -51,6 +56,7 @@ class Screened:
     frequency: Floats
     universal: Floats
     weight: float
+    estimates: Estimates
     additivity: Additivity | None
 
     @property
@@ -105,10 +111,27 @@ def screen(bench: Bench, share: float, rows: int) -> Generator[Plan, Measurement
         frequency=_often(masks, -task, penalty, bench.rng),
         universal=_often(asked, -others, _penalty(asked, -others), bench.rng),
         weight=bench.weight,
+        estimates=estimate(masks, -task, _alike(masks, per_round)),
         additivity=additivity(
             masks, -task, NonPositiveLasso(penalty=penalty), seed=bench.problem.seed
         ),
     )
+
+
+def _alike(masks: Bools, per_round: int) -> NDArray[np.intp]:
+    """Which masks are compared when effects are estimated: `(masks,)`, equal for those that are.
+
+    Masks of a round and of about one size: later rounds draw from fewer components, and whoever is
+    in a mask is more often in a large one, so that it would take the blame for all the others.
+    """
+    strata = np.zeros(len(masks), dtype=np.intp)
+    groups = int(np.clip(per_round // _FEWEST_ALIKE, 1, _SIZES))
+    for number, first in enumerate(range(0, len(masks), max(1, per_round))):
+        own = slice(first, first + per_round)
+        sizes = masks[own].sum(axis=1)
+        ends = np.quantile(sizes, np.linspace(0, 1, groups + 1)[1:-1])
+        strata[own] = number * _SIZES + np.searchsorted(ends, sizes, side="right")
+    return strata
 
 
 def _losses(bench: Bench, masks: Bools) -> Generator[Plan, Measurement, tuple[Floats, Floats]]:

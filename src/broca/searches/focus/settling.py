@@ -25,8 +25,6 @@ _FEWEST_ITEMS = 4
 _MISFIT = 0.1
 """Standard error of forecasts beside the statistical one: pairs are not all there is,
 and the response is not the metric."""
-_IMAGINED = 0.5
-"""What the item that is imagined beside those measured differs by."""
 _SURELY = 2.0
 """Standard errors by which a member has to add more than its cost to stay without more ado."""
 _CLOSE = 1.0
@@ -106,30 +104,27 @@ def knock_out(
     """
     sets, before = promising.sets, bench.rows
     foretold, errors = promising.model.values(sets), promising.model.errors(sets)
-    task = np.zeros((len(sets), 0))
-    others = np.zeros((len(sets), 0))
+    met = Table.of_none(len(sets), bench.weight)
     for heat in range(_HEATS):
         affordable = rows // _HEATS // bench.bundle_rows(1)
         fit = slice(max(1, affordable // _ENTERING - 1))  # the best come first
-        sets, foretold, errors = sets[fit], foretold[fit], errors[fit]
-        task, others = task[fit], others[fit]
+        sets, foretold, errors, met = sets[fit], foretold[fit], errors[fit], met.pick(fit)
         items = max(1, affordable // (len(sets) + 1))
         table = yield from bench.crossed(promising.screened.masks(sets), items)
-        task, others = np.hstack([task, table.task]), np.hstack([others, table.others])
-        costs = task - bench.weight * others
-        worth, error = _blended(costs, foretold, errors)
+        met = met.beside(table)
+        worth, error = _blended(met, met.specifics(), foretold, errors)
         better = np.argsort(-worth, kind="stable")[: max(1, len(sets) // 2)]
         sets, foretold, errors = sets[better], foretold[better], errors[better]
-        task, others, worth, error = task[better], others[better], worth[better], error[better]
-        same = np.allclose(costs[better], costs[better[0]])
-        alike = len(sets) > 1 and same and worth[-1] >= least
+        met, worth, error = met.pick(better), worth[better], error[better]
+        costs = met.specifics()
+        alike = len(sets) > 1 and np.allclose(costs, costs[0]) and worth[-1] >= least
         if bench.stop and alike and heat < _HEATS - 1:
             bench.forgo(
                 rows - (bench.rows - before),
                 f"no item tells the {len(sets)} best sets apart",
             )
             break
-    return Winner(sets[0], task[0], others[0], float(worth[0]), float(error[0]))
+    return Winner(sets[0], met.task[0], met.others[0], float(worth[0]), float(error[0]))
 
 
 def settle(
@@ -188,9 +183,10 @@ def _ask(
     trials = np.vstack([winner[None], smaller, one_each[alone]])
     items = max(1, affordable // (len(trials) + 1))
     table = yield from bench.crossed(screened.masks(trials), items)
-    without = table.slice(1, 1 + len(inside))
-    single = table.slice(1 + len(inside), len(trials))
+    without = table.pick(slice(1, 1 + len(inside)))
+    single = table.pick(slice(1 + len(inside), len(trials)))
     adds, errors = _blended(
+        table,
         table.specific(0)[None] - without.specifics(),
         model.values(winner[None]) - model.values(smaller),
         model.errors(smaller, beside=winner),
@@ -237,22 +233,23 @@ def _with(members: Bools, more: list[int], k: int) -> Bools:
     return larger
 
 
-def _blended(measured: Floats, foretold: Floats, errors: Floats) -> tuple[Floats, Floats]:
+def _blended(
+    table: Table, drops: Floats, foretold: Floats, errors: Floats
+) -> tuple[Floats, Floats]:
     """Joins means over fresh items with forecasts, each weighed by its precision.
 
     Args:
-        measured: `(sets, items)`.
+        table: Whose items they are.
+        drops: `(sets, rows)`.
         foretold: `(sets,)`.
         errors: Standard errors of the forecasts, `(sets,)`.
 
     Returns:
         The means and their standard errors, `(sets,)`.
     """
-    items = measured.shape[1]
-    # one imagined item more keeps the spread of equal answers from being nothing
-    spread = (measured.var(axis=1) * items + _IMAGINED**2) / (items + 1)
-    seen, believed = items / spread, 1 / (np.square(errors) + _MISFIT**2)
-    means: Floats = (measured.mean(axis=1) * seen + foretold * believed) / (seen + believed)
+    seen = 1 / np.square(table.errors(drops))
+    believed = 1 / (np.square(errors) + _MISFIT**2)
+    means: Floats = (drops.mean(axis=1) * seen + foretold * believed) / (seen + believed)
     return means, 1 / np.sqrt(seen + believed)
 
 
@@ -267,10 +264,11 @@ def first_good(table: Table, sets: Bools, model: PairwiseModel, cost: float, har
         harmful: Which do specific harm, `(sets,)`.
     """
     specifics, foretold = table.specifics(), model.values(sets)
-    worth, _ = _blended(specifics, foretold, model.errors(sets))
+    worth, _ = _blended(table, specifics, foretold, model.errors(sets))
     allowed = harmful if harmful.any() else ~harmful
     best = int(np.argmax(np.where(allowed, worth, -np.inf)))
     behind, error = _blended(
+        table,
         specifics[best] - specifics,
         foretold[best] - foretold,
         model.errors(sets, beside=sets[best]),

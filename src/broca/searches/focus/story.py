@@ -176,7 +176,7 @@ class Focus(Told):
 
     def _ranked(self, bench: Bench, screened: Screened, settled: Settled, share: float) -> Ranking:
         effects = screened.target.copy()
-        intervals = np.full((len(effects), 2), np.nan)
+        intervals = screened.estimates.intervals.copy()
         for place, (low, effect, high) in settled.harms.items():
             effects[screened.short[place]] = effect
             intervals[screened.short[place]] = low, high
@@ -211,6 +211,8 @@ class Focus(Told):
             record,
             intervals=intervals,
             frequency=screened.frequency,
+            p_values=screened.estimates.p_values,
+            q_values=screened.estimates.q_values,
             others=screened.others,
             universal=universal,
             notes=self._notes(bench),
