@@ -100,7 +100,7 @@ def stages(seeds: int) -> list[Stage]:
             Stage(model, CONTRAST, (100, 400, FOCUS[model]), seeds),
             Stage(model, PEERS, (100, 400, 1600, None), seeds),
             Stage(model, SPENDERS, (GREEDY[model],), seeds),
-            Stage(model, TUNED, (100, 400, 1600, 6400), seeds),
+            Stage(model, TUNED, (100, 400, 1600, 6400, GREEDY[model]), seeds),
         )
     ]
 

@@ -198,8 +198,16 @@ def test_any_number_of_components(components):
 
 
 def test_effects_come_with_intervals():
-    """What was measured alone has a 90 % interval; the true effect of 0.4 lies within twice it."""
+    """What was measured alone has a 90 % interval; the true effect of 0.4 lies within twice it.
+
+    So does what was screened alone, which has no effect, in nine of ten cases.
+    """
     ranking = Tasks(harmed_by(3, 7), harmed_by(9), seed=8).solve()
+    assert (ranking.intervals[:, 0] < ranking.intervals[:, 1]).all()
+    held = (ranking.intervals[:, 0] <= 0) & (ranking.intervals[:, 1] >= 0)
+    assert np.delete(held, [3, 7]).mean() > 0.8
+    np.testing.assert_array_equal(np.flatnonzero(ranking.q_values < 0.1), [3, 7])
+    assert (ranking.p_values <= ranking.q_values).all()
     for column in (3, 7):
         low, high = ranking.intervals[column]
         effect, half = ranking.effects[column], (high - low) / 2

@@ -78,7 +78,7 @@ class Table:
     def interval(self, row: int) -> tuple[float, float, float]:
         """Effect of one set on the task with its 90 % interval: low, effect, high."""
         drops = self.task[row : row + 1]
-        effect, half = -float(drops.mean()), 1.645 * float(self.errors(drops)[0])
+        effect, half = 0.0 - float(drops.mean()), 1.645 * float(self.errors(drops)[0])
         return effect - half, effect, effect + half
 
     def errors(self, drops: Floats) -> Floats:
