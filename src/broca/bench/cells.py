@@ -59,7 +59,7 @@ class Cell:
         specific: The difference.
         rows: Rows that the search spent, all tasks together.
         seconds: Time of the search, without the scoring of its selection.
-        response: What the effects and intervals are measured in.
+        response: What the effects and intervals are compared in.
         intervals: 90 % interval of every component's effect in the order of the columns, None
             where the method gives none.
         broca: Version of broca.

@@ -124,8 +124,8 @@ def run_cell(arena: Arena, key: CellKey) -> Cell:
 class _Counted:
     """Counts the rows of a search, and knows in what it measured last.
 
-    That is what its intervals are in: a search that screens in one response and settles in the
-    task's own metric gives the intervals of the latter.
+    That is what its intervals are compared in: a search that screens in one response and settles in
+    the task's own metric gives intervals of both, and those that count most are of the latter.
     """
 
     def __init__(self, execute: Execute, response: Response) -> None:
