@@ -1,5 +1,6 @@
 """What the others need too: each component alone, and which are universal."""
 
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,12 +14,11 @@ CAPABILITIES = {"adding": "sums", "sorting": "words", "rhyming": "words", "facts
 EVERYONE, SUMS = "L0H1", "L3H4"
 
 
+@dataclass(frozen=True)
 class Task(SimulatedTask):
     """A task with a capability; at chance below a half."""
 
-    def __init__(self, capability, **options):
-        super().__init__(**options)
-        object.__setattr__(self, "capability", capability)
+    capability: str = ""
 
     def at_chance(self, score, *, items):
         """Whether it can show no damage."""
@@ -31,7 +31,8 @@ def asked(*names, before=None, higher_is_better=True):
     heads = {name: {SUMS: 0.4} if name == "adding" else {} for name in CAPABILITIES}
     model = SimulatedModel(heads, everyone={EVERYONE: 0.4})
     benchmarks = {
-        name: Task(one, higher_is_better=higher_is_better) for name, one in CAPABILITIES.items()
+        name: Task(capability=one, higher_is_better=higher_is_better)
+        for name, one in CAPABILITIES.items()
     }
     places = {name: np.arange(80) + 80 * number for number, name in enumerate(CAPABILITIES)}
     trial = Trial("adding", (), ("sorting", "rhyming", "facts"), benchmarks, places)

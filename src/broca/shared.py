@@ -60,10 +60,9 @@ def ablate_alone(
     resampled = np.empty((_RESAMPLES, *effects.shape))
     for row, (name, responses) in enumerate(measured.items()):
         intact, *ablated = responses
-        benchmark, score = trial.benchmarks[name], trial.score(name, intact)
         for column, values in enumerate(ablated):
             # 0.0 - x, not -x: no loss is 0, not -0
-            effects[row, column] = 0.0 - benchmark.loss(score, trial.score(name, values))
+            effects[row, column] = 0.0 - trial.loss(name, intact, values)
             resampled[:, row, column] = -bootstrap_drops(
                 intact,
                 values,

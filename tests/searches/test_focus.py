@@ -309,7 +309,7 @@ def test_a_table_says_which_sets_do_harm():
 
 
 def test_items_asked_again_tell_nothing_new():
-    """Five rows of every item that agree are worth one; five that do not, five."""
+    """Five rows of every item that agree are worth one; where items agree and rows do not, more."""
     drops = np.array([[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
     items = np.arange(8)
     once = Table(drops, 0 * drops, 1.0, items)
@@ -317,11 +317,11 @@ def test_items_asked_again_tell_nothing_new():
     assert again.interval(0) == pytest.approx(once.interval(0))
     assert not once.harmful(0.1)[0]
     assert not again.harmful(0.1)[0]
-    noise = np.repeat(drops, 5, axis=1)  # every item has each of the responses
-    apart = Table(noise, 0 * noise, 1.0, np.tile(items, 5))
-    other = Table(noise, 0 * noise, 1.0, np.arange(40))
-    assert apart.harmful(0.1)[0]
-    assert other.harmful(0.1)[0]
+    noise = np.tile([[1.0, 0.0, 0.0, 0.0]], 8)  # four rows of each item, which alike lose one
+    alike = Table(noise, 0 * noise, 1.0, np.repeat(items, 4))
+    assert alike.harmful(0.1)[0]
+    assert alike.interval(0)[1] == once.interval(0)[1]
+    assert alike.interval(0)[2] < once.interval(0)[2]
 
 
 def test_the_interval_holds_the_mean_of_items_at_large():

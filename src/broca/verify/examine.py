@@ -218,7 +218,7 @@ class Examiner:
                 seed=[self.scope.seed, number],
                 aggregate=self.trial.aggregation(name, before),
             )
-            values[name] = self._loss(name, before, after)
+            values[name] = self.trial.loss(name, before, after)
         others = np.mean([draws[name] for name in self.trial.others], axis=0)
         value = float(np.mean([values[name] for name in self.trial.others]))
         own, level = values[self.trial.task], self.scope.level
@@ -226,10 +226,6 @@ class Examiner:
             interval_of(value, others, level=level),
             interval_of(own - value, draws[self.trial.task] - others, level=level),
         )
-
-    def _loss(self, name: str, before: Values, after: Values) -> float:
-        trial = self.trial
-        return trial.benchmarks[name].loss(trial.score(name, before), trial.score(name, after))
 
     def _controls(
         self,
@@ -257,11 +253,13 @@ class Examiner:
             masks = np.stack([self._mask(one.tolist()) for one in sets])
             measured = trial.responses(self.execute, masks, measured_on)
             losses = {
-                name: np.array([self._loss(name, intact[name], row) for row in measured[name]])
+                name: np.array([self.trial.loss(name, intact[name], row) for row in measured[name]])
                 for name in measured_on
             }
             own = losses[trial.task]
-            real = {name: self._loss(name, intact[name], ablated[name]) for name in measured_on}
+            real = {
+                name: self.trial.loss(name, intact[name], ablated[name]) for name in measured_on
+            }
             drop, specifics, specific = real[trial.task], None, None
             if trial.others:
                 specifics = own - np.mean([losses[name] for name in trial.others], axis=0)
@@ -380,7 +378,7 @@ class Examiner:
                     aggregate=self.trial.aggregation(name, before),
                 )
             )
-            values.append(self._loss(name, before, after))
+            values.append(self.trial.loss(name, before, after))
         return interval_of(float(np.mean(values)), np.mean(draws, axis=0), level=self.scope.level)
 
     def _flat_at(self, rows: Values) -> int:

@@ -74,6 +74,10 @@ class Trial:
         """A task's score over per-item responses, in its own direction."""
         return self._score(name, values, np.arange(len(values)))
 
+    def loss(self, name: str, before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+        """What a task's score loses from responses to those of the same items after an ablation."""
+        return self.benchmarks[name].loss(self.score(name, before), self.score(name, after))
+
     def aggregation(self, name: str, values: NDArray[np.float64]) -> Aggregate | None:
         """The task's aggregation in the direction of the responses; None where it is the mean."""
         sign = 1.0 if self.benchmarks[name].higher_is_better else -1.0
