@@ -17,15 +17,15 @@ from pathlib import Path
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
-from broca.process import tune_process
+from broca.executors.process import tune_process
 
 tune_process()  # as the command line does, before torch
 
 import numpy as np
 
-from broca.bench import Arena
+from broca.measurement import Plan
 from broca.models import load
-from broca.plan import Plan
+from broca.studies.methods import Arena
 
 K = 5
 BEAM = 3

@@ -22,7 +22,7 @@ from typing import Any
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
-from broca.process import tune_process
+from broca.executors.process import tune_process
 
 tune_process()  # as the command line does, before torch
 
@@ -32,8 +32,8 @@ import torch
 from broca import designs
 from broca.engine import Engine, EngineOptions
 from broca.executors import LocalExecutor
+from broca.measurement import Plan
 from broca.models import GatedModel, load, shipped_model_folder
-from broca.plan import Plan
 from broca.tasks import Benchmark, Catalog, Request, RequestTokenizer
 from broca.testing import tiny_tokenizer
 

@@ -17,10 +17,10 @@ from collections import Counter
 import numpy as np
 
 import broca
+from broca.runs.workbench import Workbench
 from broca.tasks import Catalog
-from broca.verify import Scope
-from broca.verify.verdict import SPILL
-from broca.workbench import Workbench
+from broca.verification import Scope
+from broca.verification.verdict import SPILL
 
 
 def measure(

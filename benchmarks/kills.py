@@ -28,10 +28,10 @@ import numpy as np
 import torch
 
 import broca
-from broca import runs
 from broca.engine import EngineOptions
 from broca.journal import Journal
 from broca.journal.checking import check
+from broca.runs.recording import recording as runs
 from broca.tasks import TaskOptions
 
 STAGES = ("building", "scoring", "searching", "verifying", "writing")

@@ -13,7 +13,7 @@ import os
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
-from broca.process import tune_process
+from broca.executors.process import tune_process
 
 tune_process()  # as the command line does, before torch
 
@@ -23,8 +23,8 @@ from scipy.stats import spearmanr
 from broca import designs
 from broca.engine import Engine
 from broca.executors import LocalExecutor, with_references
+from broca.measurement import Plan
 from broca.models import load
-from broca.plan import Plan
 from broca.tasks import Catalog, RequestTokenizer, TaskOptions
 
 SPARSITIES = (0.05, 0.2)

@@ -22,7 +22,7 @@ from pathlib import Path
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
-from broca.process import tune_process
+from broca.executors.process import tune_process
 
 tune_process()  # as the command line does, before torch
 
@@ -30,7 +30,11 @@ import numpy as np
 import torch
 
 from broca import searches
-from broca.bench import (
+from broca.cli.progress import ProgressLine
+from broca.models import load
+from broca.results.files import check_out_folder
+from broca.searches import OtherTask, Problem
+from broca.studies.methods import (
     Arena,
     Comparison,
     ExhaustiveFolder,
@@ -44,13 +48,15 @@ from broca.bench import (
     simulated_file,
     summarize_simulations,
 )
-from broca.bench.simulations import SCENARIOS
-from broca.bench.tables import SIMULATED_COLUMNS, cells_of, columns, markdown, simulated_cells
-from broca.cli.progress import ProgressLine
-from broca.estimating import count_rows
-from broca.files import check_out_folder
-from broca.models import load
-from broca.searches import OtherTask, Problem
+from broca.studies.methods.simulations import SCENARIOS
+from broca.studies.methods.tables import (
+    SIMULATED_COLUMNS,
+    cells_of,
+    columns,
+    markdown,
+    simulated_cells,
+)
+from broca.verbs.plan import count_rows
 
 HERE = Path(__file__).parent
 RATE = 2000

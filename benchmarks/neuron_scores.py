@@ -15,7 +15,7 @@ from pathlib import Path
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
-from broca.process import tune_process
+from broca.executors.process import tune_process
 
 tune_process()
 

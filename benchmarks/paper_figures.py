@@ -25,7 +25,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from broca.files import check_out_folder
+from broca.results.files import check_out_folder
 
 Row = dict[str, Any]
 Rows = Sequence[Row]

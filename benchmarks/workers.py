@@ -31,11 +31,11 @@ import numpy as np
 import torch
 
 import broca
-from broca import runs
 from broca.engine import EngineOptions
 from broca.executors import Asker, RayExecutor, RayOptions, RayPool, WorkerSpec
-from broca.plan import Plan
-from broca.runs import Journaling
+from broca.measurement import Plan
+from broca.runs.recording import Journaling
+from broca.runs.recording import recording as runs
 from broca.tasks import Catalog, RequestTokenizer
 
 RAY = [sys.executable, "-m", "ray.scripts.scripts", "start"]

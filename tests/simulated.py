@@ -7,10 +7,10 @@ import numpy as np
 
 from broca.components import Component, ComponentSet
 from broca.engine import Ablation
-from broca.plan import Measurement
-from broca.provenance import evidence_of
+from broca.measurement import Measurement
+from broca.runs.provenance import evidence_of
 from broca.tasks import Generation, Item
-from broca.verify import Examiner, Scope, Trial
+from broca.verification import Examiner, Scope, Trial
 
 LAYERS, HEADS = 6, 16
 COMPONENTS = ComponentSet(

@@ -11,9 +11,9 @@ from report.test_page import make_result
 
 from broca.components import Component, ComponentSet
 from broca.errors import BrocaError, all_errors, table
-from broca.outfolder import OutFolder
-from broca.report import render_html
-from broca.result import Result
+from broca.reports import render_html
+from broca.results.localization import Localization
+from broca.runs.folder import OutFolder
 
 DOCS = Path(__file__).parent.parent / "docs" / "errors.md"
 VALUES = st.recursive(
@@ -61,8 +61,8 @@ def test_a_changed_result_is_read_or_refused(data):
     else:
         del inner[path[-1]]
     with contextlib.suppress(BrocaError):
-        result = Result.from_json(json.dumps(content))
-        assert Result.from_json(result.to_json()).to_json() == result.to_json()
+        result = Localization.from_json(json.dumps(content))
+        assert Localization.from_json(result.to_json()).to_json() == result.to_json()
 
 
 @settings(max_examples=100, deadline=None)
@@ -70,7 +70,7 @@ def test_a_changed_result_is_read_or_refused(data):
 def test_any_text_as_result_is_refused(text):
     """No text is a result by chance."""
     with pytest.raises(BrocaError):
-        Result.from_json(text)
+        Localization.from_json(text)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"[" * 100_000, b'{"schema": 1e999}'])
@@ -79,7 +79,7 @@ def test_files_of_any_bytes_are_refused(content, tmp_path):
     for name in ("result.json", "reproduce.json"):
         (tmp_path / name).write_bytes(content)
     with pytest.raises(BrocaError):
-        Result.read(tmp_path)
+        Localization.read(tmp_path)
     with pytest.raises(BrocaError):
         OutFolder.read(tmp_path)
 
@@ -96,4 +96,4 @@ def test_any_text_as_a_list_of_heads_is_read_or_refused(names):
 def test_a_page_is_made_of_what_was_read():
     """The report of a result that went through JSON is the report of the result."""
     result = make_result()
-    assert render_html(Result.from_json(result.to_json())) == render_html(result)
+    assert render_html(Localization.from_json(result.to_json())) == render_html(result)

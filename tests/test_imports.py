@@ -9,187 +9,46 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "broca"
 
-ALLOWED = {
-    "errors": set(),
-    "components": {"errors"},
-    "hub": set(),
-    "plan": set(),
-    "process": set(),
-    "designs": {"errors"},
-    "recovery": {"errors"},
-    "models": {"components", "errors", "hub"},
-    "sandbox": {"errors"},
-    "tasks": {"errors", "hub", "sandbox"},
-    "engine": {"models", "tasks", "errors"},
-    "files": {"errors"},
-    "lines": {"errors", "files"},
-    "journal": {"errors", "plan"},
-    "interrupts": {"errors"},
-    "outfolder": {"errors", "files"},
-    "executors": {"engine", "errors", "hub", "journal", "models", "plan", "process", "tasks"},
-    "searches": {"designs", "recovery", "plan", "errors"},
-    "lm": {"engine", "models", "tasks", "errors"},
-    "evidence": {"errors"},
-    "verify": {"components", "errors", "evidence", "plan", "tasks"},
-    "runs": {
-        "plan",
-        "engine",
-        "errors",
-        "executors",
-        "interrupts",
-        "journal",
-        "models",
-        "searches",
-        "tasks",
-    },
-    "typed": set(),
-    "result": {"errors", "evidence", "typed"},
-    "charted": {"errors", "evidence", "result", "typed"},
-    "charts": {"charted", "components", "recovery"},
-    "shared": {"charts", "components", "verify"},
-    "interactions": {"errors", "plan", "result"},
-    "rerun": {
-        "components",
-        "errors",
-        "journal",
-        "outfolder",
-        "result",
-        "searches",
-    },
-    "refitting": {
-        "components",
-        "errors",
-        "files",
-        "journal",
-        "outfolder",
-        "recovery",
-        "result",
-        "searches",
-    },
-    "estimating": {
-        "engine",
-        "errors",
-        "executors",
-        "models",
-        "plan",
-        "runs",
-        "searches",
-        "tasks",
-        "tasksets",
-        "verify",
-    },
-    "report": {"charted", "evidence", "result", "stressed"},
-    "neurons": {
-        "components",
-        "designs",
-        "engine",
-        "errors",
-        "executors",
-        "hub",
-        "models",
-        "plan",
-        "recovery",
-        "searches",
-        "tasks",
-    },
-    "testing": {"plan"},
-    "published": {"errors"},
-    "stressed": {"errors", "evidence"},
-    "reproduce": {
-        "api",
-        "charting",
-        "charts",
-        "errors",
-        "evidence",
-        "files",
-        "models",
-        "provenance",
-        "published",
-        "report",
-        "runs",
-        "searches",
-        "tasks",
-        "tasksets",
-        "verify",
-        "workbench",
-    },
-    "stress": {"errors", "evidence", "lines", "models", "provenance", "stressed", "verify"},
-    "bench": {
-        "designs",
-        "engine",
-        "errors",
-        "executors",
-        "files",
-        "lines",
-        "models",
-        "plan",
-        "provenance",
-        "report",
-        "runs",
-        "searches",
-        "tasks",
-        "tasksets",
-        "testing",
-        "typed",
-        "verify",
-        "workbench",
-    },
-    "tasksets": {"errors", "models", "tasks"},
-    "margins": {"engine", "errors", "executors", "plan", "tasksets"},
-    "provenance": {"engine", "evidence", "models", "result", "verify"},
-    "workbench": {"engine", "executors", "models", "runs", "tasks", "tasksets", "verify"},
-    "charting": {
-        "charted",
-        "charts",
-        "engine",
-        "errors",
-        "files",
-        "margins",
-        "models",
-        "plan",
-        "provenance",
-        "recovery",
-        "report",
-        "result",
-        "runs",
-        "searches",
-        "tasks",
-        "tasksets",
-        "verify",
-        "workbench",
-    },
-    "verifying": {
-        "api",
-        "engine",
-        "errors",
-        "evidence",
-        "models",
-        "provenance",
-        "published",
-        "runs",
-        "tasks",
-        "tasksets",
-        "verify",
-        "workbench",
-    },
-}
-"""What each room may import of broca. `api` and `cli` wire the rooms together."""
+ORDER = (
+    "errors",
+    "components",
+    "measurement",
+    "designs",
+    "testing",
+    "options",
+    "results",
+    "recovery",
+    "searches",
+    "models",
+    "tasks",
+    "engine",
+    "journal",
+    "executors",
+    "published",
+    "atlases",
+    "verification",
+    "runs",
+    "stress_tests",
+    "neurons",
+    "reports",
+    "verbs",
+    "studies",
+    "integrations",
+    "cli",
+)
+"""The rooms from the ground up: each imports only those that stand before it."""
 
 HEAVY = {
     "components": {"torch", "transformers", "lm_eval", "sklearn"},
-    "plan": {"torch", "transformers", "lm_eval", "sklearn"},
+    "measurement": {"torch", "transformers", "lm_eval", "sklearn"},
     "designs": {"torch", "transformers", "lm_eval", "sklearn"},
     "recovery": {"torch", "transformers", "lm_eval", "sqlite3"},
     "searches": {"torch", "transformers", "lm_eval", "sqlite3"},
-    "evidence": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
-    "charted": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
-    "charts": {"torch", "transformers", "lm_eval", "sqlite3"},
-    "report": {"torch", "transformers", "lm_eval", "sklearn"},
-    "sandbox": {"torch", "transformers", "lm_eval", "sklearn", "numpy"},
+    "results": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
+    "atlases": {"torch", "transformers", "lm_eval", "sqlite3"},
+    "reports": {"torch", "transformers", "lm_eval", "sklearn"},
+    "tasks/sandbox": {"torch", "transformers", "lm_eval", "sklearn", "numpy"},
     "journal": {"torch", "transformers", "lm_eval", "sklearn"},
-    "rerun": {"torch", "transformers", "lm_eval"},
-    "refitting": {"torch", "transformers", "lm_eval"},
-    "outfolder": {"torch", "transformers", "lm_eval", "sklearn"},
 }
 
 
@@ -206,33 +65,40 @@ def imports_of(file):
                 yield node.module
 
 
-def rooms():
-    """Every room with its files."""
-    for room in sorted(ALLOWED):
-        place = SOURCE / room
-        yield room, sorted(place.rglob("*.py")) if place.is_dir() else [SOURCE / f"{room}.py"]
+def files_of(room):
+    """The files of a room: a folder's, or one."""
+    place = SOURCE / room
+    return sorted(place.rglob("*.py")) if place.is_dir() else [SOURCE / f"{room}.py"]
 
 
-@pytest.mark.parametrize(("room", "files"), list(rooms()), ids=[room for room, _ in rooms()])
-def test_room_imports_only_what_lies_before_it(room, files):
-    """Neither broca's own rooms nor heavy libraries are imported against the flow."""
-    assert files
-    for file in files:
+@pytest.mark.parametrize("room", ORDER)
+def test_room_imports_only_what_stands_before_it(room):
+    """The arrows between the rooms point one way."""
+    before = {*ORDER[: ORDER.index(room)], room}
+    for file in files_of(room):
         for name in imports_of(file):
             parts = name.split(".")
             if parts[0] == "broca" and len(parts) > 1:
-                assert parts[1] in ALLOWED[room] | {room}, f"{file} imports {name}"
-            assert parts[0] not in HEAVY.get(room, set()), f"{file} imports {name}"
+                assert parts[1] in before, f"{file} imports {name}"
 
 
-def test_every_room_is_listed():
-    """A new room must say what it may import."""
+@pytest.mark.parametrize("room", HEAVY)
+def test_room_keeps_heavy_libraries_out(room):
+    """What a room does not need is not loaded with it."""
+    assert files_of(room)
+    for file in files_of(room):
+        for name in imports_of(file):
+            assert name.split(".")[0] not in HEAVY[room], f"{file} imports {name}"
+
+
+def test_every_room_has_its_place():
+    """A new room must say where it stands."""
     present = {
         path.stem
         for path in SOURCE.iterdir()
         if path.suffix == ".py" or (path / "__init__.py").exists()
     }
-    assert present - {"__init__", "__main__", "api", "cli"} == set(ALLOWED)
+    assert present - {"__init__", "__main__"} == set(ORDER)
 
 
 def test_help_loads_nothing_heavy():

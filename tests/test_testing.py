@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from broca.plan import Plan
+from broca.measurement import Plan
 from broca.testing import planted_problem
 
 

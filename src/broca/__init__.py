@@ -9,32 +9,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from broca.api import localize, save
-    from broca.charted import Atlas
-    from broca.charting import atlas, save_atlas
     from broca.components import Component, ComponentSet
     from broca.errors import BrocaError
-    from broca.evidence import Evidence
     from broca.models import GatedModel, load
-    from broca.result import Result
+    from broca.results.atlas import Atlas
+    from broca.results.localization import Localization
+    from broca.results.verification import Verification
     from broca.tasks import TaskOptions
-    from broca.verifying import verify_heads
+    from broca.verbs.atlas import atlas, save_atlas
+    from broca.verbs.localize import localize, save
+    from broca.verbs.verify import verify_heads
 
 _HOME = {
-    "Atlas": "broca.charted",
+    "Atlas": "broca.results.atlas",
     "BrocaError": "broca.errors",
     "Component": "broca.components",
     "ComponentSet": "broca.components",
-    "Evidence": "broca.evidence",
+    "Verification": "broca.results.verification",
     "GatedModel": "broca.models",
-    "Result": "broca.result",
+    "Localization": "broca.results.localization",
     "TaskOptions": "broca.tasks",
-    "atlas": "broca.charting",
+    "atlas": "broca.verbs.atlas",
     "load": "broca.models",
-    "localize": "broca.api",
-    "save": "broca.api",
-    "save_atlas": "broca.charting",
-    "verify_heads": "broca.verifying",
+    "localize": "broca.verbs.localize",
+    "save": "broca.verbs.localize",
+    "save_atlas": "broca.verbs.atlas",
+    "verify_heads": "broca.verbs.verify",
 }
 
 __all__ = [
@@ -42,9 +42,9 @@ __all__ = [
     "BrocaError",
     "Component",
     "ComponentSet",
-    "Evidence",
+    "Verification",
     "GatedModel",
-    "Result",
+    "Localization",
     "TaskOptions",
     "atlas",
     "load",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 
 
 def tiny_tokenizer() -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cli.running import assert_refused, broca
 
-from broca.result import Result
+from broca.results.localization import Localization
 from broca.searches import METHODS
 
 
@@ -36,7 +36,7 @@ def test_json_is_the_result_and_nothing_else_is_on_stdout(finished):
 def test_result_keeps_the_contract(finished):
     """Budget, tasks, ranking and drops fit together."""
     _, out = finished
-    result = Result.read(out)
+    result = Localization.read(out)
     assert result.task == "addition"
     assert result.others == ("sorting", "mc_biology")
     assert result.cost.rows <= 1000
@@ -149,7 +149,7 @@ def test_a_run_can_be_verified(finished):
     assert done.returncode == 0, done.stderr
     assert done.stdout == (out / "verification.json").read_text()
     data = json.loads(done.stdout)
-    assert data["heads"] == list(Result.read(out).selected)
+    assert data["heads"] == list(Localization.read(out).selected)
     assert [one["task"] for one in data["drops"]] == ["addition", "sorting", "mc_biology"]
     assert f"Verdict: {data['verdict']['label']}" in (out / "report.html").read_text()
     again = broca("rerun", out)  # what verify added to the run's journal is in nobody's way

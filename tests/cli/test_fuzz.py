@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import broca.api
 import broca.models
+import broca.verbs.localize
 from broca.cli import main
 from broca.errors import UnknownName
 
@@ -29,7 +29,7 @@ def no_models(monkeypatch, tmp_path):
     def unknown(*_, **__):
         raise UnknownName("no models here")
 
-    monkeypatch.setattr(broca.api, "load", unknown)
+    monkeypatch.setattr(broca.verbs.localize, "load", unknown)
     monkeypatch.setattr(broca.models, "load", unknown)
     monkeypatch.chdir(tmp_path)
 

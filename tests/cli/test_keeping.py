@@ -13,7 +13,7 @@ from cli.running import assert_refused, broca
 
 from broca.errors import BadInput, OutFolderTaken
 from broca.journal import Journal
-from broca.outfolder import OutFolder
+from broca.runs.folder import OutFolder
 
 ASKED = ("--task", "mc_biology", "--others", "", "--rows", 300, "--items", 12, "--no-verify")
 

@@ -100,7 +100,7 @@ def test_the_option_reaches_the_loader(verb, pickled, monkeypatch, tmp_path):
 def test_lm_eval_takes_it_among_the_model_arguments(pickled, monkeypatch):
     """`--model_args pretrained=M,allow_pickle=true`; refused without."""
     from broca.errors import BadInput
-    from broca.lm import BrocaLM
+    from broca.integrations.lm_eval import BrocaLM
 
     with pytest.raises(BadInput, match="only pickled weights"):
         BrocaLM(pretrained=str(pickled))

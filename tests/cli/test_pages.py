@@ -6,11 +6,11 @@ import pytest
 
 import broca
 from broca.cli.pages import write_report
-from broca.stress.families import load_family
-from broca.stress.measure import stress
-from broca.stressed import Stress
-from broca.verify import Scope
-from broca.verifying import verify_heads
+from broca.results.stress_test import StressTest
+from broca.stress_tests.families import load_family
+from broca.stress_tests.measure import stress
+from broca.verbs.verify import verify_heads
+from broca.verification import Scope
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_a_stress_test_is_summed_up_and_linked(result, stressed, tmp_path):
     page = write_report(result, tmp_path)
     assert "Stress test" not in page.read_text()
     (tmp_path / "stress.json").write_text(stressed.to_json())
-    assert Stress.read(tmp_path / "stress.json") == stressed
+    assert StressTest.read(tmp_path / "stress.json") == stressed
     html = write_report(result, tmp_path).read_text()
     assert f"Stress test: {stressed.verdict}" in html
     assert '<a href="stress.html">' in html

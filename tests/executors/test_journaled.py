@@ -9,7 +9,7 @@ from broca.errors import BadResponse, NotInJournal
 from broca.executors import JournaledExecutor, Recording
 from broca.executors.journaled import chunks
 from broca.journal import Condition, ItemRecord, Journal, Replay, read_run
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 from broca.tasks.items import Generation, LogLikelihood
 
 CONDITION = Condition("w", "t", "float32", "zero", 0.0, 0, "", "margin")

@@ -9,8 +9,8 @@ import torch
 from broca.engine import Ablation, Engine, donor_activations
 from broca.errors import BadLogits
 from broca.executors import LocalExecutor
+from broca.measurement import Plan
 from broca.models import GatedModel
-from broca.plan import Plan
 from broca.tasks import Catalog, RequestTokenizer
 
 

@@ -16,10 +16,10 @@ from broca.executors import Asker, LocalExecutor, RayExecutor, RayOptions, RayPo
 from broca.executors.asking import Questions
 from broca.executors.ray import _cut, _plan
 from broca.executors.workers import Refusal
-from broca.interrupts import Stopper
 from broca.journal import Journal
-from broca.plan import Plan
-from broca.runs import Journaling
+from broca.measurement import Plan
+from broca.runs.interrupts import Stopper
+from broca.runs.recording import Journaling
 from broca.tasks import Catalog, Request, RequestTokenizer
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")

@@ -7,7 +7,7 @@ from harness_tasks import write_tasks
 from broca.engine import Engine
 from broca.errors import TaskUnusable
 from broca.executors import LocalExecutor, with_references
-from broca.plan import Plan
+from broca.measurement import Plan
 from broca.tasks import Catalog, Generation, RequestTokenizer, TaskOptions
 
 

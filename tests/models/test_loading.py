@@ -8,9 +8,9 @@ from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForConditional
 
 from broca.errors import BadInput, SelfTestFailed, UnknownName, UnsupportedModel
 from broca.models import SHIPPED_MODELS, load, shipped_model_folder
+from broca.runs.workbench import Workbench
 from broca.testing import tiny_llama, tiny_tokenizer
-from broca.verify import Scope
-from broca.workbench import Workbench
+from broca.verification import Scope
 
 
 @pytest.fixture

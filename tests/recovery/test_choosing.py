@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from broca import designs
 from broca.errors import BadInput, UnknownName
-from broca.plan import Measurement
+from broca.measurement import Measurement
 from broca.recovery import RECOVERIES, make_recovery
 from broca.searches import Problem, make_search, run
 from broca.testing import planted_problem

@@ -5,7 +5,7 @@ import pytest
 
 from broca import searches
 from broca.errors import BadInput
-from broca.plan import Measurement
+from broca.measurement import Measurement
 from broca.searches import OtherTask, Problem
 from broca.searches.atlas import FEWEST_ROWS, ROWS_PER_TASK, Atlas
 

@@ -5,7 +5,7 @@ import pytest
 
 from broca import searches
 from broca.errors import BadInput
-from broca.plan import Measurement
+from broca.measurement import Measurement
 from broca.searches import Problem, make_search
 
 ITEMS = np.arange(10)

@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression
 
 from broca import searches
 from broca.errors import BadInput
-from broca.plan import Measurement
+from broca.measurement import Measurement
 from broca.searches import Problem, make_search
 
 COMPONENTS, ITEMS = 12, np.arange(3)

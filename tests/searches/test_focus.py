@@ -5,7 +5,7 @@ import pytest
 
 from broca import searches
 from broca.errors import BadInput
-from broca.plan import Measurement
+from broca.measurement import Measurement
 from broca.recovery import PairwiseModel
 from broca.searches import OtherTask, Problem, make_search
 from broca.searches.focus.bench import Table

@@ -5,7 +5,7 @@ import pytest
 
 from broca import designs, searches
 from broca.errors import BadInput
-from broca.plan import Measurement
+from broca.measurement import Measurement
 from broca.searches import Problem, make_search
 from broca.searches.fresh import items_per_mask
 from broca.testing import planted_problem

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from broca.plan import Measurement
+from broca.measurement import Measurement
 from broca.recovery import PairwiseModel
 from broca.searches import Problem
 from broca.searches.focus.bench import Bench

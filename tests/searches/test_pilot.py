@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 from broca.searches.pilot import MOST_MASKS, SHARES, pilot, random_masks
 
 

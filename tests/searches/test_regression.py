@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from broca import searches
-from broca.plan import Measurement
+from broca.measurement import Measurement
 from broca.searches import Problem, make_search
 from broca.searches.regression import NO_DISCOVERY, NO_EFFECT
 from broca.testing import planted_problem

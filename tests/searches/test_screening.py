@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from broca.plan import Measurement
+from broca.measurement import Measurement
 from broca.searches import Problem
 from broca.searches.focus.bench import Bench
 from broca.searches.focus.screening import SHORT, screen

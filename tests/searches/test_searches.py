@@ -5,7 +5,7 @@ import pytest
 
 from broca import searches
 from broca.errors import BadInput, UnknownName
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 from broca.searches import METHODS, Problem, make_search
 from broca.testing import planted_problem
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from broca.plan import Measurement
+from broca.measurement import Measurement
 from broca.searches import OtherTask, Problem
 from broca.searches.focus.bench import Bench
 from broca.searches.focus.widening import Beside, look_beside, sets_and_items

@@ -8,7 +8,7 @@ from lm_eval.models.huggingface import HFLM
 from broca.engine import Engine
 from broca.errors import TaskUnusable
 from broca.executors import LocalExecutor
-from broca.plan import Plan
+from broca.measurement import Plan
 from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer
 
 LIMIT = 40

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from broca.errors import BadInput, TaskUnusable
-from broca.sandbox import Limits, Sandbox
 from broca.tasks import Catalog
 from broca.tasks.code import CodeEval, code_tasks, pass_at_k, require_enclosed, run_code_ahead
+from broca.tasks.sandbox import Limits, Sandbox
 
 RIGHT, WRONG = "def f(n):\n    return n + 1", "def f(n):\n    return n - 1"
 TESTS = "assert f(1) == 2\nassert f(2) == 3"

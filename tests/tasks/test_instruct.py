@@ -16,7 +16,7 @@ from broca.errors import TaskUnusable
 from broca.tasks import Catalog, Generation, RequestTokenizer
 from broca.tasks.catalog import instruct_folder
 from broca.testing import tiny_tokenizer
-from broca.verify import prove
+from broca.verification import prove
 
 DATA = instruct_folder() / "data"
 

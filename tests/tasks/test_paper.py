@@ -14,8 +14,8 @@ from lm_eval.models.huggingface import HFLM
 from broca.engine import Engine
 from broca.errors import BrocaError
 from broca.executors import LocalExecutor
+from broca.measurement import Plan
 from broca.models import GatedModel
-from broca.plan import Plan
 from broca.tasks import Catalog, Generation, RequestTokenizer
 from broca.tasks.code import code_tasks
 from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS, group_score, paper_metric
@@ -254,7 +254,7 @@ def test_general_is_the_mean_of_its_members():
 
 def test_general_among_the_others_stands_for_its_members():
     """The task itself is never among them."""
-    from broca.tasksets import other_tasks
+    from broca.runs.task_sets import other_tasks
 
     names = other_tasks("boolq", "general,gsm8k,mmlu", "some/model", Catalog())
     assert names == ("hellaswag", "arc_challenge", "mmlu", "gsm8k")

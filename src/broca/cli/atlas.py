@@ -24,7 +24,7 @@ from broca.cli.run_options import Ablation, Fresh, Journal, Plain, Resume, Scale
 from broca.cli.task_options import AllowCode, AskingOptions, IncludePath, ReferenceOption, Tasks
 
 if TYPE_CHECKING:
-    from broca.charted import Atlas
+    from broca.results.atlas import Atlas
 
 
 @takes_groups
@@ -66,10 +66,10 @@ def atlas(
     plain: Plain = False,
 ) -> None:
     """Rate every head of MODEL on several tasks at once: universal heads, own heads, clusters."""
-    from broca import charting
     from broca.engine import EngineOptions
-    from broca.files import check_out_folder
+    from broca.results.files import check_out_folder
     from broca.tasks import TaskOptions
+    from broca.verbs import atlas as charting
 
     task_options = {**asdict(asking), "reference": reference}
     asked = {

@@ -14,7 +14,7 @@ from broca.cli.task_options import IncludePath, Tasks
 from broca.errors import BadInput, Interrupted
 
 if TYPE_CHECKING:
-    from broca.bench import Comparison, SimulatedLine
+    from broca.studies.methods import Comparison, SimulatedLine
 
 app = typer.Typer(
     name="bench",
@@ -77,7 +77,7 @@ def methods(
     plain: Plain = False,
 ) -> None:
     """Run every method on every task of MODELS at several budgets and seeds, and sum up."""
-    from broca.bench import compare_methods, parse_budgets, parse_methods
+    from broca.studies.methods import compare_methods, parse_budgets, parse_methods
 
     progress = ProgressLine(plain=plain)
     try:
@@ -124,7 +124,8 @@ def simulations(
     plain: Plain = False,
 ) -> None:
     """Run the methods on simulated models whose five strongest components are known."""
-    from broca.bench import (
+    from broca.results.files import check_out_folder
+    from broca.studies.methods import (
         SCENARIOS,
         SimulatedGrid,
         parse_methods,
@@ -132,7 +133,6 @@ def simulations(
         simulated_file,
         summarize_simulations,
     )
-    from broca.files import check_out_folder
 
     names = tuple(SCENARIOS) if scenarios == "all" else tuple(_words(scenarios))
     grid = SimulatedGrid(
@@ -184,7 +184,7 @@ def _print(found: Comparison) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from broca.bench.tables import cells_of, columns
+    from broca.studies.methods.tables import cells_of, columns
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     for model in dict.fromkeys(line.model for line in found.lines):
@@ -217,7 +217,7 @@ def _print_simulations(lines: list[SimulatedLine]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from broca.bench.tables import SIMULATED_COLUMNS, simulated_cells
+    from broca.studies.methods.tables import SIMULATED_COLUMNS, simulated_cells
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     table = Table(title="the five strongest components of simulated models")

@@ -14,7 +14,7 @@ import typer
 from broca.errors import BrocaError, Interrupted
 
 if TYPE_CHECKING:
-    from broca.runs import Journaling
+    from broca.runs.recording import Journaling
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def keeping(
         Interrupted: The user asked for an end; the message is the command that goes on.
         BrocaError: The folder holds something else.
     """
-    from broca.outfolder import OutFolder
+    from broca.runs.folder import OutFolder
 
     command = ["broca", *sys.argv[1:]]
     folder = OutFolder.claim(
@@ -83,13 +83,13 @@ def kept_in(
     Args:
         journal: Its file.
         keep_outputs: Share of the rows whose raw output is kept.
-        on_begin: Told the run's digests, once they are known.
+        on_begin: Receives the run's digests, once they are known.
 
     Raises:
         Interrupted: The user asked for an end; the message is the command that goes on.
     """
-    from broca.interrupts import Stopper
-    from broca.runs import Journaling
+    from broca.runs.interrupts import Stopper
+    from broca.runs.recording import Journaling
 
     def told() -> None:
         typer.echo("broca: ending after this batch; Ctrl+C again ends at once", err=True)

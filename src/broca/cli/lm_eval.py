@@ -14,7 +14,7 @@ def lm_eval(context: typer.Context) -> None:
     """Hand all arguments to lm-eval, which knows the model broca (run --model broca)."""
     from lm_eval.__main__ import cli_evaluate
 
-    import broca.lm  # noqa: F401  # registers the model
+    import broca.integrations.lm_eval  # noqa: F401  # registers the model
     from broca.tasks.code import code_tasks
 
     before = sys.argv

@@ -39,7 +39,7 @@ from broca.cli.task_options import (
 from broca.errors import BadInput
 
 if TYPE_CHECKING:
-    from broca.result import Result
+    from broca.results.localization import Localization
 
 _PAIRS_SHOWN = 5
 """Interactions that are printed; all are in the report."""
@@ -147,9 +147,9 @@ def localize(
     plain: Plain = False,
 ) -> None:
     """Find the attention heads that MODEL needs for a task, and prove them on held-out items."""
-    from broca import api
-    from broca.files import check_out_folder
+    from broca.results.files import check_out_folder
     from broca.searches import DEFAULT_METHOD
+    from broca.verbs import localize as api
 
     if method is None:
         method = "cs-stratified" if recovery is not None or tune else DEFAULT_METHOD
@@ -292,7 +292,7 @@ def _tuned(method: str, settings: dict[str, Any]) -> str:
     return "cs-tuned"
 
 
-def _print(result: Result, paths: tuple[Path, Path]) -> None:
+def _print(result: Localization, paths: tuple[Path, Path]) -> None:
     """Prints the before/after table and where the report is."""
     from rich.console import Console
     from rich.table import Table

@@ -24,7 +24,7 @@ from broca.cli.stress import stress
 from broca.cli.tasks import tasks
 from broca.cli.verify import verify
 from broca.errors import BrocaError
-from broca.process import tune_process
+from broca.executors.process import tune_process
 
 app = typer.Typer(
     name="broca",
@@ -70,7 +70,7 @@ def _common(
 ) -> None:
     """Options of broca itself."""
     if offline:
-        from broca.hub import go_offline
+        from broca.models.hub import go_offline
 
         go_offline()
 

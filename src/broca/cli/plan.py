@@ -35,8 +35,8 @@ def plan(
     json: Json = False,
 ) -> None:
     """Print the rows, tokens and time of every method on MODEL, from a few timed rows."""
-    from broca.estimating import estimate
     from broca.tasks import TaskOptions
+    from broca.verbs.plan import estimate
 
     found = estimate(
         model,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from broca.result import AdditivityInfo
+    from broca.results.localization import AdditivityInfo
 
 SHOWN = 10
 
@@ -30,7 +30,7 @@ def refit(
     json: Annotated[bool, typer.Option("--json", help="Print refit.json on stdout.")] = False,
 ) -> None:
     """Rank anew from the rows that RUN measured, without a model."""
-    from broca.refitting import refit as compute
+    from broca.verbs.refit import refit as compute
 
     found = compute(run, recovery=recovery, k=k, resamples=resamples)
     path = None if out is None else found.save(out)

@@ -11,7 +11,7 @@ from broca.cli.model_options import AllowPickle, Device, DType
 from broca.cli.progress import ProgressLine
 from broca.cli.run_options import Plain, Seed
 from broca.cli.task_options import AllowCode, IncludePath
-from broca.reproduce import ALL, NAMES
+from broca.studies.paper import ALL, NAMES
 
 
 def reproduce(
@@ -51,10 +51,10 @@ def reproduce(
     plain: Plain = False,
 ) -> None:
     """Repeat a table or figure of the paper; published figures stand beside where they exist."""
-    from broca.files import check_out_folder
-    from broca.reproduce import Settings, as_csv, as_json, write
-    from broca.reproduce import reproduce as run
-    from broca.reproduce.running import stem_of
+    from broca.results.files import check_out_folder
+    from broca.studies.paper import Settings, as_csv, as_json, write
+    from broca.studies.paper import reproduce as run
+    from broca.studies.paper.running import stem_of
 
     folder = check_out_folder(out)
     progress = ProgressLine(plain=plain)

@@ -19,18 +19,18 @@ def rerun(
     plain: Plain = False,
 ) -> None:
     """Repeat the run of FOLDER from its journal alone, or from scratch, and compare."""
-    from broca.outfolder import OutFolder
-    from broca.rerun import compare_results, rerun_from_journal
-    from broca.result import Result
+    from broca.results.localization import Localization
+    from broca.runs.folder import OutFolder
+    from broca.verbs.rerun import compare_results, rerun_from_journal
 
     run = OutFolder.read(folder)
     if run.record["asked"].get("verb") != "localize":
         raise BadInput(f"'{folder}' holds no run of `broca localize`: only those can be repeated")
     if from_scratch:
-        from broca import api
         from broca.cli.localize import arguments_of
+        from broca.verbs import localize as api
 
-        before = Result.read(folder)
+        before = Localization.read(folder)
         progress = ProgressLine(plain=plain)
         try:
             after = api.localize(**arguments_of(run.record), on_progress=progress)

@@ -38,21 +38,21 @@ def stress(
     plain: Plain = False,
 ) -> None:
     """Test necessity, decodability, reversal and transfer of some heads, with controls."""
-    from broca.files import check_out_folder, write_beside
     from broca.models import load
-    from broca.report import render_stress_page
-    from broca.report.stress import interval_text
-    from broca.result import Result
-    from broca.stress.families import load_family
-    from broca.stress.keeping import NAME
-    from broca.stress.measure import stress as run
-    from broca.verifying import named_heads
+    from broca.reports import render_stress_page
+    from broca.reports.stress import interval_text
+    from broca.results.files import check_out_folder, write_beside
+    from broca.results.localization import Localization
+    from broca.stress_tests.families import load_family
+    from broca.stress_tests.keeping import NAME
+    from broca.stress_tests.measure import stress as run
+    from broca.verbs.verify import named_heads
 
     if pairs < 16:
         raise BadInput(f"--pairs must be at least 16, not {pairs}")
     name, chosen, result = target, heads or "", None
     if heads is None:
-        result = Result.read(target)
+        result = Localization.read(target)
         name, chosen = result.model.name, "+".join(result.selected)
         if not result.selected:
             raise BadInput(f"the run in '{target}' selected nothing: name heads with --heads")

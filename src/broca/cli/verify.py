@@ -19,8 +19,8 @@ from broca.cli.task_options import AllowCode, IncludePath, Others
 from broca.errors import BadInput
 
 if TYPE_CHECKING:
-    from broca.evidence import Evidence, Interval
-    from broca.result import Result
+    from broca.results.localization import Localization
+    from broca.results.verification import Interval, Verification
 
 
 def verify(
@@ -69,17 +69,17 @@ def verify(
 ) -> None:
     """Test on held-out items that a task needs some heads, and that other tasks do not."""
     from broca.engine import Ablation
-    from broca.files import check_out_folder
-    from broca.result import Result
+    from broca.results.files import check_out_folder
+    from broca.results.localization import Localization
     from broca.tasks import TaskOptions
-    from broca.verify import Scope
-    from broca.verifying import verify_heads as run
+    from broca.verbs.verify import verify_heads as run
+    from broca.verification import Scope
 
-    result: Result | None = None
+    result: Localization | None = None
     if neurons is not None:
         heads, components = _with_neurons(heads, neurons, components)
     if heads is None:
-        result = Result.read(target)
+        result = Localization.read(target)
         if not result.selected:
             raise BadInput(
                 f"the run in '{target}' selected nothing: there is nothing to verify; name heads "
@@ -152,19 +152,19 @@ def _split(names: str) -> list[str]:
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
-def _order(result: Result) -> list[str]:
+def _order(result: Localization) -> list[str]:
     """The curve's heads: the selection first, then the ranking while effects are harmful."""
     rest = [one.name for one in result.ranking if one.effect < 0]
     return list(dict.fromkeys([*result.selected, *rest]))
 
 
-def _others(result: Result | None, others: str) -> str | list[str]:
+def _others(result: Localization | None, others: str) -> str | list[str]:
     return list(result.others) if result and others == "auto" else others
 
 
-def _save(evidence: Evidence, result: Result | None, folder: Path) -> Path:
-    from broca.files import write_beside
-    from broca.report import render_verification_page
+def _save(evidence: Verification, result: Localization | None, folder: Path) -> Path:
+    from broca.reports import render_verification_page
+    from broca.results.files import write_beside
 
     write_beside(folder / "verification.json", evidence.to_json())
     if result is not None:
@@ -174,7 +174,7 @@ def _save(evidence: Evidence, result: Result | None, folder: Path) -> Path:
     return page
 
 
-def _print(evidence: Evidence, page: Path) -> None:
+def _print(evidence: Verification, page: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 

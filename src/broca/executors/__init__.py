@@ -1,25 +1,46 @@
-"""Where the engine runs, and what it keeps."""
+"""Where the engine runs: this process, or the workers of a Ray cluster.
 
-from broca.executors.asking import Asker
-from broca.executors.base import Executor, StreamingExecutor
-from broca.executors.journaled import JournaledExecutor, Recording
-from broca.executors.local import LocalExecutor
-from broca.executors.ray import RayExecutor, RayOptions, RayPool, require_ray
-from broca.executors.references import Referenced, with_references
-from broca.executors.workers import WorkerSpec
+The names are loaded on first use: `broca --help` needs `broca.executors.process` alone.
+"""
 
-__all__ = [
-    "Asker",
-    "Executor",
-    "JournaledExecutor",
-    "LocalExecutor",
-    "RayExecutor",
-    "RayOptions",
-    "RayPool",
-    "Recording",
-    "Referenced",
-    "StreamingExecutor",
-    "WorkerSpec",
-    "require_ray",
-    "with_references",
-]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from broca.executors.asking import Asker as Asker
+    from broca.executors.base import Executor as Executor
+    from broca.executors.base import StreamingExecutor as StreamingExecutor
+    from broca.executors.journaled import JournaledExecutor as JournaledExecutor
+    from broca.executors.journaled import Recording as Recording
+    from broca.executors.local import LocalExecutor as LocalExecutor
+    from broca.executors.ray import RayExecutor as RayExecutor
+    from broca.executors.ray import RayOptions as RayOptions
+    from broca.executors.ray import RayPool as RayPool
+    from broca.executors.ray import require_ray as require_ray
+    from broca.executors.references import Referenced as Referenced
+    from broca.executors.references import with_references as with_references
+    from broca.executors.workers import WorkerSpec as WorkerSpec
+
+_HOME = {
+    "Asker": "asking",
+    "Executor": "base",
+    "JournaledExecutor": "journaled",
+    "LocalExecutor": "local",
+    "RayExecutor": "ray",
+    "RayOptions": "ray",
+    "RayPool": "ray",
+    "Recording": "journaled",
+    "Referenced": "references",
+    "StreamingExecutor": "base",
+    "WorkerSpec": "workers",
+    "require_ray": "ray",
+    "with_references": "references",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'broca.executors' has no attribute '{name}'")
+    return getattr(import_module(f"broca.executors.{_HOME[name]}"), name)

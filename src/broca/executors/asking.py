@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from broca.engine import Ablation, Engine
 from broca.errors import BadLogits, TaskUnusable
-from broca.plan import Measurement, Plan, Response
+from broca.measurement import Measurement, Plan, Response
 from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Output, Request
 from broca.tasks.code import run_code_ahead
 

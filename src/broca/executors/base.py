@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 from broca.tasks import Output, Request
 
 

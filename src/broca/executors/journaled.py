@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from broca.errors import BadResponse
 from broca.executors.base import Executor, StreamingExecutor
 from broca.journal import Condition, Journal
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 from broca.tasks import Generation, LogLikelihood, Output
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Recording:
         tokens: Tells the tokens that the model has read or written so far.
         measuring: Entered around every measurement, to put off an interruption.
         checkpoint: Called after every commit; it may end the run by raising.
-        on_chunk: Told before every chunk how many rows of the plan are done, how many the chunk
+        on_chunk: Receives before every chunk how many rows of the plan are done, how many the chunk
             has, and how many the plan.
         plans: Plans noted so far.
     """

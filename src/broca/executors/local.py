@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from broca.engine import Ablation, Engine
 from broca.errors import BadLogits
 from broca.executors.asking import Answers, Asker, Questions, answer
-from broca.plan import Measurement, Plan, Response
+from broca.measurement import Measurement, Plan, Response
 from broca.tasks import Benchmark, Item, Output
 
 

@@ -22,7 +22,7 @@ from broca.engine import Progress
 from broca.errors import BadInput, BadLogits, BrocaError, ExecutorFailed, MissingExtra
 from broca.executors.asking import Answers, Asker, Questions
 from broca.executors.workers import Loaded, Refusal, Worker, WorkerSpec
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 from broca.tasks import Output, Request
 
 _LOOK_S = 1.0

@@ -13,9 +13,9 @@ from torch import Tensor
 from broca.engine import Engine, EngineOptions
 from broca.errors import BadLogits, BrocaError, all_errors
 from broca.executors.asking import Answers, Questions, answer
-from broca.hub import go_offline
+from broca.executors.process import tune_process
 from broca.models import GatedModel, GatePoint, load
-from broca.process import tune_process
+from broca.models.hub import go_offline
 
 
 @dataclass(frozen=True)

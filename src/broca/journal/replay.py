@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from broca.errors import NotInJournal
 from broca.journal.store import Journal
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 
 
 class Replay:

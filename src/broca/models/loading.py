@@ -9,8 +9,8 @@ from pickle import UnpicklingError
 from typing import Any
 
 from broca.errors import BadInput, UnknownName, UnsupportedModel, nearest
-from broca.hub import skip_retries_if_unreachable
 from broca.models.gated import GatedModel
+from broca.models.hub import skip_retries_if_unreachable
 from broca.models.selftest import require_self_test
 from broca.models.structure import text_config
 

@@ -15,7 +15,7 @@ from broca.neurons.overlapping import Overlaps, overlaps
 from broca.neurons.paraphrases import paraphrased, shipped_pairs
 from broca.neurons.questions import Question, QuestionSet, Text, from_benchmark, from_texts
 from broca.neurons.reliability import Reliability, reliability
-from broca.neurons.results import Experiment, Located, located, read_located, to_json, write
+from broca.neurons.results import Experiment, NeuronSet, located, read_located, to_json, write
 from broca.neurons.selection import Rule, commonality_set, item_set
 from broca.neurons.sensing import Sensed, SensingOptions, sense
 from broca.neurons.session import Session, Settings
@@ -34,7 +34,7 @@ __all__ = [
     "Experiment",
     "Fidelity",
     "ItemScores",
-    "Located",
+    "NeuronSet",
     "Measurer",
     "NeuronModel",
     "Overlap",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput, TaskUnusable, nearest
-from broca.hub import skip_retries_if_unreachable
+from broca.models.hub import skip_retries_if_unreachable
 from broca.neurons.questions import Text
 
 PREFIX = "data:"

@@ -85,7 +85,7 @@ def cross(
         draws: Random sets to compare each with.
         matching: Whether random sets match the size, or the number in every layer.
         seed: Seed of the draws and the intervals.
-        tell: Told how far it is.
+        tell: Receives how far it is.
 
     Raises:
         BadInput: Unknown action.

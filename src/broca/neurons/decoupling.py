@@ -107,7 +107,7 @@ def decouple(
         steps: Steps of the integrated gradients.
         seed: Seed of the intervals.
         book: File of item scores, for resuming.
-        tell: Told how far it is.
+        tell: Receives how far it is.
 
     Raises:
         BadInput: There are no pairs.

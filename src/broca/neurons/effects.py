@@ -57,7 +57,7 @@ class Measurer:
     Args:
         neurons: The model; `neurons` must be among its components.
         token_budget: Most tokens of a batch; found from the free memory if None.
-        tell: Told how far it is.
+        tell: Receives how far it is.
 
     Raises:
         BadInput: The model was loaded without gates on neurons.

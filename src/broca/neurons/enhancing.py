@@ -83,7 +83,7 @@ def enhance(
         matching: Whether random sets match the size, or the number in every layer.
         arms: Which arms to train beside the untuned model.
         seed: Seed of the draws, the order of items and the intervals.
-        tell: Told how far it is.
+        tell: Receives how far it is.
 
     Raises:
         BadInput: No located neurons, no draws, or an unknown value.

@@ -80,7 +80,7 @@ def fidelity(
         steps: Steps of the integrated gradients.
         seed: Seed of the drawn pairs and the intervals.
         book: File of item scores, for resuming.
-        tell: Told how far it is.
+        tell: Receives how far it is.
 
     Raises:
         BadInput: Fewer than two contents with at least two wordings each.

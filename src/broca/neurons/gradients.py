@@ -104,7 +104,7 @@ class Attributor:
 
         Args:
             requests: Contexts with their gold answers.
-            store: Told the position of a request and what was found, as soon as it is known.
+            store: Receives the position of a request and what was found, as soon as it is known.
 
         Raises:
             BadLogits: The model returned NaN or infinite logits.

@@ -135,7 +135,7 @@ def item_scores(
         score: Integrated gradients, or gradient x activation (one point).
         book: File of the items that are known already; new ones are added as they come.
         token_budget: Most tokens of a batch; found from the free memory if None.
-        tell: Told how far it is.
+        tell: Receives how far it is.
 
     Raises:
         BadInput: Fewer than one step, no questions, or an unknown score.

@@ -83,7 +83,7 @@ def choose(
         share: Of knowledge neurons.
         seed: Seed of `random`.
         book: File of item scores, for resuming.
-        tell: Told how far it is.
+        tell: Receives how far it is.
 
     Raises:
         BadInput: Unknown method, or one that needs what was not given.

@@ -89,7 +89,7 @@ def overlaps(
         steps: Steps of the integrated gradients.
         seed: Seed of the cut into halves.
         book: File of item scores, for resuming.
-        tell: Told how far it is.
+        tell: Receives how far it is.
     """
     located: list[tuple[str, QuestionSet, np.ndarray]] = []
     for questions in data:

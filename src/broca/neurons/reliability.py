@@ -94,7 +94,7 @@ def reliability(
         steps: Steps of the integrated gradients.
         seed: Seed of the draws and the intervals.
         book: File of item scores, for resuming.
-        tell: Told how far it is.
+        tell: Receives how far it is.
 
     Raises:
         BadInput: No draws, or no item has located neurons.

@@ -78,7 +78,7 @@ class LocatedNeuron:
 
 
 @dataclass(frozen=True)
-class Located:
+class NeuronSet:
     """The neurons that a data set has in common: `neurons.json`.
 
     Attributes:
@@ -146,7 +146,7 @@ def located(
     *,
     settings: dict[str, Any],
     notes: tuple[str, ...] = (),
-) -> Located:
+) -> NeuronSet:
     """Describes a choice of neurons."""
     standard = standardized(choice.scores, neurons.layers, settings.get("scope", "global"))
     order = sorted(choice.columns.tolist(), key=lambda column: (-choice.scores[column], column))
@@ -163,7 +163,7 @@ def located(
         for column in order
     )
     items = choice.items
-    return Located(
+    return NeuronSet(
         model=ModelFacts.of(neurons),
         task=questions.name,
         capability=questions.capability,
@@ -183,7 +183,7 @@ def located(
     )
 
 
-def to_json(result: Located | Experiment) -> str:
+def to_json(result: NeuronSet | Experiment) -> str:
     """Indented JSON, keys in a fixed order; what is not known (NaN) is null."""
     return json.dumps(_plain(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -210,7 +210,7 @@ def write(text: str, path: Path) -> Path:
     return path
 
 
-def read_located(path: str | Path) -> Located:
+def read_located(path: str | Path) -> NeuronSet:
     """Reads a `neurons.json`, or the one in a folder.
 
     Raises:
@@ -227,7 +227,7 @@ def read_located(path: str | Path) -> Located:
                 f"'{file}' has schema {data['schema']}, this broca reads schema {SCHEMA}: use the "
                 "version of broca that wrote it"
             )
-        return Located(
+        return NeuronSet(
             **{
                 **data,
                 "model": ModelFacts(**data["model"]),

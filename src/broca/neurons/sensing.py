@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from broca import searches
 from broca.errors import BadInput, nearest
+from broca.measurement import Measurement, Plan
 from broca.neurons.effects import Measurer, Scaled
 from broca.neurons.locating import NeuronModel
 from broca.neurons.questions import QuestionSet
 from broca.neurons.selection import Columns, Rule, item_set
-from broca.plan import Measurement, Plan
 from broca.searches import Problem
 
 SCREEN = "masked-gradient"

@@ -72,7 +72,7 @@ class Session:
         settings: The settings.
         out: Folder of the item scores; None keeps them in memory.
         include_path: A folder of lm-eval YAML tasks to add.
-        tell: Told what is going on.
+        tell: Receives what is going on.
     """
 
     def __init__(

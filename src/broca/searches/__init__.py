@@ -9,7 +9,7 @@ from typing import Any
 
 from broca import designs
 from broca.errors import BadInput, UnknownName, nearest
-from broca.plan import Response
+from broca.measurement import Response
 from broca.recovery import recovery_name
 from broca.searches.base import OtherTask, Problem, Ranking, Search, run
 from broca.searches.co_ablation import CoAblation

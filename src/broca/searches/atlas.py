@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
-from broca.plan import Measurement, Plan, Response
+from broca.measurement import Measurement, Plan, Response
 from broca.recovery import JointEffects, interval, joint_effects
-from broca.searches.base import Problem, Ranking, Story, Told
+from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
 from broca.searches.pilot import pilot, random_masks
 
 ROWS_PER_TASK = 800
@@ -62,7 +62,7 @@ class Chart:
     found: JointEffects
 
 
-class Atlas(Told):
+class Atlas(GeneratorSearch):
     """Rates every component on every task of `problem.others`; `problem.items` is not used.
 
     The ranking that it ends with is by mean effect over the tasks; `chart` has the rest.
@@ -83,7 +83,7 @@ class Atlas(Told):
         self._response: Response | None = "probability" if problem.continuous else None
         self._chart: Chart | None = None
         self._spent = 0
-        super().__init__(self._tell_story())
+        super().__init__(self._generate())
 
     @staticmethod
     def budget(rows: int | None, tasks: int) -> int:
@@ -108,7 +108,7 @@ class Atlas(Told):
         assert self._chart is not None, "ask and tell first"
         return self._chart
 
-    def _tell_story(self) -> Story:
+    def _generate(self) -> SearchGenerator:
         problem, rng = self._problem, self._rng
         most = max(4, int(_INTACT * self._each))
         pools = [rng.permutation(task.items)[:most] for task in problem.others]

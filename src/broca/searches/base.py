@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 from broca.recovery import Additivity
 
 
@@ -177,18 +177,18 @@ class Search(Protocol):
         """The ranking; valid once `ask` has returned None."""
 
 
-Story = Generator[Plan, Measurement, Ranking]
+SearchGenerator = Generator[Plan, Measurement, Ranking]
 """A search told from start to end: it yields plans, is sent measurements, and returns a ranking."""
 
 
-class Told:
+class GeneratorSearch:
     """A search that is written as a story: rounds that depend on one another read from the top.
 
     Args:
         story: Yields what to measure and returns the ranking.
     """
 
-    def __init__(self, story: Story) -> None:
+    def __init__(self, story: SearchGenerator) -> None:
         self._story = story
         self._ranking: Ranking | None = None
         self._plan: Plan | None = None

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
-from broca.plan import Measurement, Plan
-from broca.searches.base import Problem, Ranking, Story, Told
+from broca.measurement import Measurement, Plan
+from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
 from broca.searches.rating import harmful, mean_with_interval
 
 
-class CoAblation(Told):
+class CoAblation(GeneratorSearch):
     """Every component alone, then every other one beside the leaders, on the same items.
 
     The leaders are those that surely harm the task alone, `leaders` of them at most. The growth of
@@ -38,9 +38,9 @@ class CoAblation(Told):
         self._problem = problem
         self._most = most
         self._items = problem.items_within(2 * (problem.components + 1), method="co-ablation")
-        super().__init__(self._tell_story())
+        super().__init__(self._generate())
 
-    def _tell_story(self) -> Story:
+    def _generate(self) -> SearchGenerator:
         problem, items = self._problem, self._items
         singles = designs.singles(problem.components)
         masks = np.vstack([designs.intact(problem.components), singles])

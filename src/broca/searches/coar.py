@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
-from broca.plan import Plan
-from broca.searches.base import Problem, Ranking, Story, Told
+from broca.measurement import Plan
+from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
 from broca.searches.rating import harmful, mean_with_interval
 
 MASKS_PER_COMPONENT = 2
 
 
-class Coar(Told):
+class Coar(GeneratorSearch):
     """Regresses every item's responses on its own random masks; averages the coefficients.
 
     Each mask ablates each component with probability `share`; every item has masks of its own and
@@ -37,9 +37,9 @@ class Coar(Told):
         each = MASKS_PER_COMPONENT * problem.components + 1
         self._items = problem.items_at(each, method="coar", fewest=1)
         self._each = each if problem.rows is None else problem.rows // len(self._items)
-        super().__init__(self._tell_story())
+        super().__init__(self._generate())
 
-    def _tell_story(self) -> Story:
+    def _generate(self) -> SearchGenerator:
         problem, items = self._problem, self._items
         rng = np.random.default_rng([problem.seed, 0xC0A2])
         masks = np.vstack([self._masks(rng) for _ in items])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 from broca.recovery import make_recovery, recovery_name
 from broca.recovery.uncertainty import RESAMPLES
 from broca.searches.base import Problem, Ranking

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
-from broca.plan import Measurement, Plan, Response
+from broca.measurement import Measurement, Plan, Response
 from broca.recovery import make_recovery, recovery_name
 from broca.recovery.uncertainty import RESAMPLES
-from broca.searches.base import Problem, Ranking, Story, Told
+from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
 from broca.searches.pilot import pilot, sizes_of
 from broca.searches.regression import rank_by_regression
 
@@ -24,7 +24,7 @@ _FEWEST = 60
 Asking = Generator[Plan, Measurement, NDArray[np.float64]]
 
 
-class FreshMasks(Told):
+class FreshMasks(GeneratorSearch):
     """Measures a new random mask in every row, each row against the intact model on its item.
 
     A pilot finds the size of masks that costs about a third of the intact response. Where the
@@ -89,9 +89,9 @@ class FreshMasks(Told):
         self._masks = np.zeros((0, problem.components), dtype=bool)
         self._changes = np.zeros(0)
         self._turn = 0
-        super().__init__(self._tell_story())
+        super().__init__(self._generate())
 
-    def _tell_story(self) -> Story:
+    def _generate(self) -> SearchGenerator:
         problem, items = self._problem, self._items
         none = designs.intact(problem.components)
         self._intact = yield from self._ask(Plan.crossed(none, items))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from broca import designs
-from broca.plan import Plan
-from broca.searches.base import Problem, Ranking, Story, Told
+from broca.measurement import Plan
+from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
 from broca.searches.rating import harmful, mean_with_interval
 
 FEWEST_ITEMS = 4
 """Items whose gradients can be averaged at all."""
 
 
-class Gradient(Told):
+class Gradient(GeneratorSearch):
     """Minus the gradient with respect to the gates, all at 1, averaged over the items.
 
     Cost: 3 x items rows. What saturates misleads it: a component that has a stand-in, or whose loss
@@ -27,9 +27,9 @@ class Gradient(Told):
         problem.require_gradients("gradient")
         self._problem = problem
         self._items = problem.items_at(3, method="gradient", fewest=FEWEST_ITEMS)
-        super().__init__(self._tell_story())
+        super().__init__(self._generate())
 
-    def _tell_story(self) -> Story:
+    def _generate(self) -> SearchGenerator:
         plan = Plan(
             designs.intact(self._problem.components),
             np.zeros(len(self._items), dtype=np.intp),

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from broca.errors import BadInput
-from broca.plan import Plan
-from broca.searches.base import Problem, Ranking, Story, Told
+from broca.measurement import Plan
+from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
 from broca.searches.gradient import FEWEST_ITEMS
 from broca.searches.rating import harmful, mean_with_interval
 
 DEFAULT_STEPS = 8
 
 
-class IntegratedGradient(Told):
+class IntegratedGradient(GeneratorSearch):
     """Minus the gradient of the gates, integrated while all gates close together from 1 to 0.
 
     The midpoint rule with `steps` points. The effects of an item add up to what it loses when
@@ -35,9 +35,9 @@ class IntegratedGradient(Told):
         self._problem = problem
         self._steps = steps
         self._items = problem.items_at(3 * steps, method="gradient-integrated", fewest=FEWEST_ITEMS)
-        super().__init__(self._tell_story())
+        super().__init__(self._generate())
 
-    def _tell_story(self) -> Story:
+    def _generate(self) -> SearchGenerator:
         problem, items = self._problem, self._items
         everything = np.ones((1, problem.components), dtype=bool)
         total = np.zeros((len(items), problem.components))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from broca.errors import BadInput
-from broca.plan import Plan
-from broca.searches.base import Problem, Ranking, Story, Told
+from broca.measurement import Plan
+from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
 from broca.searches.gradient import FEWEST_ITEMS
 from broca.searches.rating import harmful, mean_with_interval
 
 ROWS_PER_ITEM = 4
 
 
-class MaskedGradient(Told):
+class MaskedGradient(GeneratorSearch):
     """Minus the gradient of the gates, averaged over rows that each ablate a random share.
 
     With some components gone, stand-ins show what they do and saturated answers move. Every row has
@@ -38,9 +38,9 @@ class MaskedGradient(Told):
         rows = ROWS_PER_ITEM * len(items) if problem.rows is None else problem.rows // 3
         # more items say more than more masks on the same ones
         self._asked = np.resize(problem.items, rows)
-        super().__init__(self._tell_story())
+        super().__init__(self._generate())
 
-    def _tell_story(self) -> Story:
+    def _generate(self) -> SearchGenerator:
         problem, count = self._problem, len(self._asked)
         rng = np.random.default_rng([problem.seed, 0x3A5C])
         masks = np.zeros((count, problem.components), dtype=bool)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca import designs
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 from broca.searches.base import Problem, Ranking
 
 

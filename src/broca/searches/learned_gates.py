@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from broca.errors import BadInput
-from broca.plan import Measurement, Plan
-from broca.searches.base import Problem, Ranking, Story, Told
+from broca.measurement import Measurement, Plan
+from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
 
 DEFAULT_STEPS = 24
 DEFAULT_BATCH = 16
@@ -39,7 +39,7 @@ class _Trained:
     slopes: Floats
 
 
-class LearnedGates(Told):
+class LearnedGates(GeneratorSearch):
     """Causal head gating with drawn gates: needed, harmful and irrelevant components.
 
     Every component has a probability of being open. A step draws the gates of each row of a batch,
@@ -91,9 +91,9 @@ class LearnedGates(Told):
         self._push, self._steps, self._batch = push, steps, batch
         self._rng = np.random.default_rng([problem.seed, 0x6A7E])
         self._asked = 0
-        super().__init__(self._tell_story())
+        super().__init__(self._generate())
 
-    def _tell_story(self) -> Story:
+    def _generate(self) -> SearchGenerator:
         problem = self._problem
         start = np.full(problem.components, _START)
         largest = float(np.abs((yield from self._slopes(start))).max())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from broca import designs
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 from broca.searches.base import Problem, Ranking, most_negative
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca import designs
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
 """Shares of the components that are tried."""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
-from broca.plan import Plan
-from broca.searches.base import Problem, Ranking, Story, Told
+from broca.measurement import Plan
+from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
 from broca.searches.rating import harmful
 
 ROWS_PER_COMPONENT = 20
@@ -24,7 +24,7 @@ _LEAST_NOISE = 0.1
 Floats = NDArray[np.float64]
 
 
-class Thompson(Told):
+class Thompson(GeneratorSearch):
     """Adaptive groups under a Gaussian belief about what every component costs.
 
     The belief: what a row loses against the intact model on its item is the sum of the costs of its
@@ -61,9 +61,9 @@ class Thompson(Told):
             )
         self._problem = problem
         self._budget, self._group, self._rounds = budget, group, rounds
-        super().__init__(self._tell_story())
+        super().__init__(self._generate())
 
-    def _tell_story(self) -> Story:
+    def _generate(self) -> SearchGenerator:
         problem = self._problem
         rng = np.random.default_rng([problem.seed, 0x7503])
         items = problem.items[: max(1, self._budget // _INTACT)]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput, nearest
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 from broca.recovery import make_recovery, recovery_name
 from broca.recovery.uncertainty import RESAMPLES
-from broca.searches.base import Problem, Story, Told
+from broca.searches.base import GeneratorSearch, Problem, SearchGenerator
 from broca.searches.pilot import sizes_of
 from broca.searches.regression import rank_by_regression
 
@@ -32,7 +32,7 @@ class _Setting:
     selected: tuple[int, ...]
 
 
-class Tuned(Told):
+class Tuned(GeneratorSearch):
     """Tries numbers of masks and sparsities, and keeps what hurts the task most.
 
     For every sparsity the most masks are measured; fewer masks are the first of them. The k
@@ -74,9 +74,9 @@ class Tuned(Told):
         self._design = design
         self._recovery = recovery
         self._resamples = resamples
-        super().__init__(self._tell_story())
+        super().__init__(self._generate())
 
-    def _tell_story(self) -> Story:
+    def _generate(self) -> SearchGenerator:
         problem = self._problem
         none = designs.intact(problem.components)
         (intact,) = yield from self._means(none)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, nearest
-from broca.hub import skip_retries_if_unreachable
+from broca.models.hub import skip_retries_if_unreachable
 from broca.tasks.benchmark import Benchmark
 from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.groups import group_of

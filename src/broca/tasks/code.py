@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from broca.errors import BadInput, TaskUnusable
-from broca.sandbox import Sandbox, Verdict
+from broca.tasks.sandbox import Sandbox, Verdict
 
 _NAME = "code_eval"
 

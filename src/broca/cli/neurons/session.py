@@ -13,7 +13,7 @@ from broca.cli.neurons.options import Group, RunOptions
 from broca.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from broca.neurons import Experiment, Located, Session
+    from broca.neurons import Experiment, NeuronSet, Session
 
 
 @contextmanager
@@ -29,9 +29,9 @@ def opened(model: str, run: RunOptions, *groups: Group, **settings: Any) -> Iter
     Raises:
         BrocaError: Any of it is refused.
     """
-    from broca.files import check_out_folder
     from broca.models import load
     from broca.neurons import Session, Settings, require_method
+    from broca.results.files import check_out_folder
 
     for group in groups:
         settings.update(group.settings())
@@ -65,7 +65,7 @@ def experiment(
     return Experiment(f"broca neurons {verb}", session.facts, record, result, tuple(notes))
 
 
-def finish(run: RunOptions, result: Located | Experiment, name: str) -> None:
+def finish(run: RunOptions, result: NeuronSet | Experiment, name: str) -> None:
     """Writes the result into the out folder, and prints it as JSON or as a table."""
     from broca.neurons import to_json, write
 

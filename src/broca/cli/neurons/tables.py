@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from broca.neurons import Experiment, Located
+    from broca.neurons import Experiment, NeuronSet
 
 SHOWN = 20
 """Neurons that a table lists."""
 
 
-def show(result: Located | Experiment, path: Path) -> None:
+def show(result: NeuronSet | Experiment, path: Path) -> None:
     """Prints one result and where it was written."""
     from rich.console import Console
 
-    from broca.neurons import Located
+    from broca.neurons import NeuronSet
 
     console = Console(highlight=False)
-    if isinstance(result, Located):
+    if isinstance(result, NeuronSet):
         _located(console, result)
     else:
         _PRINT[result.command.rsplit(" ", 1)[-1]](console, result)
@@ -42,7 +42,7 @@ def _table(console: Console, title: str, columns: list[str], rows: list[list[str
     console.print(table)
 
 
-def _located(console: Console, result: Located) -> None:
+def _located(console: Console, result: NeuronSet) -> None:
     console.print(
         f"{result.model.name}: {len(result.selected)} of {result.model.neurons} neurons "
         f"({result.share_of_neurons:.2%} of the neurons, {result.share_of_parameters:.3%} of the "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.plan import Measurement, Plan, Response
+from broca.measurement import Measurement, Plan, Response
 from broca.searches.base import OtherTask, Problem
 
 Bools = NDArray[np.bool_]

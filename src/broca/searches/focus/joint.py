@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 from broca.recovery import PairwiseModel
 from broca.searches.focus.bench import Bench, Bools, Floats
 from broca.searches.focus.screening import Screened

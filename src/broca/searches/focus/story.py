@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from broca.errors import BadInput
-from broca.searches.base import Problem, Ranking, Story, Told
+from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
 from broca.searches.focus.bench import Bench
 from broca.searches.focus.joint import joint_rounds
 from broca.searches.focus.screening import SHORT, Screened, rows_per_mask, screen
@@ -98,7 +98,7 @@ class Parts:
         return cls(intact, masks, screen, widening, *(int(part * rest) for part in _REST))
 
 
-class Focus(Told):
+class Focus(GeneratorSearch):
     """Finds the small set whose loss harms the task most beyond what it does to the others.
 
     Args:
@@ -149,9 +149,9 @@ class Focus(Told):
             per_mask=rows_per_mask(others=bool(problem.others)),
             gradients=self._gradients,
         )
-        super().__init__(self._tell_story())
+        super().__init__(self._generate())
 
-    def _tell_story(self) -> Story:
+    def _generate(self) -> SearchGenerator:
         problem = self._problem
         bench = Bench(problem, self._budget, self._contrast, self._stop)
         parts = self._parts

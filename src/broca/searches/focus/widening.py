@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.plan import Measurement, Plan
+from broca.measurement import Measurement, Plan
 from broca.searches.focus.bench import Bench, Bools, Floats
 from broca.searches.pilot import random_masks
 

@@ -1,0 +1,21 @@
+"""What a matrix of effects says: who is universal, who is a task's own, who goes together."""
+
+from broca.atlases.clusters import Clustering, cluster
+from broca.atlases.findings import Findings, find, keep_to_groups
+from broca.atlases.groups import GroupCount, count_groups
+from broca.atlases.selecting import LEAST, Contrast, Matrix, contrasts, universal
+
+__all__ = [
+    "LEAST",
+    "Clustering",
+    "Contrast",
+    "Findings",
+    "GroupCount",
+    "Matrix",
+    "cluster",
+    "contrasts",
+    "count_groups",
+    "find",
+    "keep_to_groups",
+    "universal",
+]

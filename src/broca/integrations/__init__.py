@@ -1,0 +1,1 @@
+"""broca within other tools."""

@@ -1,0 +1,1 @@
+"""Frozen option classes: the sentence under a field is its `--help`."""

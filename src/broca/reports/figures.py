@@ -1,0 +1,102 @@
+"""The figures of the report, as Plotly figures."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from broca.results.localization import Localization, RankedComponent
+
+INK, MUTED, PAPER = "#1f2933", "#7b8794", "#ffffff"
+BEFORE, AFTER, TARGET = "#9aa5b1", "#d9822b", "#b42318"
+_FONT = {"family": "system-ui, -apple-system, 'Segoe UI', sans-serif", "size": 13, "color": INK}
+
+
+def heatmap(result: Localization) -> go.Figure:
+    """Layer x head: the effect of ablating each head, the selected ones framed."""
+    heads = [one for one in result.ranking if one.head is not None]
+    layers = result.model.layers
+    width = max((one.head or 0 for one in heads), default=0) + 1
+    effect: list[list[float | None]] = [[None] * width for _ in range(layers)]
+    text = [[""] * width for _ in range(layers)]
+    for rank, one in enumerate(result.ranking, start=1):
+        if one.head is not None:
+            effect[one.layer][one.head] = one.effect
+            text[one.layer][one.head] = _hover(one, rank, one.name in result.selected)
+    span = max((abs(one.effect) for one in heads), default=0.0) or 1.0
+    figure = go.Figure(
+        go.Heatmap(
+            z=effect,
+            text=text,
+            hovertemplate="%{text}<extra></extra>",
+            colorscale=[[0, TARGET], [0.5, "#f5f7fa"], [1, "#2b6cb0"]],
+            zmid=0,
+            zmin=-span,
+            zmax=span,
+            xgap=2,
+            ygap=2,
+            colorbar={"title": {"text": f"effect on {result.response}"}, "thickness": 12},
+        )
+    )
+    for one in heads:
+        if one.name in result.selected and one.head is not None:
+            figure.add_shape(
+                type="rect",
+                x0=one.head - 0.5,
+                x1=one.head + 0.5,
+                y0=one.layer - 0.5,
+                y1=one.layer + 0.5,
+                line={"color": INK, "width": 2},
+            )
+    figure.update_xaxes(title="head", dtick=max(1, width // 16), showgrid=False, zeroline=False)
+    figure.update_yaxes(
+        title="layer",
+        dtick=max(1, layers // 16),
+        autorange="reversed",
+        showgrid=False,
+        zeroline=False,
+    )
+    return styled(figure, height=140 + 26 * min(layers, 40))
+
+
+def before_after(result: Localization) -> go.Figure:
+    """Scores of the task and the others, intact and with the selection ablated."""
+    names = list(result.tasks)
+    before = [result.baseline[name] for name in names]
+    after = [result.verification.after[name] for name in names]
+    figure = go.Figure(
+        [
+            go.Bar(name="intact", x=names, y=before, marker_color=BEFORE),
+            go.Bar(
+                name="ablated",
+                x=names,
+                y=after,
+                marker_color=[TARGET if name == result.task else AFTER for name in names],
+            ),
+        ]
+    )
+    figure.update_layout(barmode="group", legend={"orientation": "h", "y": 1.12})
+    figure.update_yaxes(title="score", rangemode="tozero", gridcolor="#e4e7eb")
+    return styled(figure, height=360)
+
+
+def _hover(one: RankedComponent, rank: int, selected: bool) -> str:
+    lines = [f"<b>{one.name}</b>", f"effect {one.effect:+.4f}", f"rank {rank}"]
+    if one.ci is not None:
+        lines.append(f"interval {one.ci[0]:+.4f} to {one.ci[1]:+.4f}")
+    if one.frequency is not None:
+        lines.append(f"selected in {one.frequency:.0%} of resamples")
+    if selected:
+        lines.append("selected")
+    return "<br>".join(lines)
+
+
+def styled(figure: go.Figure, *, height: int) -> go.Figure:
+    """Gives a figure the look of the report."""
+    figure.update_layout(
+        height=height,
+        font=_FONT,
+        paper_bgcolor=PAPER,
+        plot_bgcolor=PAPER,
+        margin={"l": 60, "r": 20, "t": 20, "b": 50},
+    )
+    return figure

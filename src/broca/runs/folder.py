@@ -1,0 +1,226 @@
+"""The out folder of a run: what was asked there, so that the same command goes on with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shlex
+import sqlite3
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from broca.errors import BadInput, OutFolderTaken
+from broca.results.files import write_beside
+
+SCHEMA = 1
+NAME = "reproduce.json"
+JOURNAL = "journal.sqlite"
+_RESULTS = ("result.json", "report.html", "atlas.json", "atlas.html", NAME)
+_PACKAGES = ("broca", "torch", "transformers", "lm-eval", "datasets", "numpy", "scikit-learn")
+
+
+@dataclass
+class OutFolder:
+    """An out folder that belongs to one command.
+
+    Attributes:
+        path: The folder.
+        record: What `reproduce.json` holds.
+        resumed: Whether the same command ran here before.
+    """
+
+    path: Path
+    record: dict[str, Any] = field(repr=False)
+    resumed: bool
+
+    @classmethod
+    def claim(
+        cls,
+        folder: Path,
+        *,
+        verb: str,
+        asked: Mapping[str, Any],
+        how: Mapping[str, Any],
+        command: Sequence[str],
+        journal: str | None = None,
+        fresh: bool = False,
+        resume: bool = False,
+    ) -> OutFolder:
+        """Takes a folder for a command, or goes on with what the same command left there.
+
+        Args:
+            folder: The folder; it exists and can be written.
+            verb: The command's first word.
+            asked: What decides the result: another value is another run.
+            how: What only decides how it is computed.
+            command: The command line.
+            journal: A journal to share; the folder's own if None.
+            fresh: Begin anew: results are removed, the folder's own journal is set aside.
+            resume: Refuse a folder that holds no run.
+
+        Raises:
+            OutFolderTaken: The folder holds another command's run.
+            BadInput: `resume` is wanted and nothing is there; both switches are given.
+        """
+        if fresh and resume:
+            raise BadInput("--fresh and --resume exclude each other: give one of them")
+        wanted = json.loads(json.dumps({"verb": verb, **asked}))
+        there = None if fresh else _read(folder)
+        if fresh:
+            _set_aside(folder)
+        elif there is None and resume:
+            raise BadInput(f"--resume: '{folder}' holds no run to go on with; leave --resume out")
+        elif there is None and (folder / "result.json").exists():
+            raise OutFolderTaken(
+                f"'{folder}' holds a result.json of unknown origin: choose another --out, or "
+                "--fresh to replace it"
+            )
+        elif there is not None:
+            _require_same(folder, there["asked"], wanted)
+        record = {
+            "schema": SCHEMA,
+            "command": shlex.join(command),
+            "asked": wanted,
+            "how": dict(how),
+            "journal": JOURNAL if journal is None else str(Path(journal).absolute()),
+            "versions": versions(),
+            "machine": machine(),
+            "digests": {} if there is None else there["digests"],
+        }
+        taken = cls(folder, record, there is not None)
+        taken._write()
+        return taken
+
+    @classmethod
+    def read(cls, folder: str | Path) -> OutFolder:
+        """Reads the out folder of a run.
+
+        Raises:
+            BadInput: It holds none.
+        """
+        record = _read(Path(folder))
+        if record is None:
+            raise BadInput(
+                f"'{folder}' holds no {NAME}: give the out folder of a run of this broca"
+            )
+        return cls(Path(folder), record, True)
+
+    @property
+    def journal(self) -> Path:
+        """The run's journal."""
+        return self.path / str(self.record["journal"])
+
+    def note(self, digests: Mapping[str, Any]) -> None:
+        """Writes down the digests of weights, tokenizer, tasks and items.
+
+        Raises:
+            OutFolderTaken: The run that is here was made with others.
+        """
+        before = self.record["digests"]
+        for name, value in digests.items():
+            if name != "run" and before.get(name, value) != value:
+                raise OutFolderTaken(
+                    f"'{self.path}' holds a run with other {name} (digest {_short(before[name])}, "
+                    f"now {_short(value)}): they changed since; choose another --out, or --fresh "
+                    "to replace it"
+                )
+        self.record["digests"] = dict(digests)
+        self._write()
+
+    def release(self) -> None:
+        """Gives the folder back if its run was refused before it began: nothing is kept in it."""
+        if not self.resumed and not self.record["digests"]:
+            (self.path / NAME).unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        text = json.dumps(self.record, indent=2, ensure_ascii=False) + "\n"
+        write_beside(self.path / NAME, text)
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a result depends on."""
+    found = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """The machine, as far as results may depend on it."""
+    return {
+        "system": platform.platform(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": os.environ.get("OMP_NUM_THREADS", "default"),
+        "encoding": sys.getdefaultencoding(),
+    }
+
+
+def _read(folder: Path) -> dict[str, Any] | None:
+    """What `reproduce.json` holds; None if there is none.
+
+    Raises:
+        BadInput: It is not what broca writes.
+    """
+    file = folder / NAME
+    if not file.is_file():
+        return None
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+        if record["schema"] != SCHEMA:
+            raise BadInput(
+                f"'{file}' has schema {record['schema']}, this broca reads {SCHEMA}: use the broca "
+                "that wrote it, or another --out"
+            )
+        kinds = (("asked", dict), ("how", dict), ("digests", dict), ("journal", str))
+        for name, kind in kinds:
+            if not isinstance(record[name], kind):
+                raise TypeError(f"{name} is no {kind.__name__}")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadInput(
+            f"'{file}' cannot be read ({type(error).__name__}: {error}): choose another --out, or "
+            "--fresh to replace it"
+        ) from error
+    return dict(record)
+
+
+def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    for name in dict.fromkeys([*now, *before]):
+        if before.get(name) != now.get(name):
+            label = "the command" if name == "verb" else f"--{name.replace('_', '-')}"
+            raise OutFolderTaken(
+                f"'{folder}' holds another run: there {label} is {before.get(name)!r}, here "
+                f"{now.get(name)!r}; choose another --out, or --fresh to replace it"
+            )
+
+
+def _set_aside(folder: Path) -> None:
+    """Removes results, and renames the folder's own journal so that none of it is lost."""
+    try:
+        for name in _RESULTS:
+            (folder / name).unlink(missing_ok=True)
+        if (folder / JOURNAL).exists():
+            taken = [
+                re.fullmatch(r"journal\.old(\d+)\.sqlite", one.name) for one in folder.iterdir()
+            ]
+            number = 1 + max((int(one[1]) for one in taken if one), default=0)
+            for end in ("-wal", "-shm", ""):
+                if (folder / f"{JOURNAL}{end}").exists():
+                    (folder / f"{JOURNAL}{end}").rename(folder / f"journal.old{number}.sqlite{end}")
+    except OSError as error:
+        raise BadInput(
+            f"'{folder}' cannot be cleared ({error.strerror}): choose another --out"
+        ) from error
+
+
+def _short(digest: Any) -> str:
+    return str(digest)[:12]

@@ -1,6 +1,0 @@
-"""Runs programs that a model wrote, enclosed, and says whether they came to their end."""
-
-from broca.sandbox.isolation import ISOLATIONS, Isolation, Limits
-from broca.sandbox.runner import Sandbox, Verdict
-
-__all__ = ["ISOLATIONS", "Isolation", "Limits", "Sandbox", "Verdict"]

@@ -1,0 +1,85 @@
+"""Families of prompts that differ in their operation alone, as YAML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from broca.errors import BadInput, UnknownName, nearest
+
+SHIPPED = ("letters", "sums")
+"""The families that are part of the package, fit for the shipped models."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Prompts of the same form.
+
+    Attributes:
+        name: Its name.
+        templates: Texts with `{operation}` and `{operand}`.
+        operations: For each operation the word that asks for it.
+        neutral: A word of the same length in tokens that asks for none of them.
+        items: Operands, each with every operation's answer.
+    """
+
+    name: str
+    templates: tuple[str, ...]
+    operations: dict[str, str]
+    neutral: str
+    items: tuple[tuple[str, dict[str, str]], ...]
+
+    def prompt(self, operation: str | None, operand: str, *, template: int = 0) -> str:
+        """The text that asks for an operation on an operand; for none: with the neutral word."""
+        word = self.neutral if operation is None else self.operations[operation]
+        return self.templates[template].replace("{operation}", word).replace("{operand}", operand)
+
+
+def load_family(name: str | Path) -> Family:
+    """Loads a shipped family by name, or one of your own from a YAML file.
+
+    Raises:
+        UnknownName: Neither a shipped family nor a file.
+        BadInput: The file does not describe a family.
+    """
+    if str(name) in SHIPPED:
+        text = (files("broca.stress_tests") / "families" / f"{name}.yaml").read_text(
+            encoding="utf-8"
+        )
+    else:
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise UnknownName(
+                f"family '{name}' is unknown{nearest(str(name), SHIPPED)}; shipped are "
+                f"{', '.join(SHIPPED)}, or give a YAML file (docs/stress.md)"
+            )
+        text = path.read_text(encoding="utf-8")
+    import yaml
+
+    try:
+        return _family(yaml.safe_load(text))
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        cause = str(error).splitlines()[0]
+        raise BadInput(
+            f"family '{name}' cannot be used ({type(error).__name__}: {cause}): it needs family, "
+            "templates, operations, neutral and items (docs/stress.md)"
+        ) from error
+
+
+def _family(data: dict[str, Any]) -> Family:
+    operations = {str(key): str(word) for key, word in data["operations"].items()}
+    templates = tuple(str(one) for one in data["templates"])
+    if not templates or not operations:
+        raise ValueError("no templates or no operations")
+    for template in templates:
+        if "{operation}" not in template or "{operand}" not in template:
+            raise ValueError(f"template '{template}' lacks {{operation}} or {{operand}}")
+    items = tuple(
+        (str(one["operand"]), {key: str(one["answers"][key]) for key in operations})
+        for one in data["items"]
+    )
+    if len(items) < 16:
+        raise ValueError(f"{len(items)} items are too few: give at least 16")
+    return Family(str(data["family"]), templates, operations, str(data["neutral"]), items)

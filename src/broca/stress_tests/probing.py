@@ -1,0 +1,63 @@
+"""Decodability: can a linear probe read the operation from the heads' outputs?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.results.stress_test import Probe
+
+_FOLDS = 4
+
+
+def probe(
+    outputs: NDArray[np.float64],
+    operand_tokens: NDArray[np.int_],
+    labels: NDArray[np.int_],
+    groups: NDArray[np.int_],
+    templates: NDArray[np.int_],
+    *,
+    seed: int = 0,
+) -> Probe:
+    """Cross-validated accuracies of logistic regressions.
+
+    Args:
+        outputs: Heads' outputs at the last token, `(prompts, features)`.
+        operand_tokens: Tokens of the operands, `(prompts, tokens)`: surface features.
+        labels: Operation of each prompt.
+        groups: Operand of each prompt: no operand is both learned from and tested on.
+        templates: Template of each prompt.
+        seed: Seed of the shuffled labels.
+    """
+    from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    shuffled = np.random.default_rng(seed).permutation(labels)
+    surface = OneHotEncoder(handle_unknown="ignore").fit_transform(operand_tokens)
+    folds = GroupKFold(n_splits=_FOLDS)
+
+    def accuracy(features: object, goal: NDArray[np.int_]) -> float:
+        model = make_pipeline(StandardScaler(with_mean=False), _regression())
+        return float(cross_val_score(model, features, goal, groups=groups, cv=folds).mean())
+
+    across = None
+    if len(set(templates.tolist())) > 1:
+        model = make_pipeline(StandardScaler(with_mean=False), _regression())
+        across = float(
+            cross_val_score(model, outputs, labels, groups=templates, cv=LeaveOneGroupOut()).mean()
+        )
+    return Probe(
+        accuracy=accuracy(outputs, labels),
+        templates=across,
+        shuffled=accuracy(outputs, shuffled),
+        surface=accuracy(surface, labels),
+        chance=float(np.bincount(labels).max() / len(labels)),
+        items=len(labels),
+    )
+
+
+def _regression() -> object:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=0.1, max_iter=500)

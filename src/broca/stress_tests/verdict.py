@@ -1,0 +1,48 @@
+"""The stress test's verdict. docs/stress.md states the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from broca.results.stress_test import Shift, StressLabel
+from broca.results.verification import Interval
+
+_BROAD = ("the operation word neutralised", "an unrelated family", "noise of the same norm")
+"""Controls that carry no operation: what they move is moved by any disturbance."""
+
+
+def judge(shifts: Sequence[Shift], positive: Interval) -> tuple[StressLabel, str]:
+    """Applies the rule, first match first.
+
+    Args:
+        shifts: The real write, then the controls.
+        positive: The shift of the write that must work.
+    """
+    real, controls = shifts[0], shifts[1:]
+    moved = f"the write moves the target by {_nats(real.transfer)}"
+    if positive.low <= 0:
+        return "inconclusive", (
+            f"the positive control moves {_nats(positive)}: the instrument cannot be shown to find "
+            f"transfer here, so that {moved} says nothing."
+        )
+    if real.transfer.low <= 0:
+        if real.copying is not None and real.copying.low > 0:
+            return "answer-bias", (
+                f"{moved}, but it raises the source's own answer by {_nats(real.copying)}."
+            )
+        return "inert", f"{moved}: no transfer, where the positive control moves {_nats(positive)}."
+    if real.copying is not None and real.copying.low > real.transfer.high:
+        return "answer-bias", (
+            f"{moved}, and the source's own answer by more, {_nats(real.copying)}."
+        )
+    equal = [one for one in controls if one.beyond is not None and one.beyond.low <= 0]
+    broad = [one for one in equal if one.source in _BROAD]
+    if broad:
+        return "broad-state", f"{moved}, but {broad[0].source} does as much."
+    if equal:
+        return "soft", f"{moved}, but not surely more than {equal[0].source}."
+    return "transfers", f"{moved}, more than each of {len(controls)} controls."
+
+
+def _nats(one: Interval) -> str:
+    return f"{one.value:+.2f} nats [{one.low:+.2f}, {one.high:+.2f}]"

@@ -1,0 +1,1 @@
+"""Studies: users of the public API, nothing more."""

@@ -1,0 +1,318 @@
+"""Methods on simulated models of many components, whose strongest are known."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from broca import searches
+from broca.errors import BadInput, UnknownName, nearest
+from broca.measurement import Measurement, Plan
+from broca.results.typed import require_types
+from broca.runs.lines import LineFile
+from broca.searches import Problem
+from broca.testing import PlantedProblem, planted_problem
+
+NAME = "simulations.jsonl"
+ITEMS = 100
+"""Items to search on, and as many to confirm on."""
+NOISE = 0.1
+"""Standard deviation of a row."""
+GRADIENT_NOISE = 6.0
+"""Standard deviation of a row's slopes in parts of themselves: 3 to 15 for the heads that matter
+most to the shipped models (experiments/LOG.md)."""
+STRONGEST = 5
+
+_TAIL: dict[str, Any] = {"moderate": 40, "pairs": 30, "saturates": True}
+SCENARIOS: Mapping[str, Mapping[str, Any]] = {
+    "additive": {},
+    "heavy": _TAIL,
+    "binary": {**_TAIL, "binary": True},
+    "redundant": {**_TAIL, "redundant": 2},
+}
+"""What each simulated model has besides its five strongest components and noise: 40 moderate ones
+(a heavy tail), 30 interactions and saturation; right or wrong instead of a number; two of the
+strongest with a stand-in."""
+
+
+@dataclass(frozen=True)
+class SimulatedKey:
+    """What a simulated cell measured.
+
+    Attributes:
+        components: Number of components.
+        scenario: Name of the scenario.
+        method: Name of the method.
+        rows: Rows that it may spend.
+        seed: Seed of the problem and of the search.
+        k: Most components to select.
+    """
+
+    components: int
+    scenario: str
+    method: str
+    rows: int
+    seed: int
+    k: int
+
+
+@dataclass(frozen=True)
+class SimulatedCell:
+    """One run of a method on a simulated model, or why there is none.
+
+    Attributes:
+        key: What was asked.
+        refused: Why the method did not run; empty where it did.
+        recall: Share of the five strongest components that were selected.
+        top: Share of them among the first five of the ranking, selected or not.
+        false: How many others were selected, stand-ins of the strongest apart.
+        rows: Rows that it spent.
+        seconds: Time that it took.
+    """
+
+    key: SimulatedKey
+    refused: str = ""
+    recall: float = 0.0
+    top: float = 0.0
+    false: int = 0
+    rows: int = 0
+    seconds: float = 0.0
+
+    @property
+    def done(self) -> bool:
+        """Whether the method ran."""
+        return not self.refused
+
+    def to_line(self) -> str:
+        """As one line of JSON, keys in a fixed order."""
+        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_line(cls, line: str) -> SimulatedCell:
+        """Reads what `to_line` wrote.
+
+        Raises:
+            ValueError: It is no such line.
+        """
+        try:
+            data = json.loads(line)
+            cell = cls(**{**data, "key": SimulatedKey(**data["key"])})
+            require_types(cell, cls)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"{type(error).__name__}: {error}") from error
+        return cell
+
+
+SimulatedFile = LineFile[SimulatedCell, SimulatedKey]
+
+
+def simulated_file(folder: Path) -> SimulatedFile:
+    """The simulated cells of an out folder.
+
+    Raises:
+        BadInput: The file holds something else.
+    """
+    return LineFile(folder / NAME, SimulatedCell.from_line)
+
+
+@dataclass(frozen=True)
+class SimulatedGrid:
+    """Which simulated cells to run.
+
+    Attributes:
+        methods: Names of the methods.
+        components: Numbers of components.
+        scenarios: Names of scenarios.
+        rows: Rows that each method may spend.
+        seeds: Seeds of problems and searches.
+        k: Most components to select.
+    """
+
+    methods: tuple[str, ...]
+    components: tuple[int, ...]
+    scenarios: tuple[str, ...]
+    rows: tuple[int, ...]
+    seeds: tuple[int, ...]
+    k: int = STRONGEST
+
+    def __post_init__(self) -> None:
+        for method in self.methods:
+            searches.require_method(method)
+        for scenario in self.scenarios:
+            if scenario not in SCENARIOS:
+                raise UnknownName(
+                    f"scenario '{scenario}' is unknown{nearest(scenario, SCENARIOS)}; use "
+                    f"{', '.join(SCENARIOS)}"
+                )
+        least = 2 * STRONGEST + max(
+            (SCENARIOS[one].get("moderate", 0) for one in self.scenarios), default=0
+        )
+        for count in self.components:
+            if count < least:
+                raise BadInput(f"--components {count} is too few: the scenarios need {least}")
+
+    def keys(self) -> list[SimulatedKey]:
+        """The cells, seed by seed."""
+        return [
+            SimulatedKey(components, scenario, method, rows, seed, self.k)
+            for seed, components, scenario, method, rows in product(
+                self.seeds, self.components, self.scenarios, self.methods, self.rows
+            )
+        ]
+
+
+def run_simulations(
+    grid: SimulatedGrid,
+    file: SimulatedFile,
+    *,
+    on_progress: Callable[[str, None], None] | None = None,
+) -> int:
+    """Runs the cells that are not in the file; returns how many."""
+    report = on_progress or (lambda stage, progress: None)
+    missing = [key for key in dict.fromkeys(grid.keys()) if key not in file]
+    for number, key in enumerate(missing, start=1):
+        report(
+            f"simulation {number:,} of {len(missing):,}: {key.method} on {key.components} "
+            f"components ({key.scenario}), {key.rows:,} rows, seed {key.seed}",
+            None,
+        )
+        file.append(simulate(key))
+    return len(missing)
+
+
+def simulated_model(key: SimulatedKey) -> PlantedProblem:
+    """The simulated model of a cell."""
+    return planted_problem(
+        components=key.components,
+        planted=STRONGEST,
+        noise=NOISE,
+        gradient_noise=GRADIENT_NOISE,
+        seed=key.seed,
+        **SCENARIOS[key.scenario],
+    )
+
+
+def simulate(key: SimulatedKey) -> SimulatedCell:
+    """Runs one search on a simulated model.
+
+    Methods that measure a probability on a real model measure the simulated response itself; where
+    rows are right or wrong, they have nothing else, and gradients do not exist.
+    """
+    planted = simulated_model(key)
+    continuous = not planted.binary
+    problem = Problem(
+        components=key.components,
+        items=np.arange(ITEMS),
+        k=key.k,
+        rows=key.rows,
+        seed=key.seed,
+        confirm=np.arange(ITEMS, 2 * ITEMS),
+        continuous=continuous,
+        differentiable=continuous,
+    )
+    spent = 0
+
+    def execute(plan: Plan) -> Measurement:
+        nonlocal spent
+        spent += plan.cost
+        return planted.run(plan)
+
+    start = time.perf_counter()
+    try:
+        ranking = searches.run(searches.make_search(key.method, problem), execute)
+    except BadInput as error:
+        return SimulatedCell(key, refused=str(error))
+    selected = set(ranking.selected)
+    seconds = time.perf_counter() - start
+    strongest = set(planted.planted)
+    return SimulatedCell(
+        key,
+        recall=len(selected & strongest) / len(strongest),
+        top=len(strongest.intersection(ranking.order[: len(strongest)])) / len(strongest),
+        false=len(selected - strongest - _spares(planted)),
+        rows=spent,
+        seconds=round(seconds, 3),
+    )
+
+
+def _spares(planted: PlantedProblem) -> set[int]:
+    """Components that stand in for others."""
+    if planted.backups is None:
+        return set()
+    return {int(column) for column in np.ravel(planted.backups) if column >= 0}
+
+
+@dataclass(frozen=True)
+class SimulatedLine:
+    """A method within some rows: means over the problems that it ran on.
+
+    Attributes:
+        components: Number of components.
+        scenario: Name of the scenario.
+        method: Name of the method.
+        rows: Rows that it might spend.
+        cells: Problems.
+        refused: Problems that it refused.
+        refusal: What it said in the first of them.
+        recall: Mean share of the five strongest that were selected.
+        top: Mean share of them among the first five of the ranking.
+        false: Mean number of others that were selected.
+        spent: Mean rows that it spent.
+        seconds: Mean time.
+    """
+
+    components: int
+    scenario: str
+    method: str
+    rows: int
+    cells: int
+    refused: int
+    refusal: str
+    recall: float
+    top: float
+    false: float
+    spent: float
+    seconds: float
+
+
+def summarize_simulations(cells: Sequence[SimulatedCell]) -> list[SimulatedLine]:
+    """One line for each size, scenario, method and number of rows."""
+    groups: dict[tuple[int, str, str, int], list[SimulatedCell]] = {}
+    for cell in cells:
+        key = cell.key
+        groups.setdefault((key.components, key.scenario, key.method, key.rows), []).append(cell)
+    order = list(searches.METHODS)
+    lines = []
+    for (components, scenario, method, rows), own in sorted(
+        groups.items(), key=lambda one: (*one[0][:2], order.index(one[0][2]), one[0][3])
+    ):
+        done = [cell for cell in own if cell.done]
+        refusals = [cell.refused for cell in own if not cell.done]
+
+        def mean(name: str, done: list[SimulatedCell] = done) -> float:
+            return float(np.mean([getattr(cell, name) for cell in done])) if done else float("nan")
+
+        lines.append(
+            SimulatedLine(
+                components=components,
+                scenario=scenario,
+                method=method,
+                rows=rows,
+                cells=len(done),
+                refused=len(refusals),
+                refusal=refusals[0] if refusals else "",
+                recall=mean("recall"),
+                top=mean("top"),
+                false=mean("false"),
+                spent=mean("rows"),
+                seconds=mean("seconds"),
+            )
+        )
+    return lines

@@ -1,0 +1,95 @@
+"""The figures of a comparison as rows of text, for the terminal and for Markdown alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+
+from broca.studies.methods.cells import budget_name
+from broca.studies.methods.simulations import SimulatedLine
+from broca.studies.methods.summary import Line
+
+COLUMNS = (
+    "method",
+    "rows a task",
+    "specific drop (90 %)",
+    "drop",
+    "off-target",
+    "none found",
+    "rows",
+    "s",
+    "cells",
+)
+TRUE_COLUMNS = ("planted recall", "false", "top-k recall", "calibration")
+SIMULATED_COLUMNS = (
+    "components", "scenario", "method", "rows", "recall", "top-5", "false", "spent", "s",
+    "problems",
+)  # fmt: skip
+
+
+def columns(lines: Sequence[Line]) -> tuple[str, ...]:
+    """The columns that `cells_of` fills."""
+    return (*COLUMNS, *(name for name in TRUE_COLUMNS if _shown(lines, name)))
+
+
+def cells_of(line: Line, lines: Sequence[Line]) -> list[str]:
+    """A line as text, one for each column; a method that refused says so."""
+    first = [line.method, budget_name(line.budget)]
+    count = str(line.cells) + (f" (+{line.refused} refused)" if line.refused else "")
+    if not line.cells:
+        known = ["refused", "", "", "", "", "", count]
+    else:
+        known = [
+            f"{line.specific:.3f} ({line.low:.3f} to {line.high:.3f})",
+            f"{line.drop:.3f}",
+            f"{line.off_target:.3f}",
+            str(line.abstained),
+            f"{line.rows:,.0f}",
+            f"{line.seconds:.1f}",
+            count,
+        ]
+    true = {
+        "planted recall": _figure(line.recall),
+        "false": _figure(line.false),
+        "top-k recall": _figure(line.top),
+        "calibration": _figure(line.coverage),
+    }
+    return [*first, *known, *(true[name] for name in TRUE_COLUMNS if _shown(lines, name))]
+
+
+def simulated_cells(line: SimulatedLine) -> list[str]:
+    """A line of simulations as text, one for each of `SIMULATED_COLUMNS`."""
+    count = str(line.cells) + (f" (+{line.refused} refused)" if line.refused else "")
+    return [
+        f"{line.components:,}",
+        line.scenario,
+        line.method,
+        f"{line.rows:,}",
+        _figure(line.recall) if line.cells else "refused",
+        _figure(line.top) if line.cells else "",
+        _figure(line.false),
+        "" if isnan(line.spent) else f"{line.spent:,.0f}",
+        "" if isnan(line.seconds) else f"{line.seconds:.1f}",
+        count,
+    ]
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _shown(lines: Sequence[Line], name: str) -> bool:
+    """Whether any line knows a column of the truth."""
+    fields = {
+        "planted recall": "recall",
+        "false": "false",
+        "top-k recall": "top",
+        "calibration": "coverage",
+    }
+    return any(getattr(line, fields[name]) is not None for line in lines)
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None or isnan(value) else f"{value:.2f}"

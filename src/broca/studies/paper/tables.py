@@ -1,0 +1,242 @@
+"""The tables: rows of plain values, so that JSON and CSV say the same.
+
+Every row names its model. Published figures stand in columns of their own, and only where the model
+is the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from broca.atlases import keep_to_groups
+from broca.errors import BadInput
+from broca.searches import DEFAULT_METHOD
+from broca.studies.paper import beside
+from broca.studies.paper.record import Row
+from broca.studies.paper.study import Study, mean
+
+PAPER_METHODS = ("greedy", "one-shot", "cs-bernoulli", "cs-stratified")
+"""The methods that the paper compares; broca's own come after them."""
+
+
+def top_heads(study: Study) -> list[Row]:
+    """Table 2: what the selected heads cost the task, and what they cost in general."""
+    rows = []
+    for task in study.localized:
+        heads = study.found(task).heads
+        row: Row = {"task": task, "heads": " ".join(heads), **study.scores(task, heads)}
+        rows.append(row)
+        published = {
+            "published_intact": beside.top5(study.published, "", task),
+            "published_ablated": beside.top5(study.published, task, task),
+            "published_general_intact": beside.top5(study.published, "", "general"),
+            "published_general_ablated": beside.top5(study.published, task, "general"),
+        }
+        row.update({name: value for name, value in published.items() if value is not None})
+    return rows
+
+
+def same_skill(study: Study) -> list[Row]:
+    """Table 3: heads found on one task, measured on it and on the others of its skill."""
+    rows = []
+    for task in study.localized:
+        same = study.same_skill(task)
+        for other in (task, *same) if same else ():
+            row: Row = {"skill": study.skill(task), "found_on": task, "measured_on": other}
+            row.update(study.scores(other, study.found(task).heads))
+            value = beside.top5(study.published, task, other)
+            if value is not None:
+                row["published_ablated"] = value
+            rows.append(row)
+    if not rows:
+        raise BadInput(
+            "no two tasks are of one skill, which table3 compares: name some, such as "
+            "addition,addition_words or gsm8k,arithmetic"
+        )
+    return rows
+
+
+def methods(study: Study) -> list[Row]:
+    """Table 4: the paper's methods and broca's, with what each search took."""
+    rows = []
+    for task in study.localized:
+        for method in dict.fromkeys((*PAPER_METHODS, DEFAULT_METHOD, "focus")):
+            found = study.found(task, method)
+            rows.append(
+                {
+                    "task": task, "method": method, "heads": " ".join(found.heads),
+                    "rows": found.rows, **study.scores(task, found.heads),
+                    "published_heads": " ".join(beside.heads(study.published, task, method)),
+                    "published_evaluations": beside.evaluations(study.published, method),
+                }
+            )  # fmt: skip
+    return rows
+
+
+def sweep(study: Study, *, largest: int = 5) -> list[Row]:
+    """Table 6 and figure 2: the first k heads, from none on."""
+    rows = []
+    for task in study.localized:
+        order = study.found(task).order[:largest]
+        for k in range(len(order) + 1):
+            row: Row = {"task": task, "k": k, "head": order[k - 1] if k else ""}
+            row.update(study.scores(task, order[:k]))
+            same = study.drops(order[:k], study.same_skill(task)).values()
+            if same:
+                row["same_skill_drop"] = mean(one.drop.value for one in same)
+            value = beside.sweep(study.published, task, k)
+            if value is not None:
+                row["published"] = value
+                row["published_general"] = beside.sweep(study.published, "general", k)
+            rows.append(row)
+    return rows
+
+
+def universal_by_task(study: Study) -> list[Row]:
+    """Table 7: every task's score without each universal head, the intact model first."""
+    return [
+        {"head": head or "none", **_scores(study, [head] if head else [], study.tasks)}
+        for head in ("", *_universal(study))
+    ]
+
+
+def universal_by_skill(study: Study) -> list[Row]:
+    """Table 5: what each universal head costs, mean over the tasks of a skill."""
+    skills = {task: study.skill(task) for task in study.tasks}
+    rows = []
+    for head in _universal(study):
+        drops = study.drops([head], study.tasks)
+        row: Row = {"head": head}
+        for skill in dict.fromkeys(skills.values()):
+            row[skill] = mean(drops[task].drop.value for task in drops if skills[task] == skill)
+        rows.append(row)
+    return rows
+
+
+def shared_knowledge(study: Study) -> list[Row]:
+    """Table 8: every task's score without each head that knowledge tasks share."""
+    own = study.knowledge
+    rest = [task for task in study.tasks if task not in own]
+    rows = []
+    for head in ("", *shared_heads(study)):
+        heads = [head] if head else []
+        scores = _scores(study, heads, own, total="knowledge_mean")
+        other = _scores(study, heads, rest, total="other_mean") if rest else {}
+        rows.append({"head": head or "none", **scores, **other})
+    return rows
+
+
+def shared_heads(study: Study) -> tuple[str, ...]:
+    """Heads in the lists of at least half of the knowledge tasks, two at least; published ones too.
+
+    Raises:
+        BadInput: There are no two knowledge tasks.
+    """
+    own = [task for task in require_knowledge(study) if task in study.localized]
+    counted = Counter(head for task in own for head in study.found(task).heads)
+    fewest = max(2, (len(own) + 1) // 2)
+    shared = [head for head, times in counted.most_common() if times >= fewest]
+    if not shared:
+        study.notes.append(
+            f"{study.model.name}: no head is in the lists of {fewest} of {len(own)} knowledge tasks"
+        )
+    return tuple(dict.fromkeys((*shared, *beside.knowledge_heads(study.published))))
+
+
+def require_knowledge(study: Study) -> tuple[str, ...]:
+    """The knowledge tasks, two at least.
+
+    Raises:
+        BadInput: There are fewer.
+    """
+    if sum(task in study.localized for task in study.knowledge) < 2:
+        raise BadInput(
+            "fewer than two tasks ask for knowledge by multiple choice: name some that "
+            f"{study.model.name} can do, such as wmdp_bio,wmdp_chem or mc_biology,mc_chemistry"
+        )
+    return study.knowledge
+
+
+def head_lists(study: Study) -> list[Row]:
+    """Table 9: the heads of every task, beside the published ones."""
+    rows = []
+    for task in study.localized:
+        found = study.found(task)
+        published = beside.heads(study.published, task, study.settings.method)
+        row: Row = {
+            "task": task, "method": study.settings.method, "heads": " ".join(found.heads),
+            "universal": " ".join(found.universal), "published": " ".join(published),
+        }  # fmt: skip
+        if published:
+            row["shared"] = len(set(found.heads) & set(published))
+        rows.append(row)
+    return rows
+
+
+def groups(study: Study) -> list[Row]:
+    """Pairs of heads of one skill in one key/value group, beside heads that change places.
+
+    Raises:
+        BadInput: The model has no groups, or no list has two heads.
+    """
+    measured: dict[str, dict[str, None]] = {}
+    for task in study.localized:
+        own = measured.setdefault(study.skill(task), {})
+        own.update(dict.fromkeys(study.found(task).heads))
+    rows = _pairs(study, "measured", {skill: tuple(heads) for skill, heads in measured.items()})
+    lists = beside.lists(study.published)
+    return rows + (_pairs(study, "published", lists) if lists else [])
+
+
+def _pairs(study: Study, source: str, sets: dict[str, tuple[str, ...]]) -> list[Row]:
+    """One row for each set of heads, and one for all of them."""
+    sizes = {one.layer: one.heads // one.kv_heads for one in study.model.structure.projections}
+    names = study.model.components.names
+    rows = []
+    for label, own in (*((one, {one: heads}) for one, heads in sets.items()), ("all", sets)):
+        test, why_not = keep_to_groups(own, sizes, names, seed=study.settings.seed)
+        if test is None:
+            if label == "all":
+                raise BadInput(f"gqa says nothing on {study.model.name}: {why_not}")
+            continue
+        rows.append(
+            {
+                "source": source, "skill": label,
+                "heads": " ".join(head for heads in own.values() for head in heads),
+                "group_size": test.group_size, "pairs_in_one_group": test.pairs,
+                "expected": test.expected, "p": test.p, "permutations": test.permutations,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def scale(study: Study) -> list[Row]:
+    """What the selected heads cost, beside the size of the model."""
+    model = study.model
+    size = {
+        "parameters": sum(one.numel() for one in model.model.parameters()),
+        "layers": model.structure.layers, "heads": len(model.components),
+    }  # fmt: skip
+    rows = []
+    for task in study.localized:
+        heads = study.found(task).heads
+        row: Row = {**size, "task": task, "k": len(heads), **study.scores(task, heads)}
+        row["relative_drop"] = row["drop"] / row["intact"]
+        rows.append(row)
+    return rows
+
+
+def _universal(study: Study) -> tuple[str, ...]:
+    if not study.universal:
+        study.notes.append(f"{study.model.name}: no head is universal on these tasks")
+    return study.universal
+
+
+def _scores(
+    study: Study, heads: Sequence[str], tasks: Sequence[str], *, total: str = "mean"
+) -> Row:
+    """Scores without some heads, one column a task and their mean."""
+    drops = study.drops(heads, tasks)
+    scores = {task: drops[task].after for task in tasks}
+    return {**scores, total: mean(scores.values())}

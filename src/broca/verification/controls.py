@@ -1,0 +1,142 @@
+"""Random sets that a claimed set is measured against, and where it stands among them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.components import ComponentSet
+from broca.results.verification import Standing
+
+CONTROLS = 20
+"""Random sets of each kind: the fewest with which the best rank means p < 0.05."""
+
+_NEIGHBOURS = 10
+"""Among how many nearest in norm the stand-in of a head is drawn."""
+
+_PATIENCE = 200
+"""Draws in a row that bring nothing new before fewer sets are accepted."""
+
+
+def layer_matched(
+    components: ComponentSet, columns: Sequence[int], *, count: int = CONTROLS, seed: int = 0
+) -> NDArray[np.intp]:
+    """Random sets with as many members from each layer as the real one.
+
+    Members of the real set are left out. Where its layers hold too few others for so many sets, the
+    nearest layers lend theirs.
+
+    Args:
+        components: All components.
+        columns: The real set.
+        count: How many sets.
+        seed: Seed of the draws.
+
+    Returns:
+        Columns of every set, `(sets, size)`; fewer sets, or none, where no more exist.
+    """
+    chosen = set(columns)
+    wanted = Counter((components[column].layer, components[column].kind) for column in columns)
+    depth = max(one.layer for one in components) + 1
+    for reach in range(depth):
+        pools = [
+            (
+                number,
+                [
+                    column
+                    for column, one in enumerate(components)
+                    if one.kind == kind and abs(one.layer - layer) <= reach and column not in chosen
+                ],
+            )
+            for (layer, kind), number in sorted(wanted.items())
+        ]
+        if math.prod(math.comb(len(pool), number) for number, pool in pools) >= 2 * count:
+            break
+
+    def draw(rng: np.random.Generator) -> list[int] | None:
+        taken: list[int] = []
+        for number, pool in pools:
+            left = [column for column in pool if column not in taken]
+            if len(left) < number:
+                return None
+            taken += [int(column) for column in rng.choice(left, number, replace=False)]
+        return taken
+
+    return _distinct(draw, count, len(columns), [seed, 1])
+
+
+def norm_matched(
+    norms: NDArray[np.float64],
+    columns: Sequence[int],
+    *,
+    kinds: Sequence[str] = (),
+    count: int = CONTROLS,
+    seed: int = 0,
+) -> NDArray[np.intp]:
+    """Random sets in which every member stands for one of nearly the same output norm.
+
+    The stand-in of a member is drawn among the ten heads outside the real set, of any layer, whose
+    norms are nearest to its own and which are not yet in the set; among more where ten do not make
+    enough sets.
+
+    Args:
+        norms: Mean output norm of every component, `(components,)`.
+        columns: The real set.
+        kinds: Kind of every component, where they differ: a head stands for a head only.
+        count: How many sets.
+        seed: Seed of the draws.
+
+    Returns:
+        Columns of every set, `(sets, size)`; fewer sets, or none, where no more exist.
+    """
+    kind = np.array(kinds or [""] * len(norms))
+    free = np.setdiff1d(np.arange(len(norms)), np.asarray(columns, dtype=np.intp))
+    near = _NEIGHBOURS
+    while near < len(free) and math.comb(near, len(columns)) < 2 * count:
+        near += 1
+
+    def draw(rng: np.random.Generator) -> list[int] | None:
+        taken: list[int] = []
+        for column in columns:
+            left = free[~np.isin(free, taken) & (kind[free] == kind[column])]
+            if len(left) == 0:
+                return None
+            nearest = left[np.argsort(np.abs(norms[left] - norms[column]), kind="stable")]
+            taken.append(int(rng.choice(nearest[:near])))
+        return taken
+
+    return _distinct(draw, count, len(columns), [seed, 2])
+
+
+def _distinct(
+    draw: Callable[[np.random.Generator], list[int] | None],
+    count: int,
+    size: int,
+    seed: Sequence[int],
+) -> NDArray[np.intp]:
+    rng = np.random.default_rng(seed)
+    found: dict[tuple[int, ...], None] = {}
+    failures = 0
+    while len(found) < count and failures < _PATIENCE:
+        one = draw(rng)
+        key = None if one is None else tuple(sorted(one))
+        if key is None or key in found:
+            failures += 1
+        else:
+            found[key], failures = None, 0
+    return np.array(list(found), dtype=np.intp).reshape(len(found), size)
+
+
+def standing(value: float, others: NDArray[np.float64]) -> Standing:
+    """Where a value stands among those of random sets: larger is more.
+
+    A tie counts against the real set, so that `p` is never too small.
+    """
+    rank = 1 + int(np.sum(others >= value - 1e-12))
+    spread = float(np.std(others, ddof=1)) if len(others) > 1 else 0.0
+    effect = (value - float(np.mean(others))) / spread if spread > 1e-12 else None
+    return Standing(float(value), rank, rank / (len(others) + 1), effect)

@@ -1,0 +1,415 @@
+"""Measures everything that a claim on a set of heads is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.components import ComponentSet
+from broca.measurement import Plan
+from broca.results.verification import (
+    AblationCheck,
+    Controls,
+    ControlSet,
+    Curve,
+    CurvePoint,
+    Interval,
+    Member,
+    Role,
+    Sample,
+    TaskDrop,
+    TaskFailures,
+    Verdict,
+)
+from broca.tasks import Item, Output
+from broca.verification import failures as failing
+from broca.verification.controls import CONTROLS, layer_matched, norm_matched, standing
+from broca.verification.statistics import (
+    Values,
+    bootstrap_drops,
+    bootstrap_interval,
+    holm,
+    interval_of,
+    paired_test,
+)
+from broca.verification.trial import Execute, Places, Trial
+from broca.verification.verdict import judge
+
+Answer = Callable[[Plan], list[tuple[Output, ...]]]
+"""What the model answers in every row of a plan."""
+
+FLAT = 0.05
+"""A curve is flat from the k after which no further head surely costs more than this."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How much a verification measures.
+
+    Attributes:
+        controls: Random sets of each kind.
+        control_items: Items of the task for each random set, and as many of all others together;
+            None for all report items.
+        member_items: Items of the task for each member's contribution; None for all.
+        curve: Largest k of the curve; 0 for no curve.
+        failure_items: Items of each task whose outputs are looked at.
+        samples: Outputs shown side by side.
+        level: Level of tests and intervals.
+        resamples: Resamples of the bootstrap.
+        seed: Seed of controls and resampling.
+    """
+
+    controls: int = CONTROLS
+    control_items: int | None = None
+    member_items: int | None = None
+    curve: int = 10
+    failure_items: int = 100
+    samples: int = 10
+    level: float = 0.05
+    resamples: int = 2000
+    seed: int = 0
+
+
+QUICK = Scope(control_items=100, member_items=100, curve=0, failure_items=40)
+"""What the last stage of a localization measures."""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What was measured on one set, and the verdict; the parts of an `Verification`."""
+
+    drops: tuple[TaskDrop, ...]
+    off_target: Interval | None
+    specific: Interval | None
+    controls: tuple[Controls, ...]
+    members: tuple[Member, ...]
+    curve: Curve | None
+    ablations: tuple[AblationCheck, ...]
+    failures: tuple[TaskFailures, ...]
+    samples: tuple[Sample, ...]
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Examiner:
+    """Measures sets of components on the report items of one trial.
+
+    Attributes:
+        trial: The tasks and their items.
+        components: All components of the model.
+        execute: Measures a plan under the claim's own ablation.
+        answer: Answers a plan under it.
+        items: The items of the bank, by position.
+        norms: Mean output norm of every component; None where it has none.
+        kinds: Executors of every kind of ablation that the claim is to survive.
+        scope: How much is measured.
+    """
+
+    trial: Trial
+    components: ComponentSet
+    execute: Execute
+    answer: Answer
+    items: Sequence[Item]
+    norms: NDArray[np.float64] | None
+    kinds: Mapping[str, Execute]
+    scope: Scope
+
+    def examine(
+        self, heads: Sequence[str], *, order: Sequence[str] = (), report: Callable[[str], None]
+    ) -> Examination:
+        """Measures one set and judges it.
+
+        Args:
+            heads: The set, most important first.
+            order: Heads in the order in which the curve ablates them; `heads` if empty.
+            report: Receives which stage is going on.
+        """
+        columns = self.components.columns(heads)
+        scope, trial = self.scope, self.trial
+        masks = np.stack([self._mask([]), self._mask(columns)])
+        report("verifying: the drops")
+        measured = trial.responses(self.execute, masks, trial.places)
+        drops = self._drops(measured)
+        off_target, specific = self._contrast(measured)
+        few = trial.smaller(scope.control_items or len(trial.places[trial.task]))
+        intact = {name: _pick(measured[name][0], trial.places[name], few[name]) for name in few}
+        ablated = {name: _pick(measured[name][1], trial.places[name], few[name]) for name in few}
+        report("verifying: random sets")
+        controls = self._controls(columns, few, intact, ablated)
+        report("verifying: each member")
+        members = self._members(columns, measured)
+        report("verifying: the outputs")
+        looked, shown = self._outputs(columns)
+        curve = None
+        if scope.curve:
+            report("verifying: k from 0 on")
+            curve = self._curve(self.components.columns(order or heads), few)
+        ablations = tuple(
+            self._ablation(kind, execute, columns, few) for kind, execute in self.kinds.items()
+        )
+        verdict = judge(drops, off_target, specific, controls, members, looked, level=scope.level)
+        return Examination(
+            drops, off_target, specific, controls, members, curve, ablations, looked, shown, verdict
+        )
+
+    def drops_of(self, heads: Sequence[str], names: Sequence[str]) -> tuple[TaskDrop, ...]:
+        """What some of the tasks lose without a set, uncorrected."""
+        columns = self.components.columns(heads)
+        places = {name: self.trial.places[name] for name in names}
+        masks = np.stack([self._mask([]), self._mask(columns)])
+        measured = self.trial.responses(self.execute, masks, places)
+        return tuple(self._drop(name, *measured[name]) for name in names)
+
+    def _mask(self, columns: Sequence[int]) -> NDArray[np.bool_]:
+        mask = np.zeros(len(self.components), dtype=bool)
+        mask[list(columns)] = True
+        return mask
+
+    def _interval(self, name: str, before: Values, after: Values) -> Interval:
+        return bootstrap_interval(
+            before,
+            after,
+            level=self.scope.level,
+            resamples=self.scope.resamples,
+            seed=self.scope.seed,
+            aggregate=self.trial.aggregation(name, before),
+        )
+
+    def _drops(self, measured: Mapping[str, Values]) -> tuple[TaskDrop, ...]:
+        drops = [self._drop(name, *measured[name]) for name in self.trial.names]
+        # the claim is one hypothesis; the other tasks are a family of their own
+        adjusted = [drops[0].p, *holm([one.p for one in drops[1:]])]
+        return tuple(replace(one, p_holm=p) for one, p in zip(drops, adjusted, strict=True))
+
+    def _drop(self, name: str, before: Values, after: Values) -> TaskDrop:
+        test, p = paired_test(before, after, seed=self.scope.seed)
+        return TaskDrop(
+            task=name,
+            role=self._role(name),
+            metric=self.trial.benchmarks[name].metric,
+            items=len(before),
+            before=self.trial.score(name, before),
+            after=self.trial.score(name, after),
+            drop=self._interval(name, before, after),
+            test=test,
+            p=p,
+            p_holm=p,
+        )
+
+    def _role(self, name: str) -> Role:
+        if name == self.trial.task:
+            return "task"
+        return "same_skill" if name in self.trial.same_skill else "other"
+
+    def _contrast(self, measured: Mapping[str, Values]) -> tuple[Interval | None, Interval | None]:
+        """Mean drop of the others, and the task's drop minus it: tasks are resampled apart."""
+        if not self.trial.others:
+            return None, None
+        draws, values = {}, {}
+        for number, name in enumerate((self.trial.task, *self.trial.others)):
+            before, after = measured[name]
+            draws[name] = bootstrap_drops(
+                before,
+                after,
+                resamples=self.scope.resamples,
+                seed=[self.scope.seed, number],
+                aggregate=self.trial.aggregation(name, before),
+            )
+            values[name] = self.trial.loss(name, before, after)
+        others = np.mean([draws[name] for name in self.trial.others], axis=0)
+        value = float(np.mean([values[name] for name in self.trial.others]))
+        own, level = values[self.trial.task], self.scope.level
+        return (
+            interval_of(value, others, level=level),
+            interval_of(own - value, draws[self.trial.task] - others, level=level),
+        )
+
+    def _controls(
+        self,
+        columns: Sequence[int],
+        few: Places,
+        intact: Mapping[str, Values],
+        ablated: Mapping[str, Values],
+    ) -> tuple[Controls, ...]:
+        scope, trial = self.scope, self.trial
+        if not scope.controls or not columns:
+            return ()
+        measured_on = {name: few[name] for name in (trial.task, *trial.others)}
+        drawn = {
+            "layers": layer_matched(self.components, columns, count=scope.controls, seed=scope.seed)
+        }
+        if self.norms is not None:
+            kinds = [one.kind for one in self.components]
+            drawn["norm"] = norm_matched(
+                self.norms, columns, kinds=kinds, count=scope.controls, seed=scope.seed
+            )
+        found = []
+        for kind, sets in drawn.items():
+            if len(sets) == 0:  # a set that leaves nothing to draw from, such as a whole layer
+                continue
+            masks = np.stack([self._mask(one.tolist()) for one in sets])
+            measured = trial.responses(self.execute, masks, measured_on)
+            losses = {
+                name: np.array([self.trial.loss(name, intact[name], row) for row in measured[name]])
+                for name in measured_on
+            }
+            own = losses[trial.task]
+            real = {
+                name: self.trial.loss(name, intact[name], ablated[name]) for name in measured_on
+            }
+            drop, specifics, specific = real[trial.task], None, None
+            if trial.others:
+                specifics = own - np.mean([losses[name] for name in trial.others], axis=0)
+                mean = float(np.mean([real[name] for name in trial.others]))
+                specific = standing(drop - mean, specifics)
+            found.append(
+                Controls(
+                    kind=kind,
+                    items=len(few[trial.task]),
+                    other_items=sum(len(few[name]) for name in trial.others),
+                    drop=standing(drop, own),
+                    specific=specific,
+                    sets=tuple(
+                        ControlSet(
+                            tuple(self.components.names[column] for column in one),
+                            float(own[number]),
+                            None if specifics is None else float(specifics[number]),
+                        )
+                        for number, one in enumerate(sets)
+                    ),
+                )
+            )
+        return tuple(found)
+
+    def _members(
+        self, columns: Sequence[int], measured: Mapping[str, Values]
+    ) -> tuple[Member, ...]:
+        """Each member alone, and the set without it: redundant heads show in the second."""
+        trial, name = self.trial, self.trial.task
+        places = trial.smaller(self.scope.member_items or len(trial.places[name]), names=[name])
+        before = _pick(measured[name][0], trial.places[name], places[name])
+        after = _pick(measured[name][1], trial.places[name], places[name])
+        if len(columns) == 0:
+            return ()
+        if len(columns) == 1:
+            alone, restored = after[None], before[None]
+        else:
+            masks = [self._mask([column]) for column in columns]
+            masks += [self._mask([one for one in columns if one != column]) for column in columns]
+            rows = trial.responses(self.execute, np.stack(masks), places)[name]
+            alone, restored = rows[: len(columns)], rows[len(columns) :]
+        intervals = []
+        p_values = []
+        for own, rest in zip(alone, restored, strict=True):
+            intervals.append((self._interval(name, before, own), self._interval(name, rest, after)))
+            p_values.append(
+                min(
+                    paired_test(before, own, seed=self.scope.seed)[1],
+                    paired_test(rest, after, seed=self.scope.seed)[1],
+                )
+            )
+        adjusted = holm([min(1.0, 2 * p) for p in p_values])
+        return tuple(
+            Member(
+                head=self.components.names[column],
+                alone=own,
+                restored=rest,
+                p=p,
+                needed=p <= self.scope.level and max(own.value, rest.value) > 0,
+            )
+            for column, (own, rest), p in zip(columns, intervals, adjusted, strict=True)
+        )
+
+    def _outputs(
+        self, columns: Sequence[int]
+    ) -> tuple[tuple[TaskFailures, ...], tuple[Sample, ...]]:
+        trial, found = self.trial, []
+        shown: tuple[Sample, ...] = ()
+        masks = np.stack([self._mask([]), self._mask(columns)])
+        for name in trial.names:
+            places = np.asarray(trial.places[name], dtype=np.intp)
+            keep = np.linspace(0, len(places) - 1, min(len(places), self.scope.failure_items))
+            chosen = places[np.unique(keep.round().astype(int))]
+            answers = self.answer(Plan.crossed(masks, chosen))
+            before, after = answers[: len(chosen)], answers[len(chosen) :]
+            found.append(failing.failures(name, before, after))
+            if name == trial.task:
+                items = [self.items[position] for position in chosen]
+                count = self.scope.samples
+                shown = failing.samples(items[:count], before[:count], after[:count])
+        return tuple(found), shown
+
+    def _curve(self, columns: Sequence[int], few: Places) -> Curve:
+        trial, scope = self.trial, self.scope
+        largest = min(scope.curve, len(columns))
+        masks = np.stack([self._mask(columns[:k]) for k in range(largest + 1)])
+        measured = trial.responses(self.execute, masks, few)
+        points = []
+        for k in range(largest + 1):
+            at = {name: np.stack([rows[0], rows[k]]) for name, rows in measured.items()}
+            points.append(
+                CurvePoint(
+                    k=k,
+                    head=self.components.names[columns[k - 1]] if k else None,
+                    drop=self._interval(trial.task, *at[trial.task]),
+                    same_skill=self._mean_drop(at, trial.same_skill),
+                    others=self._mean_drop(at, trial.others),
+                )
+            )
+        return Curve(tuple(points), self._flat_at(measured[trial.task]))
+
+    def _mean_drop(self, measured: Mapping[str, Values], names: Sequence[str]) -> Interval | None:
+        if not names:
+            return None
+        if len(names) == 1:
+            return self._interval(names[0], *measured[names[0]])
+        draws, values = [], []
+        for number, name in enumerate(names):
+            before, after = measured[name]
+            draws.append(
+                bootstrap_drops(
+                    before,
+                    after,
+                    resamples=self.scope.resamples,
+                    seed=[self.scope.seed, number],
+                    aggregate=self.trial.aggregation(name, before),
+                )
+            )
+            values.append(self.trial.loss(name, before, after))
+        return interval_of(float(np.mean(values)), np.mean(draws, axis=0), level=self.scope.level)
+
+    def _flat_at(self, rows: Values) -> int:
+        """The first k after which no larger one surely costs `FLAT` more."""
+        for k in range(len(rows)):
+            later = [self._interval(self.trial.task, rows[k], row) for row in rows[k + 1 :]]
+            if not any(one.value >= FLAT and one.low > 0 for one in later):
+                return k
+        return len(rows) - 1
+
+    def _ablation(
+        self, kind: str, execute: Execute, columns: Sequence[int], few: Places
+    ) -> AblationCheck:
+        trial = self.trial
+        masks = np.stack([self._mask([]), self._mask(columns)])
+        places = {name: few[name] for name in (trial.task, *trial.others)}
+        measured = trial.responses(execute, masks, places)
+        before, after = measured[trial.task]
+        drop = self._interval(trial.task, before, after)
+        _, specific = self._contrast(measured)
+        _, p = paired_test(before, after, seed=self.scope.seed)
+        return AblationCheck(
+            kind=kind,
+            drop=drop,
+            specific=specific,
+            p=p,
+            survives=drop.low > 0 and (specific is None or specific.low > 0),
+        )
+
+
+def _pick(values: Values, places: NDArray[np.intp], wanted: NDArray[np.intp]) -> Values:
+    """The values of some of the places: both ascending."""
+    picked: Values = values[np.searchsorted(np.asarray(places), wanted)]
+    return picked

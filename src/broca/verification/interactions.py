@@ -1,0 +1,99 @@
+"""Pairwise interactions of a few components: a small factorial design on fresh items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t
+
+from broca.errors import BadInput
+from broca.measurement import Measurement, Plan
+from broca.results.localization import Interaction
+
+MOST = 20
+"""Components whose pairs can be asked for; 20 have 190 pairs."""
+
+
+def require_count(count: int, components: int) -> None:
+    """Refuses a number of components that has no pairs, or too many.
+
+    Args:
+        count: How many leading components were asked for; 0 for none.
+        components: How many the model has.
+
+    Raises:
+        BadInput: It is 1, negative, more than `MOST` or more than there are.
+    """
+    most = min(MOST, components)
+    if count and not 2 <= count <= most:
+        raise BadInput(
+            f"--interactions {count} names no pairs: use 0 for none, or 2 to {most} leading "
+            "components"
+        )
+
+
+def pairwise(
+    names: Sequence[str],
+    columns: Sequence[int],
+    items: NDArray[np.intp],
+    execute: Callable[[Plan], Measurement],
+) -> tuple[Interaction, ...]:
+    """Measures how the effects of two components depend on one another, for all pairs.
+
+    Every item is measured intact, without each component, and without each pair:
+    (1 + n + n (n - 1) / 2) x items rows for n components.
+
+    Args:
+        names: Names of all components, by column.
+        columns: The components whose pairs are measured.
+        items: Positions of the items, best such that chose none of the components.
+        execute: Measures a plan.
+
+    Returns:
+        The pairs, the strongest interaction first.
+    """
+    if not len(columns):
+        return ()
+    pairs = list(combinations(range(len(columns)), 2))
+    masks = np.zeros((1 + len(columns) + len(pairs), len(names)), dtype=bool)
+    for row, column in enumerate(columns, start=1):
+        masks[row, column] = True
+    for row, (first, second) in enumerate(pairs, start=1 + len(columns)):
+        masks[row, [columns[first], columns[second]]] = True
+    responses = execute(Plan.crossed(masks, items)).responses.reshape(len(masks), -1)
+    changes = responses[1:] - responses[0]  # (masks - 1, items)
+    alone, together = changes[: len(columns)], changes[len(columns) :]
+    span = float(responses.max() - responses.min())
+    found = []
+    for (first, second), joint in zip(pairs, together, strict=True):
+        beyond = joint - alone[first] - alone[second]
+        found.append(
+            Interaction(
+                first=names[columns[first]],
+                second=names[columns[second]],
+                first_effect=float(alone[first].mean()),
+                second_effect=float(alone[second].mean()),
+                joint_effect=float(joint.mean()),
+                interaction=float(beyond.mean()),
+                ci=_interval(beyond, span),
+            )
+        )
+    return tuple(sorted(found, key=lambda one: -abs(one.interaction)))
+
+
+def _interval(values: NDArray[np.float64], span: float) -> tuple[float, float]:
+    """90 % interval of a mean by Student's t.
+
+    Args:
+        values: One for each item.
+        span: The responses' range: one imagined item that is off by it keeps the interval of equal
+            values from having no width.
+    """
+    count = len(values)
+    spread = np.sqrt((values.var() * count + span**2) / (count + 1))
+    half = float(t.ppf(0.95, count) * spread / np.sqrt(count))
+    mean = float(values.mean())
+    return mean - half, mean + half

@@ -1,0 +1,89 @@
+"""Ablates a selection together and scores the task and the others on their report items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.measurement import Measurement, Plan
+from broca.tasks import Benchmark, Item
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Scores before and after an ablation, on `report` items.
+
+    Attributes:
+        task: The task that was localized.
+        before: Score of every task on the intact model.
+        after: Score of every task with the selection ablated.
+        drop: What the task lost.
+        off_target_drop: What the others lost on average, same-skill tasks left out; None without
+            others.
+        specific_drop: `drop` minus `off_target_drop` (equal to `drop` without others).
+    """
+
+    task: str
+    before: dict[str, float]
+    after: dict[str, float]
+    drop: float
+    off_target_drop: float | None
+    specific_drop: float
+
+
+def scores_under(
+    mask: NDArray[np.bool_],
+    benchmarks: Mapping[str, Benchmark],
+    items: Mapping[str, Sequence[int] | NDArray[np.intp]],
+    execute: Callable[[Plan], Measurement],
+    bank: Sequence[tuple[Benchmark, Item]] = (),
+) -> dict[str, float]:
+    """Scores several tasks under one mask, each by its own aggregation.
+
+    Args:
+        mask: True where a component is ablated, `(components,)`.
+        benchmarks: The tasks by name.
+        items: For each task, the positions of its items in the bank that `execute` uses.
+        execute: Measures a plan.
+        bank: The items that `execute` uses; needed for groups of tasks and for perplexities.
+    """
+    positions = np.concatenate([np.asarray(items[name], dtype=np.intp) for name in benchmarks])
+    responses = execute(Plan.crossed(mask[None, :], positions)).responses
+    scores, start = {}, 0
+    for name, benchmark in benchmarks.items():
+        end = start + len(items[name])
+        own = responses[start:end] if benchmark.higher_is_better else -responses[start:end]
+        asked = [[bank[position][1] for position in items[name]]] if bank else []
+        scores[name] = benchmark.aggregate(own.tolist(), *asked)
+        start = end
+    return scores
+
+
+def prove(
+    task: str,
+    benchmarks: Mapping[str, Benchmark],
+    before: dict[str, float],
+    after: dict[str, float],
+    *,
+    same_skill: Sequence[str] = (),
+) -> Proof:
+    """Compares the scores of the task and of the others before and after an ablation.
+
+    Tasks of the same skill are no controls: what they lose stays out of the off-target drop.
+    """
+    losses = {
+        name: benchmark.loss(before[name], after[name]) for name, benchmark in benchmarks.items()
+    }
+    others = [loss for name, loss in losses.items() if name not in (task, *same_skill)]
+    off_target = float(np.mean(others)) if others else None
+    return Proof(
+        task=task,
+        before=before,
+        after=after,
+        drop=losses[task],
+        off_target_drop=off_target,
+        specific_drop=losses[task] - (off_target or 0.0),
+    )

@@ -1,0 +1,209 @@
+"""Paired statistics of drops: intervals, tests, correction over tasks, and power.
+
+All compare the same items before and after an ablation. Values are per-item scores, higher is
+better, so that a drop is positive.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from broca.results.verification import Interval
+
+Values = NDArray[np.float64]
+Aggregate = Callable[[Values, NDArray[np.intp]], float]
+"""A task's score over responses, and which items they are of: positions among those measured."""
+
+_EXACT_FLIPS = 12
+"""Up to so many changed items the permutation test enumerates every assignment of signs."""
+
+
+def is_binary(*values: Values) -> bool:
+    """Whether all values are 0 or 1 (or 0 or -1): a right/wrong metric."""
+    pooled = np.concatenate(values)
+    return bool(np.isin(pooled, (0.0, 1.0)).all() or np.isin(pooled, (0.0, -1.0)).all())
+
+
+def bootstrap_drops(
+    before: Values,
+    after: Values,
+    *,
+    resamples: int = 2000,
+    seed: int | Sequence[int] = 0,
+    aggregate: Aggregate | None = None,
+) -> Values:
+    """Drops of resampled items, `(resamples,)`: before and after share the draw.
+
+    Args:
+        before: Scores of the items, `(items,)`.
+        after: Scores of the same items with the set ablated, `(items,)`.
+        resamples: How many resamples.
+        seed: Seed of the draws.
+        aggregate: The task's own aggregation where it is not the mean.
+    """
+    rng = np.random.default_rng(seed)
+    count = len(before)
+    if aggregate is not None:
+        drops = np.empty(resamples)
+        for number in range(resamples):
+            drawn = rng.integers(count, size=count)
+            drops[number] = aggregate(before[drawn], drawn) - aggregate(after[drawn], drawn)
+        return drops
+    difference = before - after
+    values, kinds = np.unique(difference, return_inverse=True)
+    # only how often each difference is drawn matters: exact, and quick where there are few
+    shares = np.bincount(kinds, minlength=len(values)) / count
+    drawn = rng.multinomial(count, shares, size=resamples)
+    means: Values = drawn @ values / count
+    return means
+
+
+def bootstrap_interval(
+    before: Values,
+    after: Values,
+    *,
+    level: float = 0.05,
+    resamples: int = 2000,
+    seed: int | Sequence[int] = 0,
+    aggregate: Aggregate | None = None,
+) -> Interval:
+    """The drop with its paired percentile bootstrap interval.
+
+    Where every item changed by the same amount a bootstrap has no width. The interval then reaches
+    as far as it would if the largest share of deviating items that such a sample leaves possible,
+    `1 - (level / 2) ** (1 / items)`, deviated by the metric's range.
+    """
+    drops = bootstrap_drops(before, after, resamples=resamples, seed=seed, aggregate=aggregate)
+    score = aggregate or (lambda values, _: float(np.mean(values)))
+    every = np.arange(len(before))
+    value = score(before, every) - score(after, every)
+    low, high = np.quantile(drops, [level / 2, 1 - level / 2])
+    if np.ptp(before - after) == 0:
+        binary = is_binary(before, after)
+        span = 1.0 if binary else float(np.ptp(np.concatenate([before, after])))
+        reach = (1 - (level / 2) ** (1 / len(before))) * span
+        low, high = value - reach, value + reach
+        if binary:
+            low, high = max(low, -1.0), min(high, 1.0)
+    return Interval(float(value), float(min(low, value)), float(max(high, value)))
+
+
+def interval_of(value: float, draws: Values, *, level: float = 0.05) -> Interval:
+    """A value with the percentile interval of its bootstrap draws."""
+    low, high = np.quantile(draws, [level / 2, 1 - level / 2])
+    return Interval(float(value), float(min(low, value)), float(max(high, value)))
+
+
+def mcnemar_exact(before: Values, after: Values) -> float:
+    """Two-sided p-value of McNemar's exact test on right/wrong scores of the same items."""
+    lost = int(np.sum(before > after))
+    gained = int(np.sum(before < after))
+    if lost + gained == 0:
+        return 1.0
+    return float(stats.binomtest(lost, lost + gained, 0.5).pvalue)
+
+
+def permutation_test(
+    before: Values, after: Values, *, draws: int = 9999, seed: int | Sequence[int] = 0
+) -> float:
+    """Two-sided p-value of the paired permutation test of equal means.
+
+    The sign of every difference is flipped. With at most 12 changed items every assignment is
+    enumerated; else `draws` are sampled, and the observed one counts among them.
+    """
+    difference = before - after
+    difference = difference[difference != 0]
+    if len(difference) == 0:
+        return 1.0
+    observed = abs(difference.sum())
+    slack = 1e-12 * np.abs(difference).sum()  # sums in another order differ in the last bits
+    if len(difference) <= _EXACT_FLIPS:
+        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(difference))))
+        return float(np.mean(np.abs(signs @ difference) >= observed - slack))
+    rng = np.random.default_rng(seed)
+    reached = 0
+    for start in range(0, draws, 1000):
+        signs = rng.choice((-1.0, 1.0), size=(min(1000, draws - start), len(difference)))
+        reached += int(np.sum(np.abs(signs @ difference) >= observed - slack))
+    return (reached + 1) / (draws + 1)
+
+
+def paired_test(
+    before: Values, after: Values, *, seed: int | Sequence[int] = 0
+) -> tuple[str, float]:
+    """The test that fits the metric, and its two-sided p-value."""
+    if is_binary(before, after):
+        return "mcnemar", mcnemar_exact(before, after)
+    return "permutation", permutation_test(before, after, seed=seed)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down adjustment: rejecting where the result is at most the level keeps it."""
+    order = np.argsort(p_values, kind="stable")
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    for position, index in enumerate(order):
+        largest = max(largest, (len(p_values) - position) * p_values[index])
+        adjusted[index] = min(1.0, largest)
+    return adjusted
+
+
+def power(items: int, drop: float, *, gained: float = 0.0, level: float = 0.05) -> float:
+    """Chance that McNemar's exact test sees a drop, exact.
+
+    Args:
+        items: Paired items.
+        drop: True drop of the accuracy, 0 to 1.
+        gained: Share of items that turn from wrong to right; `drop + gained` are lost.
+        level: Level of the two-sided test.
+
+    Raises:
+        ValueError: The shares do not fit into one.
+    """
+    lost = drop + gained
+    if min(gained, drop) < 0 or lost + gained > 1:
+        raise ValueError(f"drop {drop} and gained {gained} are no shares of the items")
+    changed = lost + gained
+    if changed == 0:
+        return 0.0
+    counts = np.arange(1, items + 1)
+    chance = stats.binom.pmf(counts, items, changed)
+    counts, chance = counts[chance > 1e-12], chance[chance > 1e-12]
+    # the largest count of the rarer direction that the exact test rejects:
+    # at one half, P(X <= c) + P(X >= n - c) = 2 P(X <= c)
+    critical = stats.binom.ppf(level / 2, counts, 0.5)
+    critical -= 2 * stats.binom.cdf(critical, counts, 0.5) > level
+    rejected = stats.binom.cdf(critical, counts, lost / changed) + stats.binom.sf(
+        counts - critical - 1, counts, lost / changed
+    )
+    return float(np.sum(chance * np.where(critical < 0, 0.0, rejected)))
+
+
+def items_needed(
+    drop: float, *, gained: float = 0.0, level: float = 0.05, target: float = 0.8
+) -> int:
+    """Fewest items from which the power is at least `target` and stays so.
+
+    The power of an exact test falls a little at some larger numbers; the number returned is one
+    from which it no longer falls below the target within the next fifth.
+
+    Raises:
+        ValueError: `drop` is not positive.
+    """
+    if drop <= 0:
+        raise ValueError(f"a drop of {drop} cannot be detected with any number of items")
+    variance = drop + 2 * gained
+    normal = stats.norm.ppf(1 - level / 2) + stats.norm.ppf(target)
+    start = max(4, math.ceil(0.5 * float(normal) ** 2 * variance / drop**2))
+    last_short, number = start - 1, start
+    while number <= last_short + max(4, last_short // 5):
+        if power(number, drop, gained=gained, level=level) < target:
+            last_short = number
+        number += 1
+    return last_short + 1

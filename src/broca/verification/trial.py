@@ -1,0 +1,154 @@
+"""Per-item scores of several tasks under masks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.measurement import Measurement, Plan
+from broca.tasks import Benchmark, Item
+from broca.verification.statistics import Aggregate
+
+Execute = Callable[[Plan], Measurement]
+Places = Mapping[str, NDArray[np.intp]]
+"""For each task, positions of items in the bank."""
+
+_FEWEST = 5
+"""Items that a task keeps at least when others share a number of items."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Tasks with the items they are measured on.
+
+    Attributes:
+        task: The claimed task.
+        same_skill: Others of the same capability.
+        others: The tasks that should not suffer.
+        benchmarks: All of them by name.
+        places: Their report items, positions in the bank of the executor.
+        items: The items of that bank; groups of tasks and perplexities need them for their scores.
+    """
+
+    task: str
+    same_skill: tuple[str, ...]
+    others: tuple[str, ...]
+    benchmarks: Mapping[str, Benchmark]
+    places: Places
+    items: Sequence[Item] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All tasks, the claimed one first."""
+        return (self.task, *self.same_skill, *self.others)
+
+    def smaller(self, items: int, *, names: Sequence[str] | None = None) -> Places:
+        """Fewer items: `items` of the task and of each of its skill, as many of all the rest.
+
+        They lie evenly over the report items, so that the same call gives the same items.
+        """
+        share = max(_FEWEST, items // max(1, len(self.others)))
+        return {
+            name: _spread(self.places[name], share if name in self.others else items)
+            for name in (names or self.names)
+        }
+
+    def some(self, items: int) -> Places:
+        """At most so many items of every task, evenly over its report items."""
+        return {name: _spread(self.places[name], items) for name in self.names}
+
+    def responses(
+        self, execute: Execute, masks: NDArray[np.bool_], places: Places
+    ) -> dict[str, NDArray[np.float64]]:
+        """Per-item responses of every task in `places`, `(masks, items)`; higher is better."""
+        positions = np.concatenate([np.asarray(one, dtype=np.intp) for one in places.values()])
+        measured = execute(Plan.crossed(masks, positions)).responses
+        table = measured.reshape(len(masks), len(positions))
+        ends = np.cumsum([len(one) for one in places.values()])
+        return dict(zip(places, np.split(table, ends[:-1], axis=1), strict=True))
+
+    def score(self, name: str, values: NDArray[np.float64]) -> float:
+        """A task's score over per-item responses, in its own direction."""
+        return self._score(name, values, np.arange(len(values)))
+
+    def loss(self, name: str, before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+        """What a task's score loses from responses to those of the same items after an ablation."""
+        return self.benchmarks[name].loss(self.score(name, before), self.score(name, after))
+
+    def aggregation(self, name: str, values: NDArray[np.float64]) -> Aggregate | None:
+        """The task's aggregation in the direction of the responses; None where it is the mean."""
+        sign = 1.0 if self.benchmarks[name].higher_is_better else -1.0
+        if abs(sign * self.score(name, values) - float(np.mean(values))) < 1e-9:
+            return None
+        return lambda responses, drawn: sign * self._score(name, responses, drawn, len(values))
+
+    def _score(
+        self,
+        name: str,
+        values: NDArray[np.float64],
+        drawn: NDArray[np.intp],
+        count: int | None = None,
+    ) -> float:
+        """A score over responses to some of `count` items that lie evenly over the report items."""
+        benchmark = self.benchmarks[name]
+        own = values if benchmark.higher_is_better else -values
+        if not self.items:
+            return benchmark.aggregate(own.tolist())
+        positions = _spread(self.places[name], count or len(values))[drawn]
+        return benchmark.aggregate(own.tolist(), [self.items[one] for one in positions])
+
+
+def _spread(positions: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    positions = np.asarray(positions, dtype=np.intp)
+    if count >= len(positions):
+        return positions
+    chosen: NDArray[np.intp] = positions[
+        np.linspace(0, len(positions) - 1, count).round().astype(int)
+    ]
+    return chosen
+
+
+class Remembered:
+    """An executor that measures no row twice: what a proof needs again costs nothing.
+
+    Args:
+        execute: Measures a plan without gradients; its answers depend on mask and item alone.
+    """
+
+    def __init__(self, execute: Execute) -> None:
+        self._execute = execute
+        self._known: dict[tuple[bytes, int], float] = {}
+
+    def __call__(self, plan: Plan) -> Measurement:
+        """The responses to a plan, of which only unknown rows are measured."""
+        keys = [np.packbits(mask).tobytes() for mask in plan.masks]
+        rows = [
+            (keys[mask], int(item))
+            for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
+        ]
+        unknown = {key: number for number, key in enumerate(rows) if key not in self._known}
+        if unknown:
+            chosen = np.array(sorted(unknown.values()), dtype=np.intp)
+            part = Plan(plan.masks, plan.mask_index[chosen], plan.item_index[chosen])
+            for number, response in zip(chosen, self._execute(part).responses, strict=True):
+                self._known[rows[number]] = float(response)
+        return Measurement(plan, np.array([self._known[key] for key in rows]))
+
+
+def roles(
+    task: str, benchmarks: Mapping[str, Benchmark], named: Sequence[str] = ()
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Sorts the other tasks into those of the task's capability and the rest.
+
+    Args:
+        task: The claimed task.
+        benchmarks: All tasks; their metadata state their capability.
+        named: Tasks that the user says are of the same capability.
+    """
+    rest = [name for name in benchmarks if name != task]
+    own = benchmarks[task].capability
+    same = tuple(name for name in rest if name in named or benchmarks[name].capability == own)
+    return same, tuple(name for name in rest if name not in same)

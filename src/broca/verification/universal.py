@@ -1,0 +1,88 @@
+"""What the other tasks need too: each such component ablated alone, and which are universal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from broca.atlases import LEAST, Matrix, universal
+from broca.components import ComponentSet
+from broca.verification import Trial
+from broca.verification.statistics import bootstrap_drops
+from broca.verification.trial import Execute
+
+_ITEMS = 60
+"""Most report items of each task."""
+_RESAMPLES = 200
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Components that several tasks need.
+
+    Attributes:
+        effects: Of each component, in the order in which they were asked about: minus what every
+            task's score loses when it is ablated alone.
+        universal: Those that most tasks need, and about alike, as in an atlas, worst first.
+    """
+
+    effects: dict[str, dict[str, float]]
+    universal: tuple[str, ...]
+
+
+def ablate_alone(
+    columns: Sequence[int],
+    components: ComponentSet,
+    trial: Trial,
+    execute: Execute,
+    before: Mapping[str, float],
+    *,
+    seed: int,
+) -> Shared:
+    """Ablates components one by one and scores every task on some of its report items.
+
+    Args:
+        columns: Which components.
+        components: All of them.
+        trial: The tasks and their report items.
+        execute: Measures a plan; responses are higher where they are better.
+        before: Score of every task on the intact model: those at chance can show no damage.
+        seed: Seed of the resamples.
+    """
+    if not columns:
+        return Shared({}, ())
+    masks = np.zeros((1 + len(columns), len(components)), dtype=bool)
+    masks[np.arange(1, len(masks)), list(columns)] = True
+    measured = trial.responses(execute, masks, trial.some(_ITEMS))
+    effects = np.empty((len(measured), len(columns)))
+    resampled = np.empty((_RESAMPLES, *effects.shape))
+    for row, (name, responses) in enumerate(measured.items()):
+        intact, *ablated = responses
+        for column, values in enumerate(ablated):
+            # 0.0 - x, not -x: no loss is 0, not -0
+            effects[row, column] = 0.0 - trial.loss(name, intact, values)
+            resampled[:, row, column] = -bootstrap_drops(
+                intact,
+                values,
+                resamples=_RESAMPLES,
+                seed=[seed, row],
+                aggregate=trial.aggregation(name, intact),
+            )
+    benchmarks = [trial.benchmarks[name] for name in measured]
+    usable = [
+        not one.at_chance(before[name], items=len(trial.places[name]))
+        for name, one in zip(measured, benchmarks, strict=True)
+    ]
+    matrix = Matrix(
+        effects, resampled, np.array(usable), tuple(one.capability for one in benchmarks), LEAST
+    )
+    names = [components.names[column] for column in columns]
+    return Shared(
+        {
+            name: dict(zip(measured, effects[:, column].tolist(), strict=True))
+            for column, name in enumerate(names)
+        },
+        tuple(names[column] for column in universal(matrix)),
+    )

@@ -1,0 +1,199 @@
+"""The verdict: what the measurements allow to say. docs/verification.md states the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from broca.results.verification import (
+    Controls,
+    Interval,
+    Member,
+    TaskDrop,
+    TaskFailures,
+    Verdict,
+)
+from broca.verification.statistics import items_needed
+
+BROKEN = 0.25
+"""Share of degenerate outputs on unrelated tasks from which a model is called broken."""
+
+SPILL = 0.25
+"""Share of the task's drop that the others' mean drop may reach in a specific set."""
+
+WORST = 0.5
+"""Share of the task's drop that no single other task may surely reach in a specific set."""
+
+UNIVERSAL = 0.5
+"""Share of the task's drop from which the others' mean drop makes a set universal."""
+
+RELEVANT = 0.10
+"""The drop that a verification must be able to see before it says that there is none."""
+
+
+def judge(
+    drops: Sequence[TaskDrop],
+    off_target: Interval | None,
+    specific: Interval | None,
+    controls: Sequence[Controls],
+    members: Sequence[Member],
+    failures: Sequence[TaskFailures],
+    *,
+    level: float = 0.05,
+) -> Verdict:
+    """Applies the rule, first match first.
+
+    Args:
+        drops: Of every task, the claimed one among them.
+        off_target: Mean drop of the other tasks.
+        specific: The task's drop minus that.
+        controls: Random sets.
+        members: Contributions of the members.
+        failures: Degenerate outputs of the tasks.
+        level: Level of the tests.
+    """
+    own = next(one for one in drops if one.role == "task")
+    others = [one for one in drops if one.role == "other"]
+    lost = f"{own.task} loses {_points(own.drop)} (p {own.p:.2g}, {own.items} items)"
+
+    broken = _broken(own.task, [one.task for one in others], failures)
+    if broken is not None:
+        return Verdict(
+            "breaks the model",
+            f"{lost}, but {broken}: the model is broken, which says nothing on {own.task}.",
+        )
+    if own.p > level or own.drop.value <= 0:
+        return _no_drop(own, lost, level)
+    if off_target is None or specific is None:
+        return Verdict(
+            "inconclusive",
+            f"{lost}; no other task was measured, so that nothing can be said on specificity: "
+            "name some with --others.",
+        )
+    spill = f"the others lose {_points(off_target)} on average"
+    hurt = [one for one in others if one.p_holm <= level and one.drop.value > 0]
+    if (
+        off_target.low > 0
+        and off_target.value >= UNIVERSAL * own.drop.value
+        and 2 * len(hurt) >= len(others)
+    ):
+        return Verdict(
+            "universal",
+            f"{lost} and {spill}: {len(hurt)} of {len(others)} other tasks suffer too.",
+        )
+    in_drop = all(one.drop.p <= level for one in controls)
+    in_specific = all(one.specific is not None and one.specific.p <= level for one in controls)
+    standing = _standing(controls)
+    if controls and not in_drop and not in_specific:
+        fewest = min(len(one.sets) for one in controls)
+        if all(one.drop.rank == 1 for one in controls) and 1 / (fewest + 1) > level:
+            return Verdict(
+                "inconclusive",
+                f"{lost}, more than any random set, but only {fewest} of them exist: too few to "
+                "exclude chance; verify a smaller set.",
+            )
+        return Verdict(
+            "not localized at head level",
+            f"{lost}, but random sets of the same size lose as much ({standing}).",
+        )
+    if specific.low <= 0:
+        needed = _needed_for(specific, own.items)
+        return Verdict(
+            "inconclusive",
+            f"{lost} and {spill}: the difference of {_points(specific)} may be nothing.",
+            needed,
+        )
+    reasons = []
+    if not controls:
+        reasons.append("no random sets were measured")
+    elif not in_specific:
+        reasons.append(f"random sets are as specific ({standing})")
+    if off_target.high > SPILL * own.drop.value:
+        reasons.append(f"the others may lose more than {SPILL:.0%} of what {own.task} loses")
+    worst = max(others, key=lambda one: one.drop.low)
+    if worst.drop.low > WORST * own.drop.value:
+        reasons.append(f"{worst.task} alone loses {_points(worst.drop)}")
+    needed_heads = sum(one.needed for one in members)
+    if members and 2 * needed_heads <= len(members):
+        reasons.append(
+            f"only {needed_heads} of {len(members)} members contribute "
+            f"({', '.join(one.head for one in members if one.needed) or 'none by itself'})"
+        )
+    if reasons:
+        return Verdict("partly specific", f"{lost} and {spill}, but {'; '.join(reasons)}.")
+    return Verdict(
+        "specific",
+        f"{lost}, {spill}, and no random set of the same size is as specific ({standing}); "
+        f"{needed_heads} of {len(members)} members contribute.",
+    )
+
+
+def _broken(task: str, others: Sequence[str], failures: Sequence[TaskFailures]) -> str | None:
+    """What is degenerate, if that is the damage: on unrelated tasks, or on the only one."""
+    excess = {one.task: one for one in failures}
+    judged = [excess[name] for name in others if name in excess]
+    if not judged and not others and task in excess:
+        judged = [excess[task]]
+        if judged[0].excess < 2 * BROKEN:
+            return None
+    if not judged:
+        return None
+    share = float(np.mean([one.excess for one in judged]))
+    if share < BROKEN:
+        return None
+    modes = {
+        mode: float(np.mean([one.after[mode] - one.before[mode] for one in judged]))
+        for mode in judged[0].after
+    }
+    worst = max(modes, key=lambda mode: modes[mode])
+    where = "of the other tasks' outputs" if others else "of the outputs"
+    return f"{share:.0%} {where} become degenerate (mostly {worst}, {modes[worst]:.0%})"
+
+
+def _no_drop(own: TaskDrop, lost: str, level: float) -> Verdict:
+    needed = items_needed(RELEVANT, gained=_gained(own), level=level)
+    if own.drop.high < RELEVANT or (own.drop.value <= 0 and own.items >= needed):
+        return Verdict(
+            "not localized at head level",
+            f"{lost}: a drop of {100 * RELEVANT:.0f} points can be excluded.",
+        )
+    if own.items >= needed:
+        return Verdict(
+            "not localized at head level",
+            f"{lost}: no change was seen, with items enough to see {100 * RELEVANT:.0f} points.",
+        )
+    return Verdict(
+        "inconclusive",
+        f"{lost}: {own.items} items are too few to see a drop of {100 * RELEVANT:.0f} points; "
+        f"{needed} would do in four of five cases.",
+        needed,
+    )
+
+
+def _gained(own: TaskDrop) -> float:
+    """Share of items that may turn right, as the power calculation needs it: noise both ways."""
+    return 0.02 if own.test == "mcnemar" else 0.05
+
+
+def _needed_for(specific: Interval, items: int) -> int | None:
+    """Items with which an interval of this width, around this value, would exclude zero."""
+    reach = specific.value - specific.low
+    if specific.value <= 0:
+        return None
+    # widths shrink with the root of the number; 4 in 5 cases want another 0.84 / 1.96 of it
+    return int(np.ceil(items * (reach * (1 + 0.8416 / 1.96) / specific.value) ** 2))
+
+
+def _points(interval: Interval) -> str:
+    return (
+        f"{100 * interval.value:.1f} points [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+    )
+
+
+def _standing(controls: Sequence[Controls]) -> str:
+    texts = []
+    for one in controls:
+        chosen = one.specific or one.drop
+        texts.append(f"rank {chosen.rank} of {len(one.sets) + 1} matched by {one.kind}")
+    return ", ".join(texts)

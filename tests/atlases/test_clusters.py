@@ -1,0 +1,37 @@
+"""Clusters: by direction, not by length; neighbours alike."""
+
+import numpy as np
+
+from broca.atlases import cluster
+
+
+def test_profiles_of_one_direction_are_together():
+    """However long they are, and whatever order they come in."""
+    profiles = np.array(
+        [[0, -1, 0], [-1, 0, 0], [0, -0.1, 0.01], [-9, 0.1, 0], [0, 0, -1], [0, -5, 0.2]]
+    )
+    found = cluster(profiles)
+    assert {frozenset(one) for one in found.clusters} == {
+        frozenset({0, 2, 5}), frozenset({1, 3}), frozenset({4}),
+    }  # fmt: skip
+    assert [row for one in found.clusters for row in one] == list(found.order)
+
+
+def test_members_of_a_cluster_are_closer_than_the_cut():
+    """Random directions: every cluster's mean cosine distance is at most a half."""
+    rng = np.random.default_rng(0)
+    profiles = rng.normal(size=(30, 3))
+    unit = profiles / np.linalg.norm(profiles, axis=1, keepdims=True)
+    found = cluster(profiles)
+    assert sorted(found.order) == list(range(30))
+    for members in found.clusters:
+        near = unit[list(members)] @ unit[list(members)].T
+        assert near.min() > 0  # no pair of a cluster points in opposite directions
+
+
+def test_rows_without_a_profile_are_left_out():
+    """Nothing is said of them; a single one is a cluster of its own."""
+    assert cluster(np.zeros((3, 2))).order == ()
+    assert cluster(np.zeros((3, 0))).clusters == ()
+    assert cluster(np.array([[0, 0], [0, -1.0], [0, 0]])).clusters == ((1,),)
+    assert cluster(np.array([[0, 0], [0, -1.0], [0, -2.0]])).clusters == ((1, 2),)

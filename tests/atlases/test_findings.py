@@ -1,0 +1,81 @@
+"""Findings: names, display order, reasons, and when groups mean nothing."""
+
+import numpy as np
+
+from broca.atlases import Matrix, find, keep_to_groups
+
+NAMES = [f"L{layer}H{head}" for layer in range(2) for head in range(4)]
+TASKS = ("sums", "words", "more sums", "broken")
+
+
+def matrix():
+    """Two components of sums, two of words, one of all; the last task cannot be done."""
+    effects = np.zeros((4, 8))
+    effects[[0, 2], 1] = effects[[0, 2], 6] = -0.4
+    effects[1, [2, 7]] = -0.3
+    effects[:, 4] = -0.2
+    noise = np.random.default_rng(0).normal(0, 0.01, (100, 4, 8))
+    return Matrix(
+        effects,
+        effects + noise,
+        np.array([True, True, True, False]),
+        ("sums", "words", "sums", "broken"),
+        0.05,
+    )
+
+
+def test_everything_is_named():
+    """Universal components, selections, clusters and reasons."""
+    found = find(matrix(), TASKS, NAMES, k=3)
+    (one,) = found.universal
+    assert (one.name, set(one.hurts)) == ("L1H0", {"sums", "words", "more sums"})
+    assert one.effects["broken"] == -0.2  # shown, though it does not count
+    chosen = {each.task: [part.name for part in each.components] for each in found.selections}
+    assert {name: set(parts) for name, parts in chosen.items()} == {
+        "sums": {"L0H1", "L1H2"}, "more sums": {"L0H1", "L1H2"}, "words": {"L0H2", "L1H3"},
+        "broken": set(),
+    }  # fmt: skip
+    reasons = {each.task: each.reason for each in found.selections}
+    assert reasons["broken"] == "the intact model cannot do the task"
+    assert reasons["sums"] == ""
+    # what all need points 35 degrees away from what two of three need
+    assert {frozenset(each.components) for each in found.clusters} == {
+        frozenset({"L0H1", "L1H2", "L1H0"}), frozenset({"L0H2", "L1H3"}),
+    }  # fmt: skip
+    assert ("sums", "more sums") in found.task_clusters or (
+        "more sums", "sums",
+    ) in found.task_clusters  # fmt: skip
+
+
+def test_order_is_a_permutation_with_clusters_first():
+    """Clustered components, then the others; usable tasks, then the others."""
+    found = find(matrix(), TASKS, NAMES, k=3)
+    assert sorted(found.columns) == list(range(8))
+    assert set(found.columns[:5]) == {1, 2, 4, 6, 7}
+    assert sorted(found.rows) == [0, 1, 2, 3]
+    assert found.rows[-1] == 3
+    assert [one.task for one in found.selections] == [TASKS[row] for row in found.rows]
+
+
+def test_groups_are_tested_where_there_are_some():
+    """Heads of one capability, in pairs; capabilities with one head say nothing."""
+    chosen = {"sums": ["L0H0", "L0H1"], "words": ["L1H3"]}
+    test, why_not = keep_to_groups(chosen, {0: 2, 1: 2}, NAMES, seed=0)
+    assert why_not == ""
+    assert (test.pairs, test.group_size) == (1, 2)
+    assert [one.capability for one in test.sets] == ["sums"]
+    assert abs(test.expected - 1 / 3) < 0.03
+
+
+def test_why_groups_mean_nothing():
+    """No groups, a single group, no heads, no pairs: each is said."""
+    pair = {"sums": ["L0H0", "L0H1"]}
+    for chosen, sizes, names, reason in (
+        (pair, {0: 1, 1: 1}, NAMES, "keys and values of its own"),
+        (pair, {0: 4, 1: 4}, NAMES, "there is one group"),
+        (pair, {0: 2, 1: 2}, ["L0M", "L1M"], "no attention heads"),
+        ({"sums": ["L0H0"], "words": []}, {0: 2, 1: 2}, NAMES, "no capability has two"),
+    ):
+        test, why_not = keep_to_groups(chosen, sizes, names, seed=0)
+        assert test is None
+        assert reason in why_not

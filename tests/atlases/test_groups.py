@@ -1,0 +1,60 @@
+"""Key/value groups: the permutation test against exact counts."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from broca.atlases import count_groups
+
+LAYERS = np.repeat([0, 1], 8)
+GROUPS = np.tile(np.repeat([0, 1], 4), 2)
+
+
+def test_heads_of_one_group_stand_out():
+    """Four of one group in each layer: chance has less than half of the pairs."""
+    found = count_groups([[0, 1, 2, 3], [8, 9, 10, 11]], LAYERS, GROUPS, seed=0)
+    assert found.pairs == 12
+    assert found.effect > 3
+    assert found.p < 0.01
+    # 2 of 70 choices in each layer are a whole group
+    assert found.p == pytest.approx((2 / 70) ** 2, abs=1e-3)
+
+
+def test_expected_number_is_exact_in_the_mean():
+    """Two of eight heads share a group of four with probability 3/7; across layers never."""
+    found = count_groups([[0, 1], [2, 9], [8, 15]], LAYERS, GROUPS, seed=0, permutations=20000)
+    assert found.pairs == 1
+    assert found.expected == pytest.approx(2 * 3 / 7, abs=0.02)
+
+
+def test_p_is_that_of_all_permutations():
+    """On one layer of four heads, against all 24 orders."""
+    sets, groups = [[0, 1], [1, 2]], np.array([0, 0, 0, 1])
+    counts = [
+        sum(groups[order[a]] == groups[order[b]] for a, b in sets)
+        for order in permutations(range(4))
+    ]
+    found = count_groups(sets, np.zeros(4, dtype=int), groups, seed=1, permutations=20000)
+    real = sum(groups[a] == groups[b] for a, b in sets)
+    assert found.p == pytest.approx(np.mean([one >= real for one in counts]), abs=0.02)
+    assert found.expected == pytest.approx(np.mean(counts), abs=0.02)
+
+
+def test_p_is_uniform_under_chance():
+    """Random sets are called grouped at 10 % in about 10 % of the cases, or fewer: counts tie."""
+    rng = np.random.default_rng(0)
+    called = [
+        count_groups(
+            [rng.choice(16, 5, replace=False).tolist() for _ in range(3)],
+            LAYERS, GROUPS, seed=seed, permutations=200,
+        ).p <= 0.1
+        for seed in range(100)
+    ]  # fmt: skip
+    assert np.mean(called) <= 0.17
+
+
+def test_one_head_in_each_layer_says_nothing():
+    """No change of places changes the number: no effect, p of 1."""
+    found = count_groups([[0, 8]], LAYERS, GROUPS, seed=0)
+    assert (found.pairs, found.expected, found.effect, found.p) == (0, 0.0, None, 1.0)

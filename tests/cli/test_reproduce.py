@@ -1,0 +1,44 @@
+"""`broca reproduce`: files, clean stdout, help from the list of names, refusals in one line."""
+
+import csv
+import io
+import json
+
+from cli.running import assert_refused, broca
+
+from broca.studies.paper import NAMES
+
+FEW = ("--tasks", "rhyming", "--rows", "400", "--items", "10", "--limit", "8")
+
+
+def test_csv_on_stdout_files_beside_and_a_second_time_from_the_journal(tmp_path):
+    """The same table again, as JSON; the searches' rows are kept in the folder."""
+    command = ("reproduce", "table9", "planted", *FEW, "--out", tmp_path, "--plain")
+    done = broca(*command)
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["task"] for row in rows] == ["rhyming"]
+    assert "cs-stratified on rhyming" in done.stderr
+    assert "table9-planted.html" in done.stderr
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {f"table9-planted.{end}" for end in ("json", "csv", "html")} <= names
+    assert "journal.sqlite" in names
+    again = broca(*command, "--json")
+    assert again.returncode == 0
+    assert [row["heads"] for row in json.loads(again.stdout)["rows"]] == [
+        row["heads"] for row in rows
+    ]
+
+
+def test_help_lists_what_can_be_reproduced():
+    """From the list of names, so that none is forgotten."""
+    done = broca("reproduce", "--help")
+    assert done.returncode == 0
+    words = "".join(done.stdout.split())
+    assert all(f"{name}," in words for name in NAMES)
+
+
+def test_unknown_names_are_one_line(tmp_path):
+    """Exit code 2, nothing on stdout."""
+    done = broca("reproduce", "tabel9", "planted", "--out", tmp_path, "--plain")
+    assert_refused(done, "did you mean 'table9'")

@@ -1,0 +1,35 @@
+"""Process settings are made where they exist and never override the user's."""
+
+import os
+import subprocess
+import sys
+
+from broca.executors.process import tune_process
+
+
+def test_spin_count_of_the_user_is_kept(monkeypatch):
+    """An existing setting wins; else one is made."""
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    tune_process()
+    assert os.environ["GOMP_SPINCOUNT"] == "7"
+    monkeypatch.delenv("GOMP_SPINCOUNT")
+    tune_process()
+    assert os.environ["GOMP_SPINCOUNT"] == "2000"
+
+
+def test_other_systems_are_left_alone(monkeypatch):
+    """Only glibc has the memory settings; elsewhere no library is opened."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr("ctypes.CDLL", lambda *_: 1 / 0)
+    tune_process()
+    assert "GOMP_SPINCOUNT" in os.environ
+
+
+def test_tuned_process_computes():
+    """Large arrays come and go as before."""
+    code = (
+        "from broca.executors.process import tune_process; tune_process(); import numpy as np; "
+        "print(sum(int(np.ones(10**7)[-1]) for _ in range(5)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "5\n"

@@ -1,0 +1,175 @@
+"""broca as a model of lm-eval: equal to `hf` on a model zeroed by hand, and caches kept apart."""
+
+import copy
+import functools
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import lm_eval.tasks
+import pytest
+import torch
+from harness_tasks import write_tasks
+from lm_eval import simple_evaluate
+from lm_eval.models.huggingface import HFLM
+from lm_eval.tasks import TaskManager
+from typer.testing import CliRunner
+
+from broca.cli.main import app
+from broca.errors import BadInput, UnknownName
+from broca.integrations.lm_eval import BrocaLM
+from broca.tasks import shipped_folder
+from broca.testing import tiny_llama, tiny_tokenizer
+
+ABLATED = {0: (1, 3), 1: (2,)}
+NAMES = "L0H1+L0H3+L1H2"
+TASKS = ("generation", "choice", "rolling", "last_word")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tasks of every kind, and a tiny model beside them."""
+    folder = write_tasks(tmp_path_factory.mktemp("lm"))
+    tiny_llama().save_pretrained(folder / "model")
+    tiny_tokenizer().save_pretrained(folder / "model")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def manager(folder):
+    """Knows the tasks of the folder alone."""
+    return TaskManager(include_path=str(folder), include_defaults=False)
+
+
+def zeroed(scale=0.0):
+    """The tiny model with the columns of some heads scaled in its weights, by hand."""
+    model = copy.deepcopy(tiny_llama())
+    with torch.no_grad():
+        for layer, heads in ABLATED.items():
+            for head in heads:
+                model.model.layers[layer].self_attn.o_proj.weight[:, 8 * head : 8 * head + 8] *= (
+                    scale
+                )
+    return model
+
+
+def evaluated(model, manager, **options):
+    """Runs lm-eval on all tasks."""
+    return simple_evaluate(
+        model, tasks=list(TASKS), task_manager=manager, bootstrap_iters=0, limit=8, **options
+    )
+
+
+def ours(folder, manager, *, ablate=NAMES, scale=0.0, **options):
+    """The same by the model's name, as lm-eval's command line asks for it."""
+    arguments = {"pretrained": str(folder / "model"), "ablate": ablate, "scale": scale}
+    return evaluated("broca", manager, model_args=arguments, **options)
+
+
+def numbers(results):
+    """Every score of every task."""
+    return {
+        (task, name): value
+        for task, scores in results["results"].items()
+        for name, value in scores.items()
+        if isinstance(value, float)
+    }
+
+
+def texts(results):
+    """Every generation."""
+    return [sample["resps"] for sample in results["samples"]["generation"]]
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5])
+def test_equals_hf_on_a_model_zeroed_by_hand(folder, manager, scale):
+    """Scores and texts, on generation, choices, rolling and plain likelihoods; scales too."""
+    theirs = evaluated(HFLM(pretrained=zeroed(scale), tokenizer=tiny_tokenizer()), manager)
+    found = ours(folder, manager, scale=scale)
+    assert numbers(found) == pytest.approx(numbers(theirs), rel=1e-5)
+    assert texts(found) == texts(theirs)
+    intact = ours(folder, manager, ablate="")
+    assert texts(intact) != texts(found)
+    assert found["config"]["ablated"] == NAMES.split("+")
+
+
+def test_different_ablations_never_share_an_answer(folder, manager, tmp_path, monkeypatch):
+    """With one `--use_cache` file and lm-eval's cache of requests; the same ablation does."""
+    monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path / "requests"))
+    cached = {"use_cache": str(tmp_path / "answers"), "cache_requests": True}
+    plain = {name: ours(folder, manager, ablate=name) for name in ("", "L0H1", NAMES)}
+    kept = {name: ours(folder, manager, ablate=name, **cached) for name in plain}
+    for name, results in plain.items():
+        assert numbers(kept[name]) == numbers(results)
+        assert texts(kept[name]) == texts(results)
+    assert texts(plain[""]) != texts(plain["L0H1"]) != texts(plain[NAMES])
+    scaled = ours(folder, manager, scale=0.5, **cached)
+    assert numbers(scaled) == numbers(ours(folder, manager, scale=0.5))
+
+    def fail(*_args):
+        raise AssertionError("an answer was computed again")
+
+    monkeypatch.setattr("broca.integrations.lm_eval.Engine.run", fail)
+    again = ours(folder, manager, **cached)
+    assert numbers(again) == numbers(plain[NAMES])
+
+
+def test_command_line_of_lm_eval_is_handed_on(folder, monkeypatch):
+    """`broca lm-eval run --model broca`: lm-eval's own arguments, output and help."""
+    own = functools.partial(TaskManager, include_defaults=False)
+    monkeypatch.setattr(lm_eval.tasks, "TaskManager", own)
+    monkeypatch.setattr(sys, "argv", ["broca"])
+    arguments = [
+        "lm-eval", "run", "--model", "broca", "--model_args",
+        f"pretrained={folder / 'model'},ablate={NAMES}", "--tasks", "choice",
+        "--include_path", str(folder), "--limit", "4",
+    ]  # fmt: skip
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert "|acc_norm" in done.stdout
+    assert sys.argv == ["broca"]
+    assert "--model_args" in CliRunner().invoke(app, ["lm-eval", "run", "--help"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({}, BadInput, "pretrained=MODEL is missing"),
+        ({"pretrained": "reference", "ablat": "L0H1"}, BadInput, "did you mean 'ablate'"),
+        ({"pretrained": "./nowhere"}, UnknownName, "does not exist"),
+        ({"pretrained": "reference", "ablate": "L9H0"}, UnknownName, "no component 'L9H0'"),
+        ({"pretrained": "reference", "scale": 1}, BadInput, "ablates nothing"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, error, message):
+    """In one line that names the argument."""
+    with pytest.raises(error, match=message):
+        BrocaLM(**arguments)
+
+
+def test_entry_point_names_the_class():
+    """Newer releases of lm-eval find the model by the group `lm_eval.models`."""
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    module, _, name = project["entry-points"]["lm_eval.models"]["broca"].partition(":")
+    assert getattr(import_module(module), name) is BrocaLM
+
+
+def test_chat_template_is_the_tokenizers(tmp_path):
+    """Asked for where there is none it is refused; prompts of another template are not reused."""
+    model = BrocaLM(pretrained="reference", device="cpu")
+    assert model.chat_template() == ""
+    with pytest.raises(BadInput, match="no chat template"):
+        model.chat_template(True)
+    model.tokenizer.chat_template = "{{ messages[0]['content'] }}!"
+    assert model.chat_template(True) == "{{ messages[0]['content'] }}!"
+    assert model.apply_chat_template([{"role": "user", "content": "hi"}]) == "hi!"
+    before = model.tokenizer_name
+    model.tokenizer.chat_template = "{{ messages[0]['content'] }}?"
+    assert model.tokenizer_name != before
+
+
+def test_shipped_tasks_are_named_by_their_folder():
+    """What the documentation gives as `--include_path` holds the shipped tasks."""
+    known = TaskManager(include_path=str(shipped_folder()), include_defaults=False).all_subtasks
+    assert "addition" in known

@@ -1,0 +1,57 @@
+"""Without a network the hub libraries say so at once."""
+
+import socket
+
+import huggingface_hub
+import pytest
+
+from broca.errors import TaskUnusable, UnknownName
+from broca.models import hub, load
+from broca.tasks import Catalog
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    """No name can be resolved, and the hub libraries believe that they are online."""
+    import datasets
+
+    def fail(*_args, **_kwargs):
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(hub, "getproxies", dict)
+    monkeypatch.setattr(socket, "create_connection", fail)
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    hub.reachable.cache_clear()
+    yield
+    hub.reachable.cache_clear()
+
+
+def test_unknown_hub_model_is_refused_at_once(no_network):
+    """Not after five retries, which take half a minute."""
+    with pytest.raises(UnknownName, match="could not be had from the hub"):
+        load("someone/some-model")
+    assert huggingface_hub.constants.HF_HUB_OFFLINE, "the hub library would have retried"
+
+
+def test_task_with_hub_data_is_refused_at_once(no_network):
+    """The message says that the data could not be had."""
+    with pytest.raises(TaskUnusable, match=r"'gsm8k' could not be loaded.*network"):
+        Catalog().load("gsm8k", None)
+    assert huggingface_hub.constants.HF_HUB_OFFLINE, "the hub library would have retried"
+
+
+def test_proxy_is_taken_for_a_network(no_network, monkeypatch):
+    """Behind a proxy names need not resolve."""
+    monkeypatch.setattr(hub, "getproxies", lambda: {"https": "http://proxy:3128"})
+    assert hub.reachable()
+
+
+def test_offline_variable_is_respected(monkeypatch):
+    """`HF_HUB_OFFLINE=1` means that nothing is tried."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    hub.reachable.cache_clear()
+    assert not hub.reachable()
+    hub.reachable.cache_clear()

@@ -1,0 +1,111 @@
+"""Outputs, names and notes may hold anything: in every page a script tag is shown, not run."""
+
+from dataclasses import fields, is_dataclass, replace
+
+import pytest
+from report.test_page import make_result
+from simulated import toy_evidence
+from test_charted import make_atlas
+
+from broca.neurons.overlapping import Compared, Overlaps
+from broca.reports import (
+    render_atlas_page,
+    render_html,
+    render_stress_page,
+    render_verification_page,
+)
+from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressTest
+from broca.results.verification import Interval, TaskFailures
+
+EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>"
+KEPT = {"ablation", "kind", "kinds", "role", "response", "level", "components", "modes"}
+"""Fields whose words broca itself writes and looks up."""
+
+
+def planted(value):
+    """The same with the tag before every text, keys of dictionaries too."""
+    if isinstance(value, str):
+        return EVIL + value
+    if is_dataclass(value):
+        own = {one.name: getattr(value, one.name) for one in fields(value) if one.init}
+        kept = {*KEPT, *(("before", "after") if isinstance(value, TaskFailures) else ())}
+        return replace(value, **{k: planted(v) for k, v in own.items() if k not in kept})
+    if isinstance(value, dict):
+        return {planted(key): planted(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(planted(one) for one in value)
+    return value
+
+
+@pytest.fixture
+def _no_plotly(monkeypatch):
+    """The library itself holds tags, in strings that it never writes into a page."""
+    for room in ("report.page", "report.verification", "report.atlas"):
+        monkeypatch.setattr(f"broca.{room}.get_plotlyjs", lambda: "")
+    monkeypatch.setattr("plotly.offline.get_plotlyjs", lambda: "")
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    """Of a simulated model: random sets, failures, outputs side by side."""
+    return toy_evidence()
+
+
+def make_stress():
+    """A small stress test."""
+    one = Interval(0.5, 0.4, 0.6)
+    return StressTest(
+        "toy", "abc", "letters", ("L0H1",), 0, 48,
+        (Necessity("zero", one, {"sums": 0.1}, 0.4, (0.0, 0.1), 1),),
+        Probe(0.9, 0.8, 0.5, 0.5, 0.5, 96),
+        (Reversal("the last token", one),),
+        (Shift("same template", one, one, None), Shift("noise", one, None, one)),
+        0.0, one, "transfers", "it does", ("a note",),
+    )  # fmt: skip
+
+
+def shown_as_text(page):
+    """Whether the tag is in the page as text, and nowhere as a tag."""
+    as_tag = "<script>alert" in page or "<img" in page
+    return not as_tag and "&lt;script&gt;alert" in page
+
+
+@pytest.mark.usefixtures("_no_plotly")
+def test_report_escapes_everything():
+    """Task, model, notes, options, heads."""
+    assert shown_as_text(render_html(planted(make_result())))
+
+
+@pytest.mark.usefixtures("_no_plotly")
+def test_verification_escapes_everything(evidence):
+    """Prompts and what the model answered to them, among the rest."""
+    assert evidence.samples
+    evil = planted(evidence)
+    assert shown_as_text(render_verification_page(evil))
+    assert shown_as_text(render_html(make_result(), evil))
+    answers = [text for one in evil.samples for text in (one.before, one.after)]
+    assert all(text.startswith(EVIL) for text in answers)
+
+
+@pytest.mark.usefixtures("_no_plotly")
+def test_stress_page_escapes_everything():
+    """Families come from files of the user."""
+    assert shown_as_text(render_stress_page(planted(make_stress())))
+
+
+@pytest.mark.usefixtures("_no_plotly")
+def test_atlas_escapes_everything():
+    """In the tables and in what the figure shows."""
+    assert shown_as_text(render_atlas_page(planted(make_atlas())))
+
+
+@pytest.mark.usefixtures("_no_plotly")
+def test_overlap_page_escapes_everything():
+    """Names of data sets and of the model."""
+    from broca.neurons.figures import overlap_page
+    from broca.neurons.sets import Overlap
+
+    measured = Overlap(**dict.fromkeys((one.name for one in fields(Overlap)), 0.5))
+    pairs = (Compared(f"{EVIL}/first", f"{EVIL}/second", "same data", (3, 4), measured),)
+    page = overlap_page(Overlaps((EVIL,), pairs, {}), title=f"neurons of {EVIL}")
+    assert shown_as_text(page)

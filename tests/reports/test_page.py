@@ -1,0 +1,139 @@
+"""The report: self-contained, complete, and safe with any text."""
+
+import re
+
+import pytest
+
+from broca.reports import render_html
+from broca.results.localization import (
+    AdditivityInfo,
+    Cost,
+    HeldOutScores,
+    Interaction,
+    Localization,
+    ModelInfo,
+    RankedComponent,
+    SearchInfo,
+)
+
+
+def make_result(**changes):
+    """A small finished result."""
+    values = {
+        "broca": "0.1.0",
+        "model": ModelInfo("toy", "abc123", "LlamaForCausalLM", 2, 3, 1, "float32"),
+        "task": "adding",
+        "others": ("sorting",),
+        "search": SearchInfo("cs-stratified", {"masks": 200}, 0),
+        "cost": Cost(20100, 800, 123456, 9.87),
+        "baseline": {"adding": 0.975, "sorting": 1.0},
+        "ranking": (
+            RankedComponent("L1H2", 1, 2, -0.42),
+            RankedComponent("L0H0", 0, 0, -0.11, (-0.2, -0.02), 0.93),
+            *(RankedComponent(f"L{i // 3}H{i % 3}", i // 3, i % 3, 0.0) for i in (1, 2, 3, 4)),
+        ),
+        "selected": ("L1H2", "L0H0"),
+        "abstained": False,
+        "reason": "",
+        "verification": HeldOutScores(
+            {"adding": 0.015, "sorting": 0.99}, 0.96, 0.01, 0.95, {"adding": 300, "sorting": 300}
+        ),
+        "metrics": {"adding": "exact_match", "sorting": "exact_match"},
+        "notes": ("three prompts were cut",),
+    }
+    return Localization(**{**values, **changes})
+
+
+def test_page_needs_nothing_from_outside():
+    """No script, style, image or font is fetched."""
+    html = render_html(make_result())
+    head = html[: html.index("<style>")] + html[html.index("</script>") :]
+    assert not re.search(r"<(?:script|img|iframe|link)[^>]*\s(?:src|href)\s*=", head)
+    assert "@import" not in html[: html.index("<script>")]
+
+
+def test_page_shows_pairs_where_they_were_measured():
+    """Names, effects, interval; no empty table."""
+    pair = Interaction("L1H2", "L0H0", -0.1, -0.2, -0.75, -0.45, (-0.61, -0.29))
+    html = render_html(make_result(interactions=(pair,)))
+    for text in ("L1H2, L0H0", "-0.750", "-0.450", "-0.610 to -0.290"):
+        assert text in html
+    assert "<h2>Pairs</h2>" not in render_html(make_result())
+
+
+def test_page_shows_the_figures():
+    """Drops, scores, heads, intervals, cost and notes can be read in it."""
+    html = render_html(make_result())
+    for text in ("96.0", "95.0", "0.975", "0.015", "L1H2, L0H0", "-0.200 to -0.020", "0.93"):
+        assert text in html
+    for text in ("20,100", "123,456", "abc123", "three prompts were cut", "cs-stratified"):
+        assert text in html
+
+
+def test_abstention_is_said_first():
+    """A page without selected heads says so in its title, with the reason."""
+    html = render_html(
+        make_result(selected=(), abstained=True, reason="no component alone lowers the score")
+    )
+    assert "No heads found" in html[html.index("<h1>") : html.index("</h1>")]
+    assert "no component alone lowers the score" in html
+
+
+def test_result_without_other_tasks_has_a_page():
+    """Off-target damage is left out, not shown as zero."""
+    result = make_result(
+        others=(),
+        baseline={"adding": 0.9},
+        verification=HeldOutScores({"adding": 0.1}, 0.8, None, 0.8, {"adding": 300}),
+    )
+    assert "on the others" not in render_html(result)
+
+
+@pytest.mark.parametrize("place", ["model", "task", "note"])
+def test_text_from_files_is_escaped(place):
+    """A script tag in a name is shown, never run."""
+    evil = "<script>alert('x')</script>"
+    changes = {
+        "model": {"model": ModelInfo(evil, "f", "A", 2, 3, 1, "float32")},
+        "task": {
+            "task": evil,
+            "baseline": {evil: 1.0, "sorting": 1.0},
+            "metrics": {},
+            "verification": HeldOutScores(
+                {evil: 0.0, "sorting": 1.0}, 1.0, 0.0, 1.0, {evil: 8, "sorting": 8}
+            ),
+        },
+        "note": {"notes": (evil,)},
+    }[place]
+    assert evil not in render_html(make_result(**changes))
+
+
+def test_heads_that_the_others_need_are_shown_apart():
+    """With what each costs every task, and which of them are universal; no section without any."""
+    result = make_result()
+    one, other = (head.name for head in result.ranking[:2])
+    costs = dict.fromkeys(result.tasks, -0.125)
+    shown = {
+        "shared_effects": {one: costs, other: {**costs, result.task: -0.375}},
+        "off_target_effects": {head.name: -0.25 for head in result.ranking},
+    }
+    page = render_html(make_result(**shown, universal=(one,)))
+    for text in (
+        "Heads that the other tasks need too",
+        f"{one}\n    is needed by most",
+        "-0.375",
+        "-0.250",
+    ):
+        assert text in page
+    assert page.count("-0.125") == 2 * len(costs) - 1
+    assert "none is needed by most tasks" in render_html(make_result(**shown))
+    assert "other tasks need too" not in render_html(make_result())
+
+
+def test_page_says_how_well_effects_add_up():
+    """Where the method knows it; and how sure the effects are."""
+    sure = RankedComponent("L1H2", 1, 2, -0.42, (-0.5, -0.3), 1.0, 0.0001, 0.0042)
+    html = render_html(make_result(additivity=AdditivityInfo(0.613, 0.72, 200), ranking=(sure,)))
+    for text in ("61.3 %", "0.72", "200 masks", "0.0042"):
+        assert text in html
+    assert "Additivity" not in render_html(make_result())

@@ -1,0 +1,118 @@
+"""`atlas.json`: what is written is read again, what is not an atlas is refused in one line."""
+
+import json
+
+import pytest
+
+from broca.errors import BadInput
+from broca.results.atlas import (
+    Atlas,
+    AtlasCost,
+    AtlasTask,
+    Cluster,
+    GroupTest,
+    HeadSet,
+    SelectedComponent,
+    Selection,
+    UniversalComponent,
+)
+from broca.results.localization import AblationInfo, ModelInfo
+
+
+def make_atlas(**changes):
+    """A small finished atlas: two tasks, three heads."""
+    values = {
+        "model": ModelInfo("toy", "abc123", "LlamaForCausalLM", 1, 3, 1, "float32"),
+        "tasks": (
+            AtlasTask("adding", "sums", "exact_match", 0.975, 40, False, -0.31, 0.52),
+            AtlasTask("sorting", "order", "acc", 0.251, 40, True, -0.01, -0.02),
+        ),
+        "components": ("L0H2", "L0H0", "L0H1"),
+        "effects": ((-0.42, -0.11, 0.01), (-0.3, 0.0, 0.02)),
+        "low": ((-0.5, -0.2, -0.1), (-0.4, -0.1, -0.1)),
+        "high": ((-0.34, -0.02, 0.12), (-0.2, 0.1, 0.14)),
+        "universal": (UniversalComponent("L0H2", -0.42, ("adding",), {"adding": -0.42}),),
+        "selections": (
+            Selection(
+                "adding",
+                (),
+                (SelectedComponent("L0H0", -0.11, (-0.2, -0.02), -0.11, (-0.2, -0.02)),),
+                "",
+            ),
+            Selection("sorting", ("adding",), (), "the intact model cannot do the task"),
+        ),
+        "clusters": (Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
+        "task_clusters": (("adding",),),
+        "groups": GroupTest(2, (HeadSet("sums", ("L0H0", "L0H1")),), 1, 0.33, 1.4, 0.35, 5000),
+        "groups_note": "",
+        "response": "probability",
+        "kinds": "heads",
+        "ablation": AblationInfo("zero", 0.0),
+        "masks": 660,
+        "share": 0.2,
+        "least": 0.05,
+        "k": 5,
+        "resamples": 200,
+        "shrunk": False,
+        "seed": 0,
+        "cost": AtlasCost(1600, 80, 123456, 9.87, 1680),
+        "notes": ("three prompts were cut",),
+        "broca": "0.1.0",
+    }
+    values["universal"] = (
+        UniversalComponent("L0H2", -0.42, ("adding",), {"adding": -0.42, "sorting": -0.3}),
+    )
+    return Atlas(**{**values, **changes})
+
+
+@pytest.mark.parametrize("changes", [{}, {"groups": None, "groups_note": "no groups", "notes": ()}])
+def test_round_trip(changes, tmp_path):
+    """Read back, it is equal; from a folder, from a file, from text."""
+    atlas = make_atlas(**changes)
+    (tmp_path / "atlas.json").write_text(atlas.to_json())
+    assert Atlas.from_json(atlas.to_json()) == atlas
+    assert Atlas.read(tmp_path) == Atlas.read(tmp_path / "atlas.json") == atlas
+    assert json.loads(atlas.to_json())["schema"] == 1
+
+
+def test_cells_and_selections_by_name():
+    """Names instead of positions."""
+    atlas = make_atlas()
+    assert atlas.effect("sorting", "L0H1") == 0.02
+    assert atlas.selected("adding") == ("L0H0",)
+    assert atlas.selected("sorting") == ()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data.pop("tasks"),
+        lambda data: data.update(masks="many"),
+        lambda data: data["effects"].pop(),
+        lambda data: data["low"][0].pop(),
+        lambda data: data["tasks"][0].update(intact=None),
+        lambda data: data.update(surplus=1),
+        lambda data: data["groups"].update(p="small"),
+    ],
+)
+def test_what_is_no_atlas_is_refused(damage):
+    """A missing, surplus, or wrong part is one clear error."""
+    data = json.loads(make_atlas().to_json())
+    damage(data)
+    with pytest.raises(BadInput, match="not an atlas of broca"):
+        Atlas.from_json(json.dumps(data))
+
+
+def test_refusals_name_the_cause(tmp_path):
+    """Other schemas, absent files, other files."""
+    data = {**json.loads(make_atlas().to_json()), "schema": 2}
+    with pytest.raises(BadInput, match="schema 2"):
+        Atlas.from_json(json.dumps(data))
+    with pytest.raises(BadInput, match="run `broca atlas` first"):
+        Atlas.read(tmp_path)
+    (tmp_path / "atlas.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(BadInput, match="cannot be read"):
+        Atlas.read(tmp_path)
+    for text in ("", "[]", "null", '{"schema": 1}'):
+        with pytest.raises(BadInput, match="not an atlas"):
+            Atlas.from_json(text)

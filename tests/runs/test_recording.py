@@ -1,0 +1,313 @@
+"""Runs that are killed, interrupted, repeated or computed in other batches come to the same end."""
+
+import json
+import multiprocessing
+import os
+import re
+import signal
+import threading
+import time
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+import broca
+from broca.engine import EngineOptions
+from broca.errors import Interrupted, JournalNotWritable
+from broca.journal import Journal, read_run, read_runs
+from broca.journal.checking import check
+from broca.journal.encoding import decoded, encoded
+from broca.runs.interrupts import Stopper
+from broca.runs.recording import Journaling, RowProgress, chunk_tokens
+from broca.runs.recording import recording as runs
+from broca.searches import Problem
+from broca.tasks import TaskOptions
+
+ASKED = {
+    "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": 360, "items": 9,
+    "response": "margin", "verify": False,
+}  # fmt: skip
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    """Some dozens of rows between two commits, so that a short run has many."""
+    monkeypatch.setattr(runs, "NOMINAL_S", 0.0)
+    return {**ASKED, "engine_options": EngineOptions(token_budget=512)}
+
+
+def untimed(result):
+    """A result without its times."""
+    return replace(result, cost=replace(result.cost, wall_s=0.0))
+
+
+def totals(path):
+    """Rows in a journal, and rows that its batches say were measured."""
+    with Journal(path, read_only=True) as journal:
+        assert all(one.passed for one in check(journal))
+        ((rows,),) = journal.query("SELECT count(*) FROM rows")
+        ((measured,),) = journal.query("SELECT coalesce(sum(rows), 0) FROM batches")
+    return rows, measured
+
+
+STAGES = ("searching", "searching", "verifying", "verifying", "writing")
+"""In which a run is killed, one after another on one journal."""
+
+
+def doomed(seconds):
+    """Kills this process once it has computed so long, whatever it is doing then."""
+    end = time.process_time() + seconds
+
+    def wait():
+        while time.process_time() < end:
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_path, monkeypatch):
+    """SIGKILL, five times on one journal: no row lost or measured twice, the same bytes at the end.
+
+    The moments are drawn; the last one lies between the two files of the result.
+    """
+    asked = {**small_chunks, "verify": True, "task_options": TaskOptions(limit=80)}
+    out, journal = tmp_path / "killed", tmp_path / "killed.sqlite"
+    began = {}
+
+    def note(stage, _):
+        began.setdefault(re.match(r"\w*", stage)[0], time.process_time())
+
+    whole = broca.localize(reference, **asked, journal=tmp_path / "whole.sqlite", on_progress=note)
+    end = time.process_time()
+    broca.save(whole, tmp_path / "whole")
+    spent = {
+        "searching": began["verifying"] - began["searching"],
+        "verifying": end - began["verifying"],
+    }
+
+    def run(wanted, seconds):
+        seen = []
+
+        def kill_within(stage, _):
+            if stage.startswith(wanted) and not seen:
+                seen.append(stage)
+                doomed(seconds)
+
+        result = broca.localize(reference, **asked, journal=journal, on_progress=kill_within)
+        if wanted == "writing":  # after the first file got its name
+            rename = os.replace
+            die = partial(os.kill, os.getpid(), signal.SIGKILL)
+            monkeypatch.setattr(os, "replace", lambda *paths: (rename(*paths), die()))
+        broca.save(result, out)
+
+    rng = np.random.default_rng(0)
+    before = 0
+    for stage in STAGES:
+        seconds = rng.uniform(0.05, 0.3) * spent.get(stage, 0)
+        child = multiprocessing.get_context("fork").Process(target=run, args=(stage, seconds))
+        child.start()
+        child.join()
+        assert child.exitcode == -signal.SIGKILL
+        rows, measured = totals(journal)
+        assert rows == measured >= before
+        before = rows
+    assert (out / "result.json").exists()
+    assert not (out / "report.html").exists()
+    broca.save(broca.localize(reference, **asked, journal=journal), out)
+    again = broca.Result.read(out)
+    assert untimed(again).to_json() == untimed(whole).to_json()
+    assert (out / "report.html").read_text().rstrip().endswith("</html>")
+    assert totals(journal) == totals(tmp_path / "whole.sqlite")
+
+
+def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, small_chunks, tmp_path):
+    """The signal comes while rows are measured; they are kept, and the next run goes on."""
+    path = tmp_path / "j.sqlite"
+    seen = []
+
+    def progress(stage, progress):
+        if stage.startswith("searching") and progress is not None and not seen:
+            seen.append(stage)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with Stopper() as stopper, pytest.raises(Interrupted):
+        broca.localize(
+            reference, **small_chunks, journal=Journaling(path, stopper=stopper),
+            on_progress=progress,
+        )  # fmt: skip
+    assert stopper.requested
+    kept, _ = totals(path)
+    result = broca.localize(reference, **small_chunks, journal=path)
+    whole = broca.localize(reference, **small_chunks)
+    assert 0 < kept < result.cost.measured
+    assert untimed(result) == untimed(whole)
+
+
+def test_second_interrupt_ends_at_once():
+    """And so does a first one when nothing is being measured."""
+    with Stopper() as stopper, stopper.measuring():
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stopper.requested
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    with Stopper() as stopper, pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+    assert not stopper.requested
+
+
+def require_equal(found, other):
+    """Same ranking and selection; effects equal to 1e-6 of the largest."""
+    assert other.selected == found.selected
+    assert [one.name for one in other.ranking] == [one.name for one in found.ranking]
+    effects = [np.array([one.effect for one in result.ranking]) for result in (found, other)]
+    assert np.abs(effects[1] - effects[0]).max() <= 1e-6 * np.abs(effects[0]).max()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"task": "addition", "rows": 180, "response": "accuracy"},
+        {
+            "task": "addition",
+            "others": ["sorting"],
+            "method": "focus",
+            "rows": 700,
+            "response": None,
+            "items": 40,
+        },
+    ],
+    ids=["margin", "text", "focus"],
+)
+def test_batch_sizes_change_no_ranking(reference, asked):
+    """Neither that of margins nor that of generated answers."""
+    found = [
+        broca.localize(
+            reference, **{**ASKED, **asked}, engine_options=EngineOptions(token_budget=budget)
+        )
+        for budget in (None, 700, 90)
+    ]
+    for other in found[1:]:
+        require_equal(found[0], other)
+        assert other.selected == found[0].selected
+
+
+def test_going_on_with_other_batches_changes_no_ranking(reference, small_chunks, tmp_path):
+    """A run that was ended in its search, on a machine with less memory afterwards."""
+    path = tmp_path / "j.sqlite"
+
+    def progress(stage, progress):
+        if stage.startswith("searching") and progress is not None and progress.done > 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broca.localize(reference, **small_chunks, journal=path, on_progress=progress)
+    kept, _ = totals(path)
+    assert kept > 0
+    less = {**ASKED, "engine_options": EngineOptions(token_budget=90)}
+    result = broca.localize(reference, **less, journal=path)
+    assert result.cost.measured > kept
+    require_equal(broca.localize(reference, **ASKED), result)
+
+
+def test_a_second_search_reuses_the_first_ones_rows(reference, tmp_path):
+    """Of the same journal: the same run costs nothing, another one less; other journals more."""
+    path = tmp_path / "j.sqlite"
+    first = broca.localize(reference, **ASKED, journal=path)
+    assert first.cost.measured == totals(path)[0]
+    again = broca.localize(reference, **ASKED, journal=path)
+    assert untimed(again) == untimed(first)
+    assert totals(path)[0] == first.cost.measured
+    longer = broca.localize(reference, **{**ASKED, "rows": 396}, journal=path)
+    assert longer.cost.rows == 396
+    # new: 4 masks on 9 items, and the proof where another selection is proven
+    assert longer.cost.measured <= 36 + 300
+    assert totals(path)[0] == first.cost.measured + longer.cost.measured
+    with Journal(path, read_only=True) as journal:
+        assert [run.rows for run in read_runs(journal)] == [
+            first.cost.measured, longer.cost.measured,
+        ]  # fmt: skip
+        rows = read_run(journal, 1)
+    assert rows.masks.shape == (40, 96)
+    assert len(rows.responses) == 360
+    assert {item.task for item in rows.items} == {"mc_biology"}
+
+
+def test_resampled_donors_depend_on_items_not_places(reference, tmp_path):
+    """Other tasks beside it move the items in the bank; their rows are the same rows."""
+    path = tmp_path / "j.sqlite"
+    options = {**ASKED, "rows": 90, "ablation": "resample"}
+    first = broca.localize(reference, **options, journal=path)
+    second = broca.localize(reference, **{**options, "others": ["sorting"]}, journal=path)
+    assert second.ranking == first.ranking
+    assert second.cost.measured == 300 * (2 if first.selected else 1)  # the other task's alone
+
+
+def test_the_clock_may_jump(reference, monkeypatch, tmp_path):
+    """Backwards by years, at every look: nothing is decided by it."""
+    from broca.journal import store
+
+    plain = broca.localize(reference, **ASKED)
+    times = iter(range(10**6, 0, -1))
+    monkeypatch.setattr(store, "now", lambda: f"{next(times)}")
+    monkeypatch.setattr(time, "time", lambda: float(next(times)))
+    assert untimed(broca.localize(reference, **ASKED, journal=tmp_path / "j.sqlite")) == untimed(
+        plain
+    )
+
+
+def test_a_full_disk_ends_in_one_line_and_the_run_goes_on_later(
+    reference, small_chunks, monkeypatch, tmp_path
+):
+    """The batch at hand is lost, no other; with room again the result is the same."""
+    path = tmp_path / "j.sqlite"
+    write, count = Journal.write, [0]
+
+    def growing(self, **batch):
+        count[0] += 1
+        if count[0] == 6:
+            (pages,) = self.query("PRAGMA page_count")[0]
+            self._connection.execute(f"PRAGMA max_page_count = {pages}")
+        write(self, **batch)
+
+    monkeypatch.setattr(Journal, "write", growing)
+    with pytest.raises(JournalNotWritable, match="make room"):
+        broca.localize(reference, **small_chunks, journal=path)
+    monkeypatch.undo()
+    rows, measured = totals(path)
+    assert rows == measured > 0
+    assert broca.localize(reference, **small_chunks, journal=path).ranking
+
+
+def test_chunks_are_a_matter_of_model_and_device(reference):
+    """A second's work on the nominal CPU, but one batch at least; no clock is asked."""
+    weights = sum(one.numel() for one in reference.model.parameters())
+    assert chunk_tokens(reference, 100) == int(1e11 / (2 * weights))
+    assert chunk_tokens(reference, 10**9) == 10**9
+
+
+def test_problems_survive_json():
+    """Arrays with their types, tuples, mappings."""
+    problem = Problem(4, np.array([3, 1]), 2, None, 7)
+    back = Problem(**decoded(json.loads(json.dumps(encoded(problem)))))
+    np.testing.assert_array_equal(back.items, problem.items)
+    assert back.items.dtype == problem.items.dtype
+    assert (back.components, back.k, back.rows, back.seed) == (4, 2, None, 7)
+    value = {"a": (1, (2.5, None)), 3: [True]}
+    assert decoded(json.loads(json.dumps(encoded(value)))) == {"a": (1, (2.5, None)), 3: (True,)}
+
+
+def test_progress_counts_the_plan():
+    """Chunks add up; a new plan begins at nothing."""
+    seen = []
+    shown = RowProgress(seen.append)
+    from broca.engine import Progress
+
+    shown.at(0, 50, 100)
+    shown.within(Progress(20, 40, 7))
+    shown.at(50, 50, 100)
+    shown.within(Progress(40, 40, 3))
+    assert [(one.done, one.total, one.tokens) for one in seen] == [(25, 100, 7), (100, 100, 10)]

@@ -1,0 +1,89 @@
+"""Methods on simulated models."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from broca.errors import BadInput, UnknownName
+from broca.searches import Ranking
+from broca.studies.methods import (
+    SCENARIOS,
+    SimulatedGrid,
+    SimulatedKey,
+    run_simulations,
+    simulate,
+    simulated_file,
+    summarize_simulations,
+)
+from broca.studies.methods import simulations as module
+from broca.studies.methods.simulations import simulated_model
+
+
+def key(method="cs-fresh", *, components=120, scenario="additive", rows=1500, seed=0):
+    """A simulated cell's key."""
+    return SimulatedKey(components, scenario, method, rows, seed, 5)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_every_scenario_has_what_it_says(scenario):
+    """A heavy tail, interactions, saturation, rows that are right or wrong, stand-ins."""
+    problem = simulated_model(key(scenario=scenario))
+    harmful = np.sort(problem.effects)[:45]
+    assert (harmful[44] < -0.004) == (scenario != "additive")
+    assert len(problem.pairs) == (0 if scenario == "additive" else 30)
+    assert problem.saturates == (scenario != "additive")
+    assert problem.binary == (scenario == "binary")
+    assert (problem.backups is not None) == (scenario == "redundant")
+
+
+def test_the_strongest_are_found_and_counted():
+    """On an additive problem, within the rows."""
+    cell = simulate(key())
+    assert (cell.recall, cell.false, cell.refused) == (1.0, 0, "")
+    assert 0 < cell.rows <= 1500
+    assert replace(simulate(key()), seconds=0) == replace(cell, seconds=0)
+
+
+def test_recall_and_false_selections_are_counted(monkeypatch):
+    """Two of five, one more ranked fifth, one stand-in that is no false one, and one that is."""
+    asked = key(scenario="redundant")
+    problem = simulated_model(asked)
+    spare = int(problem.backups[problem.backups >= 0][0])
+    taken = {*problem.planted, *problem.backups.ravel().tolist()}
+    wrong = next(column for column in range(120) if column not in taken)
+    selected = (*problem.planted[:2], spare, wrong)
+    rest = [column for column in range(120) if column not in selected]
+    rest.sort(key=lambda column: column != problem.planted[2])
+    ranking = Ranking(np.zeros(120), (*selected, *rest), selected)
+    monkeypatch.setattr(module.searches, "run", lambda search, execute: ranking)
+    cell = simulate(asked)
+    assert (cell.recall, cell.top, cell.false) == (0.4, 0.6, 1)
+
+
+def test_what_a_method_refuses_is_recorded():
+    """Too few rows, or gradients of what is right or wrong."""
+    assert "--rows 100 is too few" in simulate(key("greedy", rows=100)).refused
+    assert "needs gradients" in simulate(key("gradient", scenario="binary")).refused
+
+
+def test_cells_are_kept_and_summed_up(tmp_path):
+    """A second call runs nothing; means over seeds; refusals counted apart."""
+    grid = SimulatedGrid(("gradient", "greedy"), (120,), ("additive", "binary"), (60,), (0, 1))
+    file = simulated_file(tmp_path)
+    assert run_simulations(grid, file) == 8
+    assert run_simulations(grid, simulated_file(tmp_path)) == 0
+    lines = {(one.method, one.scenario): one for one in summarize_simulations(file.pieces)}
+    own = [c for c in file.pieces if (c.key.method, c.key.scenario) == ("gradient", "additive")]
+    line = lines["gradient", "additive"]
+    assert line.recall == pytest.approx(sum(c.recall for c in own) / 2)
+    assert (line.cells, line.refused) == (2, 0)
+    assert (lines["greedy", "binary"].cells, lines["greedy", "binary"].refused) == (0, 2)
+
+
+def test_unknown_scenarios_and_small_models_are_refused():
+    """With what there is."""
+    with pytest.raises(UnknownName, match="did you mean 'heavy'"):
+        SimulatedGrid(("gradient",), (512,), ("heavi",), (60,), (0,))
+    with pytest.raises(BadInput, match="--components 30"):
+        SimulatedGrid(("gradient",), (30,), ("heavy",), (60,), (0,))

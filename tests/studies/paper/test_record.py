@@ -1,0 +1,42 @@
+"""JSON and CSV of a reproduction."""
+
+import csv
+import io
+import json
+
+from broca.studies.paper import Reproduction, as_csv, as_json
+
+FOUND = Reproduction(
+    "table2",
+    ("m",),
+    ({"model": "m", "task": "a", "drop": 0.5}, {"model": "m", "task": 'b,"c', "published": 0.25}),
+    {"k": 5},
+    ("a note",),
+    "0.1",
+)
+
+
+def test_json_holds_everything():
+    """Rows, settings, notes, and what the table shows."""
+    data = json.loads(as_json(FOUND))
+    assert data["rows"] == list(FOUND.rows)
+    assert (data["name"], data["models"], data["notes"]) == ("table2", ["m"], ["a note"])
+    assert data["settings"] == {"k": 5}
+    assert data["shows"].startswith("what the selected heads cost")
+
+
+def test_csv_has_a_column_for_whatever_a_row_has():
+    """In the order of first appearance; cells that a row lacks are empty; text is quoted."""
+    assert FOUND.columns == ("model", "task", "drop", "published")
+    first, second = csv.DictReader(io.StringIO(as_csv(FOUND)))
+    assert (first["drop"], first["published"]) == ("0.5", "")
+    assert (second["task"], second["published"]) == ('b,"c', "0.25")
+
+
+def test_record_of_the_settings_says_how_it_was_made(everything):
+    """Everything that was asked but the place of the journal, which changes no number."""
+    settings = json.loads(as_json(everything["table9"]))["settings"]
+    assert settings["method"] == "cs-stratified"
+    assert (settings["rows"], settings["items"], settings["k"], settings["seed"]) == (600, 6, 3, 0)
+    assert "gsm8k" in settings["tasks"]
+    assert "journal" not in settings

@@ -1,0 +1,116 @@
+"""What the rows of the tables say, on the paper's tasks and a model of random weights."""
+
+import json
+from importlib.resources import files
+
+import pytest
+
+from broca.searches import DEFAULT_METHOD
+from broca.studies.paper import Settings, reproduce
+
+
+def rows_of(everything, name):
+    """Rows without their model."""
+    return [{k: v for k, v in row.items() if k != "model"} for row in everything[name].rows]
+
+
+def test_drops_are_intact_minus_ablated(everything):
+    """In every table that has all three, interval included; general scores likewise."""
+    for name in ("table2", "table3", "table4", "table6", "figure2", "scale"):
+        for row in rows_of(everything, name):
+            assert row["drop"] == pytest.approx(row["intact"] - row["ablated"])
+            assert row["drop_low"] <= row["drop"] <= row["drop_high"]
+            general = row["general_intact"] - row["general_ablated"]
+            assert row["general_drop"] == pytest.approx(general)
+
+
+def test_the_right_answers_are_the_models_own(everything):
+    """So that the intact model is never wrong."""
+    assert {row["intact"] for row in rows_of(everything, "table2")} == {1.0}
+    assert rows_of(everything, "table7")[0] == {
+        "head": "none", **dict.fromkeys(("boolq", "wmdp_bio", "wmdp_chem"), 1.0),
+        "mean": 1.0,
+    }  # fmt: skip
+
+
+def test_heads_are_crossed_within_a_skill(everything):
+    """Table 3: two tasks of one skill, each list on each task."""
+    pairs = [(row["found_on"], row["measured_on"]) for row in rows_of(everything, "table3")]
+    tasks = {"wmdp_bio", "wmdp_chem"}
+    assert sorted(pairs) == sorted((one, other) for one in tasks for other in tasks)
+    own = {row["task"]: row["ablated"] for row in rows_of(everything, "table2")}
+    for row in rows_of(everything, "table3"):
+        if row["found_on"] == row["measured_on"]:
+            assert row["ablated"] == own[row["found_on"]]
+
+
+def test_methods_are_the_papers_and_ours(everything):
+    """Table 4: each with rows within the budget; what the default is, follows the package."""
+    found = rows_of(everything, "table4")
+    methods = {"greedy", "one-shot", "cs-bernoulli", "cs-stratified", DEFAULT_METHOD, "focus"}
+    for task in ("wmdp_bio", "wmdp_chem"):
+        assert {row["method"] for row in found if row["task"] == task} == methods
+    assert all(0 < row["rows"] <= 600 for row in found)
+
+
+def test_the_sweep_begins_with_nothing_and_follows_the_list(everything):
+    """Table 6 is the beginning of figure 2; k = 0 costs nothing, k = 3 is the list of table 9."""
+    short, long = rows_of(everything, "table6"), rows_of(everything, "figure2")
+    assert all(row["drop"] == 0 and row["head"] == "" for row in long if row["k"] == 0)
+    for row in rows_of(everything, "table9"):
+        own = [one["head"] for one in short if one["task"] == row["task"] and one["k"]]
+        longer = [one["head"] for one in long if one["task"] == row["task"] and one["k"]]
+        assert own == longer[:5]
+        assert own[:3] == row["heads"].split()
+
+
+def test_universal_heads_are_in_no_list(everything):
+    """They are named beside it; the tables of universal heads measure them alone."""
+    universal = {row["head"] for row in rows_of(everything, "table7")} - {"none"}
+    assert universal == {row["head"] for row in rows_of(everything, "table5")}
+    for row in rows_of(everything, "table9"):
+        assert not set(row["heads"].split()) & universal
+        assert set(row["universal"].split()) <= universal
+    intact, *without = rows_of(everything, "table7")
+    for row, lost in zip(without, rows_of(everything, "table5"), strict=True):
+        drops = [intact[task] - row[task] for task in ("wmdp_bio", "wmdp_chem")]
+        assert lost["hazardous knowledge"] == pytest.approx(sum(drops) / 2)
+        assert lost["general"] == pytest.approx(intact["boolq"] - row["boolq"])
+
+
+def test_shared_heads_are_in_two_lists_or_said_to_be_none(everything):
+    """Table 8: heads of both lists, knowledge and other tasks apart."""
+    lists = [set(row["heads"].split()) for row in rows_of(everything, "table9")]
+    shared = {head for one in lists for head in one if sum(head in each for each in lists) > 1}
+    intact, *without = rows_of(everything, "table8")
+    assert intact["head"] == "none"
+    assert {row["head"] for row in without} == shared
+    for row in without:
+        knowledge = [row[task] for task in ("wmdp_bio", "wmdp_chem")]
+        assert row["knowledge_mean"] == pytest.approx(sum(knowledge) / 2)
+        assert row["other_mean"] == row["boolq"]
+    if not shared:
+        assert any("no head is in the lists of" in one for one in everything["table8"].notes)
+
+
+def test_pairs_are_counted_as_they_are(everything):
+    """The groups of two heads, counted again; the whole is the sum of its sets."""
+    *parts, total = rows_of(everything, "gqa")
+    assert total["skill"] == "all"
+    assert sum(row["pairs_in_one_group"] for row in parts) == total["pairs_in_one_group"]
+    for row in parts:
+        heads = [tuple(map(int, one[1:].split("H"))) for one in row["heads"].split()]
+        groups = [(layer, head // 2) for layer, head in heads]
+        pairs = sum(groups[:n].count(one) for n, one in enumerate(groups))
+        assert row["pairs_in_one_group"] == pairs
+        assert 0 < row["p"] <= 1
+
+
+def test_lists_of_planted_are_its_sets(planted):
+    """Table 9 where the truth is known: sets of two heads are in the lists."""
+    text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
+    settings = Settings(tasks="capitals,rhyming", rows=800, items=10, limit=8, keep_universal=True)
+    (found,) = reproduce("table9", planted, settings=settings)
+    heads = {row["task"]: set(row["heads"].split()) for row in found.rows}
+    assert set(json.loads(text)["facts"]) <= heads["capitals"]
+    assert set(json.loads(text)["rhyming"]) <= heads["rhyming"]

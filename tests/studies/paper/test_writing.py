@@ -1,0 +1,23 @@
+"""Files of a reproduction."""
+
+import json
+
+from broca.studies.paper import as_csv, write
+
+
+def test_each_has_json_and_csv_and_all_have_one_page(everything, tmp_path):
+    """Tables without rows are on the page alone; nothing half-written is left."""
+    paths = write(list(everything.values()), tmp_path, "small")
+    shown = [one for one in everything.values() if one.rows]
+    names = [f"{one.name}-small{end}" for one in shown for end in (".json", ".csv")]
+    assert [path.name for path in paths] == [*names, "all-small.html"]
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in paths}
+    found = everything["table2"]
+    assert json.loads((tmp_path / "table2-small.json").read_text())["rows"] == list(found.rows)
+    assert (tmp_path / "table2-small.csv").read_text() == as_csv(found)
+
+
+def test_one_alone_has_a_page_of_its_name(everything, tmp_path):
+    """Three files."""
+    paths = write([everything["table9"]], tmp_path, "m")
+    assert [path.name for path in paths] == ["table9-m.json", "table9-m.csv", "table9-m.html"]

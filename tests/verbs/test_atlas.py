@@ -1,0 +1,150 @@
+"""`broca.atlas` on the shipped models: planted sets under their capabilities, resume, refusals."""
+
+import json
+from dataclasses import replace
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+import broca
+from broca.errors import BadInput, NothingToLocalize, UnknownName
+from broca.journal import Journal, Replay
+from broca.journal.encoding import decoded
+from broca.journal.reading import find_run
+from broca.searches import Problem, run
+from broca.searches.atlas import Atlas as AtlasSearch
+from broca.verbs.atlas import save_atlas
+
+LEARNED = {
+    "addition": "arithmetic",
+    "reversing": "reversing",
+    "sorting": "sorting",
+    "calls": "code",
+    "rhyming": "rhyming",
+    "capitals": "facts",
+}
+FEW = {"tasks": "rhyming,capitals", "rows": 400, "items": 20}
+
+
+@pytest.fixture(scope="module")
+def planted_heads():
+    """The sets of heads that each capability of `planted` was trained to rely on."""
+    text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
+    return {name: set(heads) for name, heads in json.loads(text).items()}
+
+
+@pytest.fixture(scope="module")
+def atlas(planted):
+    """One joint run over the six capabilities that `planted` has learned."""
+    return broca.atlas(planted, tasks=list(LEARNED), rows=3000, items=50)
+
+
+def test_matrix_shows_each_planted_set_under_its_capability(atlas, planted_heads):
+    """For each capability its own set has the largest contrasts; the other heads do nothing."""
+    effects = {
+        task.name: dict(zip(atlas.components, row, strict=True))
+        for task, row in zip(atlas.tasks, atlas.effects, strict=True)
+    }
+    for task, capability in LEARNED.items():
+        own = planted_heads[capability]
+        contrast = {
+            head: effects[task][head]
+            - np.mean([effects[other][head] for other in LEARNED if other != task])
+            for head in atlas.components
+        }
+        assert set(sorted(contrast, key=contrast.get)[: len(own)]) == own
+        others = [value for head, value in effects[task].items() if head not in own]
+        assert np.median(np.abs(others)) < 0.05
+
+
+def test_selections_are_planted(atlas, planted_heads):
+    """Nearly all of each set is selected, and nothing of another."""
+    found = {task: set(atlas.selected(task)) for task in LEARNED}
+    for task, capability in LEARNED.items():
+        assert len(found[task] - planted_heads[capability]) <= 1, task
+    right = sum(len(found[task] & planted_heads[name]) for task, name in LEARNED.items())
+    assert right >= 0.85 * sum(len(planted_heads[name]) for name in LEARNED.values())
+    assert sum(map(len, found.values())) - right <= 1
+
+
+def test_nothing_is_universal_and_clusters_are_the_sets(atlas, planted_heads):
+    """Each capability has heads of its own: clusters hold those of one capability."""
+    assert atlas.universal == ()
+    owner = {head: name for name, heads in planted_heads.items() for head in heads}
+    for one in atlas.clusters:
+        assert len({owner[head] for head in one.components if head in owner}) <= 1
+    assert all(len(one) == 1 for one in atlas.task_clusters)
+    assert atlas.groups is not None
+    assert atlas.groups.group_size == 4
+
+
+def test_cells_lie_in_their_intervals_and_budget_is_kept(atlas):
+    """Low, effect, high; rows as asked."""
+    assert np.all(np.array(atlas.low) <= np.array(atlas.effects))
+    assert np.all(np.array(atlas.effects) <= np.array(atlas.high))
+    assert 3000 - len(LEARNED) < atlas.cost.rows <= 3000
+    assert atlas.response == "probability"
+    assert not atlas.shrunk
+
+
+def untimed(atlas):
+    """An atlas without what a second run need not do again."""
+    return replace(atlas, cost=replace(atlas.cost, wall_s=0.0, tokens=0, measured=0))
+
+
+def test_journal_answers_the_second_time(planted, tmp_path):
+    """The same atlas, nothing measured; and its search can be repeated without a model."""
+    journal = tmp_path / "journal.sqlite"
+    first = broca.atlas(planted, **FEW, journal=journal)
+    assert first.cost.measured > 0
+    with Journal(journal, read_only=True) as opened:
+        (rows,) = opened.query("SELECT count(*) FROM rows")
+    second = broca.atlas(planted, **FEW, journal=journal)
+    with Journal(journal, read_only=True) as opened:
+        assert opened.query("SELECT count(*) FROM rows") == [rows]
+        recorded = find_run(opened, None)
+        search = AtlasSearch(Problem.restored(decoded(recorded.search["problem"])))
+        run(search, Replay(opened, recorded.id, components=recorded.components).run)
+    assert untimed(second) == untimed(first)
+    column = planted.components.names.index(first.components[0])
+    row = search.chart.tasks.index(first.tasks[0].name)
+    assert search.chart.found.effects[row, column] == first.effects[0][0]
+
+
+def test_saved_atlas_is_read_again(planted, tmp_path):
+    """JSON and page lie in the folder."""
+    found = broca.atlas(planted, **FEW, response="accuracy")
+    assert found.response == "accuracy"
+    data, page = save_atlas(found, tmp_path / "new")
+    assert broca.Atlas.read(data.parent) == found
+    assert "<title>broca: atlas of planted" in page.read_text()
+
+
+def test_what_cannot_be_done_is_told(tiny):
+    """A model of random weights can do none of the tasks."""
+    with pytest.raises(NothingToLocalize, match="none of the 2 tasks"):
+        broca.atlas(tiny, tasks="rhyming,capitals", rows=400, items=8)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "message"),
+    [
+        ({"tasks": "rhyming,capitlas"}, UnknownName, "did you mean 'capitals'"),
+        ({"tasks": "rhyming"}, BadInput, "names 1 task: .* two at least"),
+        ({"tasks": ""}, BadInput, "names 0 tasks"),
+        ({"tasks": "rhyming,capitals", "rows": 399}, BadInput, "too few for an atlas of 2 tasks"),
+        ({"k": 0}, BadInput, "--k must be at least 1"),
+        ({"response": "loss"}, BadInput, "--response 'loss' is unknown"),
+    ],
+)
+def test_bad_input(planted, asked, error, message):
+    """One line, before anything is measured."""
+    with pytest.raises(error, match=message):
+        broca.atlas(planted, **asked)
+
+
+def test_model_without_tasks_of_its_own(tiny):
+    """`auto` has nothing to take for a model that is not shipped."""
+    with pytest.raises(BadInput, match="there are 0 for this model"):
+        broca.atlas(tiny)

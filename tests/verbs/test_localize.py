@@ -1,0 +1,253 @@
+"""The whole path on the shipped models."""
+
+import json
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+import broca
+from broca.errors import BadInput
+from broca.verbs.localize import localize
+
+CAPABILITY_TASKS = {
+    "arithmetic": "addition",
+    "reversing": "reversing",
+    "sorting": "sorting",
+    "code": "calls",
+    "rhyming": "rhyming",
+    "facts": "capitals",
+    "knowledge": "mc_biology",
+}
+
+
+@pytest.fixture(scope="module")
+def planted_heads():
+    """The sets of heads that each capability of `planted` was trained to rely on."""
+    text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
+    return json.loads(text)
+
+
+def test_finds_the_planted_heads(planted, planted_heads):
+    """`focus`, on 1,600 rows a task: the best five recalls average 0.9 and more."""
+    recalls = {}
+    for capability, heads in planted_heads.items():
+        result = localize(
+            planted,
+            task=CAPABILITY_TASKS[capability],
+            others=[],
+            method="focus",
+            rows=1600,
+            verify=False,
+        )
+        assert result.cost.rows <= 1600
+        recalls[capability] = len(set(result.selected) & set(heads)) / len(heads)
+    best = sorted(recalls.values(), reverse=True)[:5]
+    assert np.mean(best) >= 0.9, recalls
+
+
+def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
+    """Gating a set off costs its task 80 points; the others at most 5 on average; five times."""
+    from broca.engine import Engine
+    from broca.executors import LocalExecutor
+    from broca.tasks import Catalog, RequestTokenizer
+    from broca.verification.proof import scores_under
+
+    tokenizer = RequestTokenizer(planted.tokenizer, max_length=planted.max_length)
+    benchmarks = {name: Catalog().load(name, tokenizer) for name in Catalog().shipped}
+    bank, positions = [], {}
+    for name, benchmark in benchmarks.items():
+        tried = benchmark.items[::2]
+        positions[name] = list(range(len(bank), len(bank) + len(tried)))
+        bank += [(benchmark, item) for item in tried]
+    execute = LocalExecutor(Engine(planted), bank).run
+    before = scores_under(np.zeros(96, dtype=bool), benchmarks, positions, execute)
+    good = 0
+    for capability, heads in planted_heads.items():
+        after = scores_under(planted.components.mask(heads), benchmarks, positions, execute)
+        drops = {name: before[name] - after[name] for name in benchmarks}
+        own = [n for n, one in benchmarks.items() if one.capability == capability]
+        others = [drops[name] for name in benchmarks if name not in own]
+        good += min(drops[name] for name in own) >= 0.8 and np.mean(others) <= 0.05
+    assert good >= 5
+
+
+def test_every_task_is_learned(reference):
+    """95 % and more on held-out items, for every shipped task, with the engine of broca."""
+    from broca.engine import Engine
+    from broca.executors import LocalExecutor
+    from broca.measurement import Plan
+    from broca.tasks import Catalog, RequestTokenizer
+
+    tokenizer = RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
+    for name in Catalog().shipped:
+        benchmark = Catalog().load(name, tokenizer)
+        assert len(benchmark.items) >= 400
+        bank = [(benchmark, item) for item in benchmark.items[::3]]
+        plan = Plan.crossed(np.zeros((1, 96), dtype=bool), np.arange(len(bank)))
+        score = LocalExecutor(Engine(reference), bank).run(plan).responses.mean()
+        assert score >= 0.95, f"{name}: {score}"
+
+
+def test_python_result_is_what_the_command_writes(reference, tmp_path):
+    """`localize` and `save` make result.json and report.html."""
+    result = broca.localize(reference, task="capitals", others=["rhyming"], rows=1500, items=20)
+    json_path, html_path = broca.save(result, tmp_path / "new" / "folder")
+    assert broca.Result.read(json_path) == result
+    assert html_path.is_file()
+    assert result.model.fingerprint == reference.fingerprint
+    assert result.others == ("rhyming",)
+    assert result.cost.rows <= 1500
+
+
+def test_others_auto_is_every_other_shipped_task(reference):
+    """For a shipped model."""
+    few = broca.TaskOptions(limit=80)
+    result = localize(
+        reference, task="mc_biology", rows=600, items=20, verify=False, task_options=few
+    )
+    assert len(result.others) == 8
+    assert result.same_skill == ("mc_chemistry",)
+    assert not {"mc_biology", "mc_chemistry"} & set(result.others)
+    assert any("same capability" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"k": 0}, "--k"), ({"rows": 0}, "--rows"), ({"k": 97}, "96"), ({"items": -1}, "--items")],
+)
+def test_numbers_out_of_range_are_refused(reference, arguments, message):
+    """Before anything is measured."""
+    with pytest.raises(BadInput, match=message):
+        localize(reference, task="addition", others=[], **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rows": 599}, "--rows 599 is too few for focus: it needs 600"),
+        ({"options": {"least": 2.0}}, "drops from 0 to 1"),
+        ({"options": {"gradients": "no"}}, "true or false"),
+        ({"method": "greedy", "rows": 20}, "--rows 20 is too few"),
+    ],
+)
+def test_what_a_method_would_refuse_costs_no_row(reference, arguments, message):
+    """On a large model the intact scores alone take minutes."""
+    stages = []
+    with pytest.raises(BadInput, match=message):
+        localize(
+            reference,
+            task="addition",
+            others=["sorting"],
+            on_progress=lambda stage, progress: stages.append(stage),
+            **arguments,
+        )
+    assert stages[-1] == "building the tasks"
+
+
+def test_tasks_are_asked_as_the_options_say(reference):
+    """Limit, split and metric reach the search and the proof, and are recorded."""
+    options = broca.TaskOptions(metric="acc", limit=60, locate_split="train")
+    result = localize(
+        reference, task="mc_biology", others=["addition"], rows=600, items=20, task_options=options
+    )
+    assert result.verification.items == {"mc_biology": 60, "addition": 60}
+    assert result.task_options == options.to_dict()
+    assert broca.Result.from_json(result.to_json()) == result
+
+
+def test_group_is_localized_as_one_task(reference, tmp_path):
+    """Its score is the group's own aggregation of its tasks' scores."""
+    from broca.tasks import shipped_folder
+
+    for name in ("mc_biology", "mc_chemistry", "shipped_data"):
+        for file in shipped_folder().glob(f"{name}.*"):
+            (tmp_path / file.name).write_text(file.read_text())
+    (tmp_path / "data").symlink_to(shipped_folder() / "data")
+    (tmp_path / "science.yaml").write_text(
+        "group: science\ntask: [mc_biology, mc_chemistry]\n"
+        "aggregate_metric_list: [{metric: acc, weight_by_size: true}]\n"
+    )
+    few = {"rows": 400, "items": 20, "verify": False}
+    result = localize(reference, task="science", others=[], include_path=tmp_path, **few)
+    alone = localize(reference, task="mc_biology", others=["mc_chemistry"], seed=0, **few)
+    assert result.metrics["science"] == "acc"
+    assert result.verification.items["science"] == sum(alone.verification.items.values())
+    both = [alone.baseline["mc_biology"], alone.baseline["mc_chemistry"]]
+    assert result.baseline["science"] == pytest.approx(np.mean(both))
+    with pytest.raises(BadInput, match="'mc_biology' shares mc_biology with 'science'"):
+        localize(reference, task="science", others=["mc_biology"], include_path=tmp_path)
+
+
+@pytest.mark.parametrize("reference_answer", ["own", "gold"])
+def test_margin_is_taken_of_right_answers(reference, reference_answer):
+    """`own` leaves out what the model cannot do and says so; `gold` keeps every item."""
+    options = broca.TaskOptions(reference=reference_answer)
+    result = localize(
+        reference, task="capitals", others=[], response="margin", rows=900, items=100,
+        task_options=options,
+    )  # fmt: skip
+    left_out = [note for note in result.notes if "left out of the margin" in note]
+    assert len(left_out) == (reference_answer == "own")
+    assert result.response == "margin"
+
+
+def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted_heads, tmp_path):
+    """The margin by default here; the journal repeats the search; accuracy is refused."""
+    from broca.journal import Journal
+    from broca.journal.reading import find_run
+    from broca.verbs.rerun import ranking_from_journal
+
+    journal = tmp_path / "j.sqlite"
+    result = localize(
+        planted,
+        task="reversing",
+        others=["sorting"],
+        method="learned-gates",
+        items=40,
+        verify=False,
+        journal=journal,
+    )
+    assert set(result.selected) == set(planted_heads["reversing"]) - {"L2H0"}
+    assert result.response == "margin"
+    assert any(note.startswith("facilitating: L") for note in result.notes)
+    with Journal(journal, read_only=True) as kept:
+        again = ranking_from_journal(kept, find_run(kept))
+    assert tuple(planted.components.names[c] for c in again.selected) == result.selected
+    with pytest.raises(BadInput, match="--response probability or margin"):
+        localize(planted, task="reversing", others=[], method="gradient", response="accuracy")
+
+
+def test_pairs_are_measured_on_request(reference):
+    """Those of the selected heads and the next ones; the search costs no more."""
+    arguments = {"task": "addition", "others": ["sorting"], "items": 20, "rows": 2000}
+    plain = localize(reference, verify=False, **arguments)
+    result = localize(reference, verify=False, interactions=7, **arguments)
+    assert plain.interactions == ()
+    assert result.ranking == plain.ranking
+    assert result.cost.rows == plain.cost.rows
+    assert len(result.interactions) == 21
+    leading = {one.name for one in result.ranking[:7]}
+    assert {name for one in result.interactions for name in (one.first, one.second)} == leading
+    sizes = [abs(one.interaction) for one in result.interactions]
+    assert sizes == sorted(sizes, reverse=True)
+    for one in result.interactions:
+        assert one.ci[0] <= one.interaction <= one.ci[1]
+    with pytest.raises(BadInput, match="--interactions 1 names no pairs"):
+        localize(reference, interactions=1, **arguments)
+
+
+def test_what_the_others_need_too_comes_with_its_cost_to_each(reference):
+    """Alone, on report items; universal can only be what costs two thirds of the tasks much."""
+    others = ("addition", "addition_words", "sorting")
+    result = broca.localize(
+        reference, task="rhyming", others=others, rows=1500, items=40, verify=False
+    )
+    alone = result.shared_effects
+    assert min(effects["addition"] for effects in alone.values()) < -0.2
+    assert not set(alone) & set(result.selected)
+    for name, effects in alone.items():
+        assert set(effects) == {"rhyming", *others}
+        assert name not in result.universal or sum(e <= -0.05 for e in effects.values()) > 2
+    assert set(result.universal) <= set(alone)
+    assert type(result).from_json(result.to_json()) == result

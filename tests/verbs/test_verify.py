@@ -1,0 +1,204 @@
+"""`broca verify` on the shipped models, where the truth is known or was measured."""
+
+import json
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+import broca
+from broca.errors import BadInput, NothingToLocalize, UnknownName
+from broca.executors import LocalExecutor
+from broca.runs.workbench import Workbench
+from broca.tasks import TaskOptions
+from broca.verbs.verify import verify_heads
+from broca.verification import Scope
+
+TASKS = {
+    "arithmetic": "addition",
+    "reversing": "reversing",
+    "sorting": "sorting",
+    "code": "calls",
+    "rhyming": "rhyming",
+    "facts": "capitals",
+}
+SMALL = Scope(control_items=20, member_items=30, curve=0, failure_items=10, resamples=500)
+
+
+@pytest.fixture(scope="module")
+def planted_heads():
+    """The sets of heads that each capability of `planted` was trained to rely on."""
+    text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
+    return json.loads(text)
+
+
+OTHERS = ("addition", "calls", "capitals", "sorting")
+
+
+def bench_of(model, task, limit=30):
+    """A bench on few items of the task and of four or three others."""
+    others = [name for name in OTHERS if name != task]
+    return Workbench.build(model, task, others=others, limit=limit)
+
+
+@pytest.mark.parametrize("capability", TASKS)
+def test_planted_sets_are_specific(planted, planted_heads, capability):
+    """The six that the model has learned; multiple choice was not learned."""
+    examiner = bench_of(planted, TASKS[capability]).examiner(SMALL)
+    examined = examiner.examine(planted_heads[capability], report=lambda text: None)
+    assert examined.verdict.label == "specific", examined.verdict.text
+
+
+def test_random_sets_of_the_same_size_are_not(planted):
+    """Twenty sets of five, though 26 of 96 heads matter to some task."""
+    examiner = bench_of(planted, "addition").examiner(SMALL)
+    rng = np.random.default_rng(11)
+    for _ in range(20):
+        heads = [planted.components.names[c] for c in rng.choice(96, 5, replace=False)]
+        (own,) = examiner.drops_of(heads, ["addition"])
+        if own.p <= 0.05:  # without a significant drop the rule never says specific
+            label = examiner.examine(heads, report=lambda text: None).verdict.label
+            assert label != "specific", heads
+
+
+def test_heads_that_hurt_every_task_are_universal(reference):
+    """Eight early heads of `reference`: every other task loses, in proper words."""
+    heads = ["L0H5", "L0H8", "L0H15", "L0H0", "L0H2", "L0H7", "L0H4", "L0H14"]
+    examined = (
+        bench_of(reference, "addition").examiner(SMALL).examine(heads, report=lambda text: None)
+    )
+    assert examined.verdict.label == "universal", examined.verdict.text
+
+
+def test_a_model_without_its_first_layer_is_broken(reference):
+    """Empty and constant outputs on unrelated tasks are no claim on the task."""
+    heads = reference.components.names[:16]
+    examined = (
+        bench_of(reference, "reversing").examiner(SMALL).examine(heads, report=lambda text: None)
+    )
+    assert examined.verdict.label == "breaks the model", examined.verdict.text
+
+
+def test_a_model_that_repeats_itself_is_broken(planted):
+    """Without its layers 0 and 2 it writes closing brackets until it is stopped."""
+    heads = [*planted.components.names[:16], *planted.components.names[32:48]]
+    bench = Workbench.build(planted, "sorting", others=["brackets", "calls"], limit=20)
+    examined = bench.examiner(SMALL).examine(heads, report=lambda text: None)
+    assert examined.verdict.label == "breaks the model", examined.verdict.text
+    assert "mostly repetition" in examined.verdict.text
+    assert all(one.after["repetition"] > 0.5 for one in examined.failures if one.task != "sorting")
+
+
+def test_evidence_is_complete_and_reproducible(planted, planted_heads):
+    """Curve, kinds of ablation, crossings both ways; the same call gives the same record."""
+    call = {
+        "task": "rhyming",
+        "heads": "+".join(planted_heads["rhyming"]),
+        "others": ["capitals", "sorting"],
+        "limit": 20,
+    }
+    evidence = verify_heads(planted, **call)
+    assert evidence == verify_heads(planted, **call)
+    assert evidence == broca.Verification.from_json(evidence.to_json())
+    assert [one.kind for one in evidence.ablations] == ["zero", "mean", "resample"]
+    assert [one.k for one in evidence.curve.points] == [0, 1, 2]
+    assert evidence.fingerprint == planted.fingerprint
+    assert len(evidence.samples) == 10
+
+
+def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypatch):
+    """Those of the search's run neither; the evidence is the same."""
+    call = {"task": "rhyming", "others": ["capitals"], "seed": 3}
+    small = {"limit": 12, "scope": Scope(controls=2, curve=2, failure_items=4, resamples=100)}
+    options = TaskOptions(limit=60)
+    alone = verify_heads(planted, heads="L2H3+L3H1", task_options=options, **call, **small)
+    path = tmp_path / "journal.sqlite"
+    broca.localize(
+        planted, **call, rows=700, items=20, task_options=options, verify=False, journal=path
+    )
+    measured, run = [], LocalExecutor.run
+
+    def counting(self, plan):
+        measured.append(len(plan))
+        return run(self, plan)
+
+    monkeypatch.setattr(LocalExecutor, "run", counting)
+    kept = verify_heads(
+        planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small
+    )
+    assert kept == alone
+    # the intact model was measured by the run, on the report items of both tasks
+    assert sum(measured) <= alone.rows - 24
+    measured.clear()
+    again = verify_heads(
+        planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small
+    )
+    assert again == alone
+    assert not measured
+
+
+def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
+    """Heads of addition in words are looked for, and measured on addition."""
+    evidence = verify_heads(
+        planted,
+        task="addition",
+        heads=planted_heads["arithmetic"],
+        others=["addition_words", "capitals"],
+        limit=16,
+        both_ways=True,
+        scope=Scope(controls=0, curve=0, failure_items=8, resamples=200),
+    )
+    there, back = evidence.crossings
+    assert (there.found_on, there.measured_on) == ("addition", "addition_words")
+    assert (back.found_on, back.measured_on) == ("addition_words", "addition")
+    assert there.drop.value > 0.8
+    assert back.drop.value > 0.8
+    assert [one.task for one in evidence.roles("same_skill")] == ["addition_words"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"heads": "L0H99"}, UnknownName, "no component 'L0H99'"),
+        ({"heads": ""}, BadInput, "no heads are named"),
+        ({"heads": "L0H1+L0H1"}, BadInput, "named twice"),
+        ({"limit": 3}, BadInput, "--limit must be at least 8"),
+        ({"task": "additon"}, UnknownName, "did you mean 'addition'"),
+    ],
+)
+def test_bad_input_is_refused(planted, changes, error, message):
+    """One line, before anything is measured."""
+    with pytest.raises(error, match=message):
+        verify_heads(planted, **{"task": "addition", "heads": "L0H1", "others": [], **changes})
+
+
+def test_a_task_that_the_model_cannot_do_is_refused(tiny):
+    """A model of random weights scores zero: no head can be necessary."""
+    with pytest.raises(NothingToLocalize):
+        verify_heads(tiny, task="addition", heads="L0H1", others=[], limit=8)
+
+
+def test_localize_ends_with_a_verdict(reference):
+    """The result carries its evidence, and reads back equal; it can be left out."""
+    call = {"task": "sorting", "others": ["rhyming"], "rows": 2000, "items": 40}
+    result = broca.localize(reference, **call)
+    assert result.evidence.heads == result.selected
+    assert result.evidence.drops[0].after == result.verification.after["sorting"]
+    assert broca.Result.from_json(result.to_json()) == result
+    assert broca.localize(reference, **call, verify=False).evidence is None
+
+
+def test_asks_the_tasks_as_the_run_did(reference):
+    """With the run's task options the intact scores are those of the run; without, others."""
+    options = TaskOptions(num_fewshot=2, limit=120)
+    run = broca.localize(
+        reference, task="capitals", others=[], method="one-shot", rows=970, items=10, verify=False,
+        task_options=options,
+    )  # fmt: skip
+    scope = Scope(controls=0, curve=0, failure_items=4, member_items=8, resamples=50)
+    common = {"task": "capitals", "heads": ["L0H8"], "others": [], "scope": scope}
+    again = verify_heads(reference, task_options=options, **common)
+    assert again.drops[0].before == run.baseline["capitals"]
+    assert again.drops[0].items == run.verification.items["capitals"] == 60
+    plain = verify_heads(reference, **common)
+    assert plain.drops[0].items == 300

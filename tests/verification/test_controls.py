@@ -1,0 +1,82 @@
+"""Random sets: matched, distinct, apart from the real one; and ranks among them."""
+
+import numpy as np
+import pytest
+from simulated import COMPONENTS
+
+from broca.components import Component, ComponentSet
+from broca.verification.controls import layer_matched, norm_matched, standing
+
+
+def layers_of(columns):
+    """Sorted layers of some columns."""
+    return sorted(COMPONENTS[int(column)].layer for column in columns)
+
+
+def test_layer_matched_sets_have_as_many_heads_in_each_layer():
+    """And hold no member of the real set; twenty different ones by default."""
+    real = COMPONENTS.columns("L0H1+L0H2+L3H4")
+    sets = layer_matched(COMPONENTS, real)
+    assert sets.shape == (20, 3)
+    assert len({tuple(one) for one in sets.tolist()}) == 20
+    for one in sets:
+        assert layers_of(one) == [0, 0, 3]
+        assert not set(one.tolist()) & set(real)
+
+
+def test_sets_follow_the_seed():
+    """Same seed, same sets."""
+    real = COMPONENTS.columns("L0H1+L3H4")
+    for draw in (
+        lambda seed: layer_matched(COMPONENTS, real, seed=seed),
+        lambda seed: norm_matched(np.arange(96.0), real, seed=seed),
+    ):
+        np.testing.assert_array_equal(draw(1), draw(1))
+        assert (draw(1) != draw(2)).any()
+
+
+def test_a_layer_with_too_few_others_borrows_from_the_nearest():
+    """One head of 16 leaves 15 others: the next layer lends, not a far one."""
+    sets = layer_matched(COMPONENTS, COMPONENTS.columns("L2H0"))
+    assert len(sets) == 20
+    assert {COMPONENTS[int(column)].layer for column in sets.ravel()} <= {1, 2, 3}
+
+
+def test_nothing_to_draw_from_gives_no_sets():
+    """A set of all components has no random sets beside it."""
+    tiny = ComponentSet(tuple(Component(0, "head", head) for head in range(3)))
+    assert layer_matched(tiny, [0, 1, 2]).shape == (0, 3)
+    assert norm_matched(np.ones(3), [0, 1, 2]).shape == (0, 3)
+
+
+def test_norm_matched_heads_are_near_in_norm():
+    """Every stand-in is among the ten nearest of its own member."""
+    norms = np.random.default_rng(0).permutation(96).astype(float)
+    real = [int(np.flatnonzero(norms == value)[0]) for value in (10, 50, 80)]
+    for one in norm_matched(norms, real):
+        assert not set(one.tolist()) & set(real)
+        found = np.sort(norms[one])
+        np.testing.assert_allclose(found, [10, 50, 80], atol=7)
+
+
+def test_single_heads_still_get_twenty_norm_matched_sets():
+    """Ten neighbours would make only ten sets: more are admitted."""
+    assert len(norm_matched(np.arange(96.0), [5])) == 20
+
+
+def test_standing_counts_ties_against_the_real_set():
+    """Rank and p by hand; the effect is in the random sets' standard deviations."""
+    one = standing(0.9, np.array([0.1, 0.2, 0.9]))
+    assert (one.rank, one.p) == (2, 0.5)
+    assert one.effect == pytest.approx((0.9 - 0.4) / np.std([0.1, 0.2, 0.9], ddof=1))
+    assert standing(1.0, np.linspace(0, 0.5, 20)).p == pytest.approx(1 / 21)
+    assert standing(1.0, np.zeros(20)).effect is None
+
+
+def test_norm_matched_members_stand_for_their_own_kind():
+    """A head is never replaced by a neuron, however near in norm."""
+    kinds = ["head"] * 30 + ["neuron"] * 60
+    norms = np.random.default_rng(0).normal(size=90)
+    sets = norm_matched(norms, [3, 40, 50], kinds=kinds)
+    assert len(sets) == 20
+    assert all(sum(column < 30 for column in one) == 1 for one in sets.tolist())

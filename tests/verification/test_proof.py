@@ -1,0 +1,63 @@
+"""The first proof: drops on report items."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from broca.measurement import Measurement
+from broca.verification import prove
+from broca.verification.proof import scores_under
+
+
+@dataclass
+class FakeTask:
+    """A task whose score is the mean of its items."""
+
+    higher_is_better: bool = True
+
+    def aggregate(self, values):
+        """The mean."""
+        return float(np.mean(values))
+
+    def loss(self, before, after):
+        """As `Benchmark.loss`."""
+        return before - after if self.higher_is_better else after - before
+
+
+def test_drops_are_differences_of_scores():
+    """The specific drop is the task's drop minus the mean of the others'."""
+    tasks = {"a": FakeTask(), "b": FakeTask(), "c": FakeTask()}
+    proof = prove("a", tasks, {"a": 0.9, "b": 0.8, "c": 1.0}, {"a": 0.1, "b": 0.7, "c": 1.0})
+    assert proof.drop == pytest.approx(0.8)
+    assert proof.off_target_drop == pytest.approx(0.05)
+    assert proof.specific_drop == pytest.approx(0.75)
+
+
+def test_without_others_there_is_no_off_target_drop():
+    """None, not zero."""
+    proof = prove("a", {"a": FakeTask()}, {"a": 0.9}, {"a": 0.1})
+    assert proof.off_target_drop is None
+    assert proof.specific_drop == pytest.approx(0.8)
+
+
+def test_metric_where_lower_is_better_counts_the_rise():
+    """A perplexity that rises is a loss."""
+    tasks = {"a": FakeTask(higher_is_better=False)}
+    assert prove("a", tasks, {"a": 3.0}, {"a": 5.0}).drop == pytest.approx(2.0)
+
+
+def test_each_task_is_scored_on_its_own_items():
+    """Under one mask, by position in the bank; negated responses are turned back."""
+    tasks = {"a": FakeTask(), "b": FakeTask(higher_is_better=False)}
+    value = {0: 1.0, 1: 0.0, 5: -3.0}
+    asked = []
+
+    def execute(plan):
+        asked.append(plan)
+        return Measurement(plan, np.array([value[i] for i in plan.item_index]))
+
+    mask = np.array([True, False])
+    scores = scores_under(mask, tasks, {"a": [0, 1], "b": [5]}, execute)
+    assert scores == {"a": 0.5, "b": 3.0}
+    np.testing.assert_array_equal(asked[0].masks, [mask])

@@ -1,0 +1,201 @@
+"""Paired statistics, against SciPy, enumeration and simulation."""
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from broca.verification.statistics import (
+    bootstrap_drops,
+    bootstrap_interval,
+    holm,
+    is_binary,
+    items_needed,
+    mcnemar_exact,
+    paired_test,
+    permutation_test,
+    power,
+)
+
+RIGHT, WRONG = 1.0, 0.0
+
+
+def paired(lost, gained, same_right=3, same_wrong=2):
+    """Binary scores before and after with given numbers of changes."""
+    before = [RIGHT] * lost + [WRONG] * gained + [RIGHT] * same_right + [WRONG] * same_wrong
+    after = [WRONG] * lost + [RIGHT] * gained + [RIGHT] * same_right + [WRONG] * same_wrong
+    return np.array(before), np.array(after)
+
+
+@pytest.mark.parametrize(("lost", "gained"), [(0, 0), (1, 0), (6, 1), (10, 3), (4, 4), (0, 7)])
+def test_mcnemar_is_the_enumerated_sign_test(lost, gained):
+    """The p-value is the share of sign assignments that are as uneven as the observed one."""
+    changed = lost + gained
+    as_uneven = [
+        abs(2 * sum(signs) - changed) >= abs(lost - gained)
+        for signs in itertools.product((0, 1), repeat=changed)
+    ]
+    assert mcnemar_exact(*paired(lost, gained)) == pytest.approx(np.mean(as_uneven))
+
+
+def test_mcnemar_does_not_depend_on_unchanged_items():
+    """Only items that changed count."""
+    few, many = paired(8, 2), paired(8, 2, same_right=400)
+    assert mcnemar_exact(*few) == mcnemar_exact(*many)
+
+
+@pytest.mark.parametrize("count", [5, 9])
+def test_small_permutation_tests_are_scipys_exact_ones(count):
+    """Every assignment of signs, two-sided."""
+    rng = np.random.default_rng(count)
+    before, after = rng.normal(0.7, 1, count), rng.normal(size=count)
+    done = stats.permutation_test(
+        (before, after),
+        lambda x, y, axis: np.mean(x - y, axis=axis),
+        permutation_type="samples",
+        n_resamples=np.inf,
+        vectorized=True,
+    )
+    assert permutation_test(before, after) == pytest.approx(done.pvalue)
+
+
+def test_large_permutation_tests_agree_with_the_t_test():
+    """On 200 Gaussian differences the two are nearly the same test."""
+    rng = np.random.default_rng(1)
+    before = rng.normal(size=200)
+    after = before - rng.normal(0.12, 1, 200)
+    expected = stats.ttest_rel(before, after).pvalue
+    assert permutation_test(before, after) == pytest.approx(expected, abs=0.02)
+
+
+def test_the_test_follows_the_metric():
+    """Right/wrong metrics get McNemar's, also where they are negated; others the permutation."""
+    before, after = paired(9, 1)
+    assert paired_test(before, after)[0] == "mcnemar"
+    assert paired_test(-before, -after)[0] == "mcnemar"
+    assert paired_test(before * 0.5, after)[0] == "permutation"
+    assert not is_binary(np.array([0.0, 1.0, -1.0]))
+
+
+def test_holm_by_hand_and_against_its_definition():
+    """Sorted p-values times the number left, never falling, capped at one, order kept."""
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([]) == []
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        p = rng.uniform(size=6) ** 3
+        adjusted = np.array(holm(p))
+        for level in (0.01, 0.05, 0.3):
+            rejected = np.zeros(6, dtype=bool)
+            for position, index in enumerate(np.argsort(p)):
+                if p[index] > level / (6 - position):
+                    break
+                rejected[index] = True
+            np.testing.assert_array_equal(adjusted <= level, rejected)
+
+
+def test_bootstrap_agrees_with_scipys_paired_bootstrap():
+    """Percentile interval of the mean difference."""
+    rng = np.random.default_rng(3)
+    before = (rng.uniform(size=150) < 0.9).astype(float)
+    after = (rng.uniform(size=150) < 0.6).astype(float)
+    ours = bootstrap_interval(before, after, resamples=20000)
+    theirs = stats.bootstrap(
+        (before, after),
+        lambda x, y, axis: np.mean(x - y, axis=axis),
+        paired=True,
+        method="percentile",
+        n_resamples=5000,
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    assert ours.value == pytest.approx(np.mean(before - after))
+    assert ours.low == pytest.approx(theirs.low, abs=0.015)
+    assert ours.high == pytest.approx(theirs.high, abs=0.015)
+
+
+def test_bootstrap_covers_the_true_drop():
+    """In 300 simulated data sets the 95 % interval misses it in at most 9 %."""
+    rng = np.random.default_rng(5)
+    missed = 0
+    for number in range(300):
+        before = (rng.uniform(size=120) < 0.9).astype(float)
+        after = before * (rng.uniform(size=120) < 0.7)
+        interval = bootstrap_interval(before, after, seed=number, resamples=1000)
+        missed += not interval.low <= 0.9 * 0.3 <= interval.high
+    assert missed / 300 <= 0.09
+
+
+def test_own_aggregation_is_used_where_given():
+    """A task that is scored by its median is bootstrapped by its median."""
+    before, after = np.arange(9.0), np.arange(9.0) - 2
+    drops = bootstrap_drops(
+        before, after, resamples=50, aggregate=lambda values, _: float(np.median(values))
+    )
+    np.testing.assert_allclose(drops, 2.0)
+
+
+def test_a_total_drop_still_has_an_interval():
+    """All of 300 items lost: the lower end is the exact one-sided bound, not one."""
+    before, after = np.ones(300), np.zeros(300)
+    interval = bootstrap_interval(before, after)
+    assert interval.value == interval.high == 1.0
+    assert interval.low == pytest.approx(stats.binomtest(300, 300).proportion_ci(0.95).low)
+    untouched = bootstrap_interval(before, before)
+    assert untouched.low < 0 < untouched.high
+
+
+@pytest.mark.parametrize(("drop", "gained"), [(0.1, 0.0), (0.1, 0.05), (0.2, 0.02)])
+def test_power_is_the_share_of_simulated_rejections(drop, gained):
+    """With 80 items, 4,000 simulations."""
+    rng = np.random.default_rng(0)
+    draws = rng.multinomial(80, [drop + gained, gained, 1 - drop - 2 * gained], size=4000)
+    kinds, counts = np.unique(draws, axis=0, return_counts=True)
+    rejected = np.array(
+        [
+            lost + won > 0 and stats.binomtest(int(lost), int(lost + won), 0.5).pvalue <= 0.05
+            for lost, won, _ in kinds
+        ]
+    )
+    share = np.sum(rejected * counts) / len(draws)
+    assert power(80, drop, gained=gained) == pytest.approx(share, abs=0.025)
+
+
+def test_power_without_an_effect_is_at_most_the_level():
+    """The exact test keeps its level."""
+    assert power(200, 0.0, gained=0.1) <= 0.05
+    assert power(200, 0.0) == 0.0
+
+
+def test_items_needed_reach_the_power_and_fewer_do_not():
+    """For drops of 5, 10 and 20 points; a drop of nothing is refused."""
+    for drop in (0.05, 0.1, 0.2):
+        needed = items_needed(drop, gained=0.02)
+        assert power(needed, drop, gained=0.02) >= 0.8
+        assert power(needed - 1, drop, gained=0.02) < 0.8
+    assert items_needed(0.2) < items_needed(0.1) < items_needed(0.05)
+    with pytest.raises(ValueError, match="cannot be detected"):
+        items_needed(0.0)
+
+
+def test_the_docs_say_how_many_items_do():
+    """Every cell of the table in docs/verification.md is what the power calculation gives."""
+    page = (Path(__file__).parents[2] / "docs" / "verification.md").read_text(encoding="utf-8")
+    lines = page[page.index("| true drop |") :].split("\n\n")[0].splitlines()
+    shares = [0.0, *(int(share) / 100 for share in re.findall(r"(\d+) % gained", lines[0]))]
+    cells = {}
+    for line in lines[2:]:
+        drop, *counts = re.findall(r"\d+", line)
+        cells |= {(int(drop), share): int(n) for share, n in zip(shares, counts, strict=True)}
+    assert {drop for drop, _ in cells} == {5, 10, 20}
+    assert len(cells) == 12
+    for (drop, share), count in cells.items():
+        assert items_needed(drop / 100, gained=share) == count, (drop, share)
+
+
+def test_shares_that_do_not_fit_are_refused():
+    """More than all items cannot change."""
+    with pytest.raises(ValueError, match="no shares"):
+        power(10, 0.9, gained=0.2)

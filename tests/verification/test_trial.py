@@ -1,0 +1,65 @@
+"""Per-item responses of several tasks."""
+
+import numpy as np
+import pytest
+from simulated import SimulatedTask, five_tasks
+
+from broca.measurement import Measurement, Plan
+from broca.verification import Remembered, Trial, roles
+
+
+def test_smaller_shares_the_items_among_the_others():
+    """As many of the task, as many of all the others together; never fewer than five each."""
+    trial = five_tasks().examiner(same_skill=["sorting"]).trial
+    few = trial.smaller(30)
+    assert {name: len(one) for name, one in few.items()} == {
+        "adding": 30, "sorting": 30, "rhyming": 10, "facts": 10, "code": 10,
+    }  # fmt: skip
+    assert all(set(few[name]) <= set(trial.places[name]) for name in few)
+    assert len(trial.smaller(6)["code"]) == 5
+    assert len(trial.smaller(1000)["adding"]) == 80
+
+
+def test_responses_go_to_their_masks_and_tasks():
+    """A table (masks, items) for every task."""
+    trial = five_tasks().examiner().trial
+    masks = np.eye(96, dtype=bool)[:3]
+    places = {"adding": np.array([4, 6]), "code": np.array([330])}
+    found = trial.responses(
+        lambda plan: Measurement(plan, plan.mask_index * 1000.0 + plan.item_index), masks, places
+    )
+    np.testing.assert_array_equal(found["adding"], [[4, 6], [1004, 1006], [2004, 2006]])
+    np.testing.assert_array_equal(found["code"], [[330], [1330], [2330]])
+
+
+def test_scores_of_metrics_where_lower_is_better_are_turned_back():
+    """Responses are negated; scores are not. The mean needs no aggregation of its own."""
+    trial = Trial("a", (), (), {"a": SimulatedTask(higher_is_better=False)}, {"a": np.arange(2)})
+    values = np.array([-3.0, -5.0])
+    assert trial.score("a", values) == pytest.approx(4.0)
+    assert trial.aggregation("a", values) is None
+
+
+def test_remembered_rows_are_not_measured_again():
+    """Same mask, same item; also within one plan."""
+    model = five_tasks()
+    execute = Remembered(model.execute)
+    plan = Plan.crossed(np.eye(96, dtype=bool)[:2], np.array([1, 2, 3]))
+    first = execute(plan).responses
+    np.testing.assert_array_equal(execute(plan).responses, first)
+    np.testing.assert_array_equal(first, five_tasks().execute(plan).responses)
+    assert model.rows == 6
+    execute(Plan.crossed(np.eye(96, dtype=bool)[[1, 1, 5]], np.array([3, 3])))
+    assert model.rows == 7
+
+
+def test_roles_follow_capability_and_the_user():
+    """Metadata or the user's word makes a task one of the same skill."""
+
+    class Task:
+        def __init__(self, capability):
+            self.capability = capability
+
+    tasks = {"a": Task("x"), "b": Task("x"), "c": Task("y"), "d": Task("z")}
+    assert roles("a", tasks) == (("b",), ("c", "d"))
+    assert roles("a", tasks, ["d"]) == (("b", "d"), ("c",))
