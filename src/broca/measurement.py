@@ -1,9 +1,10 @@
-"""Plans and measurements: what a search asks for and what it is told. NumPy only."""
+"""Plans and measurements: the rows that are asked for, and what came back. NumPy only."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,3 +105,31 @@ class Measurement:
         )
         with np.errstate(invalid="ignore"):
             return total / count
+
+
+Execute = Callable[[Plan], Measurement]
+"""Measures the rows of a plan."""
+
+
+class Observation(Protocol):
+    """What is read from a model and is no row of a mask and an item.
+
+    The integrated gradients of an item and a patched forward pass are observations. An observation
+    is plain data, so that another process can take it, and gives a vector, which the journal keeps.
+    """
+
+    @property
+    def kind(self) -> str:
+        """What is observed, in a word or two, for people."""
+
+    @property
+    def key(self) -> str:
+        """All that decides the vector besides the weights, their number format and the tokenizer."""
+
+    @property
+    def length(self) -> int:
+        """Tokens that it takes, about: observations are cut into batches by it."""
+
+    @classmethod
+    def observe(cls, engine: Any, observations: Sequence[Self]) -> list[NDArray[np.float32]]:
+        """Takes some observations with an engine; returns one vector for each, in their order."""

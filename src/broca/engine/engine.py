@@ -57,6 +57,7 @@ class Engine:
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         options = options or EngineOptions()
+        self.model = model
         self._donors = donors or {}
         self._on_progress = on_progress
         self._lanes = Lanes(model, options, StopRule(model.tokenizer, _eos_tokens(model)))

@@ -1,4 +1,4 @@
-"""What the rows of a plan ask of an engine, wherever it runs, and what its answers say."""
+"""What plans and observations ask of an engine, wherever it runs, and what its answers say."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from broca.engine import Ablation, Engine
 from broca.errors import BadLogits, TaskUnusable
-from broca.measurement import Measurement, Plan, Response
+from broca.measurement import Measurement, Observation, Plan, Response
 from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Output, Request
 from broca.tasks.code import run_code_ahead
 
@@ -42,20 +42,51 @@ class Questions:
 
 
 @dataclass(frozen=True)
+class Observations:
+    """Observations of one class that are taken together.
+
+    Attributes:
+        batch: The observations.
+    """
+
+    batch: tuple[Observation, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(self.batch)
+
+
+Job = Questions | Observations
+"""What a worker is given at a time."""
+
+
+@dataclass(frozen=True)
 class Answers:
-    """What an engine answered: outputs to requests, or values and gradients of margins."""
+    """What an engine answered.
+
+    Attributes:
+        outputs: To requests.
+        values: Of margins.
+        gradients: Of margins.
+        vectors: Of observations.
+    """
 
     outputs: tuple[Output, ...] = ()
     values: NDArray[np.float64] | None = None
     gradients: NDArray[np.float32] | None = None
+    vectors: tuple[NDArray[np.float32], ...] = ()
 
 
-def answer(engine: Engine, questions: Questions) -> Answers:
+def answer(engine: Engine, questions: Job) -> Answers:
     """Lets an engine answer.
 
     Raises:
         BadLogits: The model returned NaN or infinite logits.
     """
+    if isinstance(questions, Observations):
+        kind = type(questions.batch[0])
+        return Answers(vectors=tuple(kind.observe(engine, questions.batch)))
     where = (questions.gates, questions.gate_index, questions.donor_index)
     if questions.margins is not None:
         values, gradients = engine.differentiate(questions.margins, *where)
@@ -90,41 +121,47 @@ class Asker:
         self._response = response
         self._ablation = ablation or Ablation()
         self._donors = tuple(donors)
-        self._donor_keys = tuple(range(len(self._bank)) if donor_keys is None else donor_keys)
+        self._donor_keys = tuple(range(len(bank)) if donor_keys is None else donor_keys)
         self._keep_outputs = keep_outputs
         self._margins: dict[int, Margin] = {}
 
-    def questions(self, plan: Plan, *, own: bool = False) -> Questions:
+    def refer(self, bank: Sequence[tuple[Benchmark, Item]]) -> None:
+        """Takes the same items again, whose tasks now know right answers."""
+        self._bank = tuple(bank)
+        self._margins = {}
+
+    def questions(self, plan: Plan, *, outputs: bool = False) -> Questions:
         """What a plan asks.
 
         Args:
             plan: The rows.
-            own: Ask the items' own requests, whatever the plan returns.
+            outputs: Ask the items' own requests, whatever the plan returns.
 
         Raises:
             TaskUnusable: Margins are wanted, and an item has no answer to compare with.
         """
         gates, donors = self._gates(plan), self._donor_index(plan)
-        if plan.gradients and not own:
+        if plan.gradients and not outputs:
             margins = tuple(self._margin(position) for position in plan.item_index.tolist())
             rows = np.arange(len(plan), dtype=np.intp)
             return Questions(gates, plan.mask_index, donors, rows, len(plan), margins=margins)
-        response = "accuracy" if own else plan.response or self._response
+        response = "accuracy" if outputs else plan.response or self._response
         by_item = {
             position: self._bank[position][1].requests
             if response == "accuracy"
             else self._margin(position).requests
             for position in set(plan.item_index.tolist())
         }
-        several = [by_item[position] for position in plan.item_index.tolist()]
-        rows = np.repeat(np.arange(len(plan), dtype=np.intp), [len(one) for one in several])
+        requests = [by_item[position] for position in plan.item_index.tolist()]
+        counts = [len(row_requests) for row_requests in requests]
+        rows = np.repeat(np.arange(len(plan), dtype=np.intp), counts)
         return Questions(
             gates,
             plan.mask_index[rows],
             donors[rows],
             rows,
             len(plan),
-            tuple(request for one in several for request in one),
+            tuple(request for row_requests in requests for request in row_requests),
         )
 
     def measurement(self, plan: Plan, questions: Questions, answers: Answers) -> Measurement:
@@ -147,21 +184,38 @@ class Asker:
             return Measurement(plan, values, gradients)
         outputs = self.outputs(questions, answers)
         if response == "accuracy":
-            run_code_ahead(
-                partial(self._bank[position][0].score, self._bank[position][1], own)
-                for position, own in zip(plan.item_index, outputs, strict=True)
-            )
-        responses = np.empty(len(plan))
-        for row, (position, own) in enumerate(zip(plan.item_index, outputs, strict=True)):
-            if response == "accuracy":
-                benchmark, item = self._bank[position]
-                score = benchmark.score(item, own)
-                responses[row] = score if benchmark.higher_is_better else -score
-                continue
-            margin = self._margin(position)
-            value = margin.of_answers(cast("tuple[LogLikelihood, ...]", own))
-            responses[row] = margin.probability(value) if response == "probability" else value
+            responses = self.scores(plan, outputs)
+        else:
+            responses = np.empty(len(plan))
+            for row, (position, output) in enumerate(zip(plan.item_index, outputs, strict=True)):
+                margin = self._margin(position)
+                value = margin.of_answers(cast("tuple[LogLikelihood, ...]", output))
+                responses[row] = margin.probability(value) if response == "probability" else value
         return Measurement(plan, responses, outputs=tuple(outputs) if self._keep_outputs else None)
+
+    def scores(self, plan: Plan, outputs: Sequence[tuple[Output, ...]]) -> NDArray[np.float64]:
+        """The tasks' metrics of outputs, row by row, negated where lower is better."""
+        run_code_ahead(
+            partial(self._bank[position][0].score, self._bank[position][1], output)
+            for position, output in zip(plan.item_index, outputs, strict=True)
+        )
+        scores = np.empty(len(plan))
+        for row, (position, output) in enumerate(zip(plan.item_index, outputs, strict=True)):
+            benchmark, item = self._bank[position]
+            score = benchmark.score(item, output)
+            scores[row] = score if benchmark.higher_is_better else -score
+        return scores
+
+    def rescored(self, plan: Plan) -> NDArray[np.bool_]:
+        """Whether each row's task is scored by a function of the caller, `(rows,)`.
+
+        The journal keeps outputs of such rows, never their scores: it could not tell two functions
+        apart.
+        """
+        if not any(benchmark.rescored for benchmark, _ in self._bank):
+            return np.zeros(len(plan), dtype=bool)
+        flags = np.array([benchmark.rescored for benchmark, _ in self._bank], dtype=bool)
+        return flags[plan.item_index]
 
     def outputs(self, questions: Questions, answers: Answers) -> list[tuple[Output, ...]]:
         """The answers row by row."""
@@ -180,7 +234,7 @@ class Asker:
         )
 
     def _margin(self, position: int) -> Margin:
-        """How an item's margin is asked for, found out once."""
+        """How an item's margin is asked for, made once."""
         if position not in self._margins:
             self._margins[position] = self._new_margin(position)
         return self._margins[position]
@@ -191,7 +245,7 @@ class Asker:
         if margin is None:
             raise TaskUnusable(
                 f"item {item.number} of task '{benchmark.name}' has no answer to take a margin "
-                "from: use --response accuracy, or another --reference"
+                "from: use another `response` such as accuracy, or another `reference`"
             )
         return margin
 

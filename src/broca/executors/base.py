@@ -1,42 +1,52 @@
-"""What an executor is: something that answers plans."""
+"""What an executor is: something that answers plans and takes observations."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Protocol, runtime_checkable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
-from broca.measurement import Measurement, Plan
-from broca.tasks import Output, Request
+from broca.measurement import Measurement, Observation, Plan
+from broca.tasks import Output
+
+
+class WeightDelta(Protocol):
+    """Changed weights of a model, such as those of trained neurons."""
+
+    @property
+    def digest(self) -> str:
+        """Digest of what is changed."""
+
+    def applied(self, model: Any) -> AbstractContextManager[None]:
+        """Changes the weights of a `GatedModel` within the context, and puts them back."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What an engine needs besides the model.
+
+    Attributes:
+        key: Equal keys mean equal settings.
+        donors: What stands in for ablated activations, in the order of the model's gate points.
+        delta: Changed weights.
+    """
+
+    key: str = ""
+    donors: tuple[Tensor, ...] = field(default=(), repr=False)
+    delta: WeightDelta | None = None
 
 
 class Executor(Protocol):
-    """Measures rows."""
+    """Measures rows and takes observations: in this process, or in workers."""
 
-    def run(self, plan: Plan) -> Measurement:
-        """Measures every row of a plan, in its order."""
-
-    def answers(self, plan: Plan) -> list[tuple[Output, ...]]:
-        """What the model answers in every row of a plan, to its item's own requests."""
-
-
-@runtime_checkable
-class StreamingExecutor(Executor, Protocol):
-    """Measures several plans at a time and hands them over as they come."""
-
-    def stream(self, plans: Sequence[Plan]) -> Generator[tuple[int, Measurement], None, None]:
-        """The position of every plan with its measurement, in no particular order."""
-
-    def stream_answers(
-        self, plans: Sequence[Plan]
-    ) -> Generator[tuple[int, list[tuple[Output, ...]]], None, None]:
-        """The position of every plan with its answers, in no particular order."""
-
-
-class Answerer(Protocol):
-    """Answers requests: an engine, or workers that have one each."""
+    @property
+    def concurrent(self) -> bool:
+        """Whether several plans are measured at a time."""
 
     @property
     def tokens(self) -> int:
@@ -46,11 +56,19 @@ class Answerer(Protocol):
     def token_budget(self) -> int:
         """Most tokens of a batch."""
 
-    def run(
-        self,
-        requests: Sequence[Request],
-        gates: NDArray[np.float32],
-        gate_index: NDArray[np.intp],
-        donor_index: NDArray[np.intp] | None = None,
-    ) -> list[Output]:
-        """Answers every request under its gates, in the order of the requests."""
+    @property
+    def device(self) -> str:
+        """The kind of device that the model runs on."""
+
+    def stream(self, plans: Sequence[Plan]) -> Generator[tuple[int, Measurement], None, None]:
+        """Yields the position of every plan with its measurement, in no particular order."""
+
+    def stream_answers(
+        self, plans: Sequence[Plan]
+    ) -> Generator[tuple[int, list[tuple[Output, ...]]], None, None]:
+        """Yields the position of every plan with its answers, in no particular order."""
+
+    def stream_observations(
+        self, batches: Sequence[Sequence[Observation]]
+    ) -> Generator[tuple[int, list[NDArray[np.float32]]], None, None]:
+        """Yields the position of every batch with its vectors, in no particular order."""

@@ -1,9 +1,11 @@
-"""Asks the journal first: what is known is not measured again, what is measured is kept at once."""
+"""Asks the journal first: what it knows is not measured again, what is measured is kept at once."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
@@ -12,12 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadResponse
-from broca.executors.base import Executor, StreamingExecutor
+from broca.executors.asking import Asker
+from broca.executors.base import Executor
 from broca.journal import Condition, Journal
-from broca.measurement import Measurement, Plan
+from broca.measurement import Measurement, Observation, Plan
 from broca.tasks import Generation, LogLikelihood, Output
 
 T = TypeVar("T")
+
+OUTPUTS = "outputs"
+"""Role of rows whose outputs were asked for."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,7 @@ class _Rows:
 
 @dataclass
 class Recording:
-    """One run as it is written to a journal; the executors of the run share it.
+    """One run as it is written to a journal.
 
     Attributes:
         journal: Where rows go.
@@ -41,11 +47,10 @@ class Recording:
         lengths: Tokens that a row of each item takes, `(items,)`.
         chunk_tokens: Tokens of the rows that are measured and committed together.
         keep_outputs: Share of the rows whose raw output is kept, drawn by mask and item.
-        tokens: Tells the tokens that the model has read or written so far.
         measuring: Entered around every measurement, to put off an interruption.
         checkpoint: Called after every commit; it may end the run by raising.
-        on_chunk: Receives before every chunk how many rows of the plan are done, how many the chunk
-            has, and how many the plan.
+        on_chunk: Receives before every chunk how many rows of the plan are done, how many the
+            chunk has, and how many the plan.
         plans: Plans noted so far.
     """
 
@@ -56,7 +61,6 @@ class Recording:
     lengths: NDArray[np.int64]
     chunk_tokens: int
     keep_outputs: float = 0.0
-    tokens: Callable[[], int] = lambda: 0
     measuring: Callable[[], AbstractContextManager[Any]] = nullcontext
     checkpoint: Callable[[], None] = lambda: None
     on_chunk: Callable[[int, int, int], None] = lambda done, rows, total: None
@@ -82,228 +86,247 @@ class JournaledExecutor:
     with the same chunks as one that was not, and so with the same batches and the same bits.
 
     Args:
-        inner: Measures what the journal does not know.
+        executor: Measures what the journal does not know.
         recording: The run.
-        condition: What the inner executor's responses depend on besides mask and item.
-        role: What the rows are for: `search` or `scores`.
+        condition: What responses depend on besides mask and item, in accuracy.
+        asker: Scores outputs where the journal keeps no scores.
         margin_items: Ids of some positions of the bank as their margins ask them.
     """
 
     def __init__(
         self,
-        inner: Executor,
+        executor: Executor,
         recording: Recording,
         *,
         condition: Condition,
-        role: str,
+        asker: Asker | None = None,
         margin_items: Callable[[NDArray[np.intp]], NDArray[np.int64]] | None = None,
     ) -> None:
-        self._inner = inner
-        self._margin_items = margin_items
+        self._executor = executor
         self._recording = recording
         self._condition = condition
-        self._role = role
-        self.rows = 0
-        """Rows asked so far, known ones included; a row with its gradient counts as three."""
+        self._asker = asker
+        self._margin_items = margin_items
+        self.cost: Counter[str] = Counter()
+        """Rows asked so far by role, known ones included; a row with its gradient counts three."""
         self.measured = 0
         """Rows measured in this process, each counted once."""
 
-    def run(self, plan: Plan) -> Measurement:
+    def run(self, plan: Plan, *, role: str = "scores") -> Measurement:
         """Answers every row of a plan, from the journal where it can.
+
+        Args:
+            plan: The rows.
+            role: What they are for: `search` or `scores`.
 
         Raises:
             BadResponse: A response is no finite number.
             JournalError: The journal cannot be read or written.
         """
-        journal = self._recording.journal
-        rows = self._rows(plan, note=True)
-        if isinstance(self._inner, StreamingExecutor):
-            self._measure_ahead(self._inner, plan, rows)
-        responses = np.empty(len(plan))
-        shape = (len(plan), plan.masks.shape[1])
-        gradients = np.empty(shape, dtype=np.float32) if plan.gradients else None
-        for chunk in self._chunks(plan):
-            masks, items = rows.masks[chunk], rows.items[chunk]
-            there, found = journal.known(rows.condition, masks, items)
-            if not there.all():
-                self._measure(plan, chunk[_first_of_each(masks, items, ~there)], rows)
-                there, found = journal.known(rows.condition, masks, items)
-                assert there.all(), "a row was measured and is not in the journal"
-            responses[chunk] = found
-            if gradients is not None:
-                gradients[chunk] = journal.gradients(
-                    rows.condition, masks, items, components=shape[1]
-                )
-        self.rows += plan.cost
+        rescored = self._rescored(plan)
+        if rescored.any():
+            return self._rescore(plan, rescored, role=role)
+        rows = self._rows(plan)
+        self._recording.note(role=role, rows=rows)
+        self._measure_missing(plan, rows, role)
+        known, responses = self._recording.journal.known(rows.condition, rows.masks, rows.items)
+        assert known.all(), "a row was measured and is not in the journal"
+        gradients = None
+        if plan.gradients:
+            gradients = self._recording.journal.gradients(
+                rows.condition, rows.masks, rows.items, components=plan.masks.shape[1]
+            )
+        self.cost[role] += plan.cost
         return Measurement(plan, responses, gradients)
 
-    def answers(self, plan: Plan) -> list[tuple[Output, ...]]:
+    def answers(self, plan: Plan, *, role: str = OUTPUTS) -> list[tuple[Output, ...]]:
         """What the model answers in every row of a plan, from the journal where it can."""
-        recording = self._recording
         plan = replace(plan, response="accuracy", gradients=False)
-        rows = self._rows(plan, note=False)
-        if isinstance(self._inner, StreamingExecutor):
-            self._answer_ahead(self._inner, plan, rows)
-        texts: list[str] = []
-        for chunk in self._chunks(plan):
-            masks, items = rows.masks[chunk], rows.items[chunk]
-            found = recording.journal.outputs(rows.condition, masks, items)
-            missing = np.array([one is None for one in found], dtype=bool)
-            if missing.any():
-                wanted = chunk[_first_of_each(masks, items, missing)]
-                with recording.measuring():
-                    before = recording.tokens()
-                    answers = self._inner.answers(_part(plan, wanted))
-                    self._commit_outputs(wanted, rows, answers, before)
-                found = recording.journal.outputs(rows.condition, masks, items)
-            texts += [one for one in found if one is not None]
-        self.rows += plan.cost
-        return [_from_text(text) for text in texts]
+        rows = self._rows(plan)
+        self._recording.note(role=role, rows=rows)
+        self._answer_missing(plan, rows, role)
+        texts = self._recording.journal.outputs(rows.condition, rows.masks, rows.items)
+        self.cost[role] += plan.cost
+        return [_from_text(text) for text in texts if text is not None]
 
-    def _chunks(self, plan: Plan) -> Iterator[NDArray[np.intp]]:
-        """The chunks of a plan; the run may be ended between two."""
-        recording, done = self._recording, 0
-        for chunk in chunks(plan, recording.lengths, recording.chunk_tokens):
-            recording.on_chunk(done, len(chunk), len(plan))
-            yield chunk
-            done += len(chunk)
-            recording.checkpoint()
+    def observe(
+        self, observations: Sequence[Observation], *, role: str = "observations"
+    ) -> list[NDArray[np.float32]]:
+        """The vectors of some observations of one class, from the journal where it can."""
+        if not observations:
+            return []
+        journal, recording = self._recording.journal, self._recording
+        condition = journal.condition(replace(self._condition, response="observation"))
+        digests = [
+            hashlib.blake2b(f"{one.kind}\n{one.key}".encode(), digest_size=16).digest()
+            for one in observations
+        ]
+        unknown = [vector is None for vector in journal.vectors(condition, digests)]
+        first = {digest: place for place, digest in reversed(list(enumerate(digests)))}
+        lengths = np.array([one.length for one in observations], dtype=np.int64)
+        missing = [
+            places
+            for chunk in _cut(lengths, recording.chunk_tokens)
+            if (places := [p for p in chunk.tolist() if unknown[p] and first[digests[p]] == p])
+        ]
+        batches = [[observations[place] for place in places] for places in missing]
+        stream = self._executor.stream_observations(batches)
+        for number, vectors, tokens in self._stream(stream, missing, len(observations)):
+            journal.write_vectors(
+                run=recording.run,
+                role=role,
+                condition=condition,
+                kind=observations[0].kind,
+                digests=[digests[place] for place in missing[number]],
+                vectors=vectors,
+                tokens=tokens,
+            )
+        journal.note_vectors(recording.run, condition, digests)
+        self.cost[role] += len(observations)
+        return [vector for vector in journal.vectors(condition, digests) if vector is not None]
 
-    def _rows(self, plan: Plan, *, note: bool) -> _Rows:
-        """What the rows of a plan are in the journal; writes down that they are asked for."""
+    def _rescored(self, plan: Plan) -> NDArray[np.bool_]:
+        """Whether each row's response is a function of outputs that the journal keeps instead."""
+        if self._asker is None or (plan.response or "accuracy") != "accuracy":
+            return np.zeros(len(plan), dtype=bool)
+        return self._asker.rescored(plan)
+
+    def _rescore(self, plan: Plan, rescored: NDArray[np.bool_], *, role: str) -> Measurement:
+        """Measures a plan of which some rows are scored from their outputs."""
+        assert self._asker is not None
+        responses = np.empty(len(plan))
+        chosen = np.flatnonzero(rescored)
+        part = _part(plan, chosen)
+        responses[chosen] = self._asker.scores(part, self.answers(part, role=role))
+        stored = np.flatnonzero(~rescored)
+        if len(stored):
+            responses[stored] = self.run(_part(plan, stored), role=role).responses
+        return Measurement(plan, responses)
+
+    def _rows(self, plan: Plan) -> _Rows:
+        """What the rows of a plan are in the journal."""
         recording = self._recording
-        response = plan.response or self._condition.response
-        values = {**asdict(self._condition), "response": response, "gradients": plan.gradients}
+        response = plan.response or "accuracy"
+        condition = replace(self._condition, response=response, gradients=plan.gradients)
         if plan.scale is not None:
-            values["scale"] = plan.scale
+            condition = replace(condition, scale=plan.scale)
         items = recording.items[plan.item_index]
         if response != "accuracy" and self._margin_items is not None:
             items = self._margin_items(plan.item_index)
-        rows = _Rows(
-            recording.journal.condition(Condition(**values)),
+        return _Rows(
+            recording.journal.condition(condition),
             recording.journal.masks(plan.masks, recording.components)[plan.mask_index],
             items,
         )
-        if note:
-            recording.note(role=self._role, rows=rows)
-        return rows
 
-    def _measure(self, plan: Plan, wanted: NDArray[np.intp], rows: _Rows) -> None:
-        """Measures some rows of a plan and commits them."""
-        recording = self._recording
-        some = _part(plan, wanted)
-        with recording.measuring():
-            before = recording.tokens()
-            self._commit(some, wanted, rows, self._inner.run(some), before)
+    def _measure_missing(self, plan: Plan, rows: _Rows, role: str) -> None:
+        """Measures the rows that the journal does not know, and commits them as they come."""
+        journal = self._recording.journal
 
-    def _measure_ahead(self, inner: StreamingExecutor, plan: Plan, rows: _Rows) -> None:
-        """Measures what the journal does not know, chunks side by side; commits as they come."""
+        def known(chunk: NDArray[np.intp]) -> NDArray[np.bool_]:
+            return journal.known(rows.condition, rows.masks[chunk], rows.items[chunk])[0]
+
+        missing = self._missing(plan, rows, known)
+        parts = [_part(plan, chunk) for chunk in missing]
+        stream = self._executor.stream(parts)
+        for number, measurement, tokens in self._stream(stream, missing, len(plan)):
+            self._commit(parts[number], missing[number], rows, measurement, tokens, role)
+
+    def _answer_missing(self, plan: Plan, rows: _Rows, role: str) -> None:
+        """Asks for the outputs that the journal does not know, and commits them as they come."""
         recording = self._recording
 
         def known(chunk: NDArray[np.intp]) -> NDArray[np.bool_]:
-            return recording.journal.known(rows.condition, rows.masks[chunk], rows.items[chunk])[0]
+            texts = recording.journal.outputs(rows.condition, rows.masks[chunk], rows.items[chunk])
+            return np.array([text is not None for text in texts], dtype=bool)
 
-        wanted = self._missing(plan, rows, known)
-        parts = [_part(plan, one) for one in wanted]
-        with closing(inner.stream(parts)) as stream:
-            for number, measured, before in self._one_by_one(stream):
-                self._commit(parts[number], wanted[number], rows, measured, before)
-
-    def _answer_ahead(self, inner: StreamingExecutor, plan: Plan, rows: _Rows) -> None:
-        """Asks for the outputs that the journal does not know; commits them as they come."""
-        recording = self._recording
-
-        def known(chunk: NDArray[np.intp]) -> NDArray[np.bool_]:
-            found = recording.journal.outputs(rows.condition, rows.masks[chunk], rows.items[chunk])
-            return np.array([one is not None for one in found], dtype=bool)
-
-        wanted = self._missing(plan, rows, known)
-        with closing(inner.stream_answers([_part(plan, one) for one in wanted])) as stream:
-            for number, answers, before in self._one_by_one(stream):
-                self._commit_outputs(wanted[number], rows, answers, before)
+        missing = self._missing(plan, rows, known)
+        stream = self._executor.stream_answers([_part(plan, chunk) for chunk in missing])
+        for number, answers, tokens in self._stream(stream, missing, len(plan)):
+            recording.journal.write_outputs(
+                run=recording.run,
+                role=role,
+                condition=rows.condition,
+                masks=rows.masks[missing[number]],
+                items=rows.items[missing[number]],
+                outputs=[_as_text(answer) for answer in answers],
+                tokens=tokens,
+            )
 
     def _missing(
         self, plan: Plan, rows: _Rows, known: Callable[[NDArray[np.intp]], NDArray[np.bool_]]
     ) -> list[NDArray[np.intp]]:
-        """The rows to measure, chunk by chunk: those that a run one after another would measure."""
+        """The rows to measure, chunk by chunk; of equal rows the first."""
+        everything = np.arange(len(plan), dtype=np.intp)
+        wanted = ~known(everything) if len(plan) else np.zeros(0, dtype=bool)
         first = np.zeros(len(plan), dtype=bool)
         first[_first_of_each(rows.masks, rows.items, np.ones(len(plan), dtype=bool))] = True
         cut = chunks(plan, self._recording.lengths, self._recording.chunk_tokens)
-        wanted = [chunk[~known(chunk) & first[chunk]] for chunk in cut]
-        missing = sum(len(one) for one in wanted)
-        self._recording.on_chunk(len(plan) - missing, missing, len(plan))
-        return [one for one in wanted if len(one)]
+        parts = [chunk[wanted[chunk] & first[chunk]] for chunk in cut]
+        return [part for part in parts if len(part)]
 
-    def _one_by_one(self, stream: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T, int]]:
-        """What comes from a stream, with the tokens before it; the run may be ended between two.
+    def _stream(
+        self, stream: Iterator[tuple[int, T]], parts: Sequence[Sequence[int]] | Any, total: int
+    ) -> Iterator[tuple[int, T, int]]:
+        """What comes from a stream, with the tokens it took; the run may be ended between two.
 
-        An interruption is put off while one is awaited and while its taker commits it.
+        An interruption is put off while a part is awaited and while the caller commits it.
         """
         recording = self._recording
-        while True:
-            with recording.measuring():
-                before = recording.tokens()
-                found = next(stream, None)
-                if found is None:
-                    return
-                yield (*found, before)
-            recording.checkpoint()
+        left = sum(len(part) for part in parts)
+        if self._executor.concurrent:
+            recording.on_chunk(total - left, left, total)
+        with closing(stream) as results:  # type: ignore[type-var]
+            for count in range(len(parts) + 1):
+                if not self._executor.concurrent and count < len(parts):
+                    recording.on_chunk(total - left, len(parts[count]), total)
+                    left -= len(parts[count])
+                with recording.measuring():
+                    before = self._executor.tokens
+                    result = next(results, None)
+                    if result is None:
+                        return
+                    number, value = result
+                    yield number, value, self._executor.tokens - before
+                recording.checkpoint()
 
     def _commit(
         self,
-        some: Plan,
-        wanted: NDArray[np.intp],
+        part: Plan,
+        places: NDArray[np.intp],
         rows: _Rows,
-        measured: Measurement,
-        before: int,
+        measurement: Measurement,
+        tokens: int,
+        role: str,
     ) -> None:
-        """Commits what was measured: rows `wanted` of a plan, which are the plan `some`."""
+        """Commits what was measured: the rows at `places` of a plan, which are the plan `part`."""
         recording = self._recording
-        if not np.isfinite(measured.responses).all():
-            worst = int(np.flatnonzero(~np.isfinite(measured.responses))[0])
+        if not np.isfinite(measurement.responses).all():
+            worst = int(np.flatnonzero(~np.isfinite(measurement.responses))[0])
             raise BadResponse(
-                f"the response of bank item {some.item_index[worst]} with "
-                f"{int(some.masks[some.mask_index[worst]].sum())} components ablated is "
-                f"{measured.responses[worst]}: choose another metric or --response"
+                f"the response of bank item {part.item_index[worst]} with "
+                f"{int(part.masks[part.mask_index[worst]].sum())} components ablated is "
+                f"{measurement.responses[worst]}: choose another `metric` or `response`"
             )
-        masks, items = rows.masks[wanted], rows.items[wanted]
+        masks, items = rows.masks[places], rows.items[places]
         recording.journal.write(
             run=recording.run,
-            role=self._role,
+            role=role,
             condition=rows.condition,
             masks=masks,
             items=items,
-            responses=measured.responses + 0.0,  # SQLite knows no minus zero
-            gradients=measured.gradients,
-            outputs=self._kept(masks, items, measured),
-            tokens=recording.tokens() - before,
+            responses=measurement.responses + 0.0,  # SQLite knows no minus zero
+            gradients=measurement.gradients,
+            outputs=self._kept_outputs(masks, items, measurement),
+            tokens=tokens,
         )
-        self.measured += len(wanted)
+        self.measured += len(places)
 
-    def _commit_outputs(
-        self,
-        wanted: NDArray[np.intp],
-        rows: _Rows,
-        answers: list[tuple[Output, ...]],
-        before: int,
-    ) -> None:
-        """Commits what the model answered in rows `wanted` of a plan."""
-        recording = self._recording
-        recording.journal.write_outputs(
-            run=recording.run,
-            role=self._role,
-            condition=rows.condition,
-            masks=rows.masks[wanted],
-            items=rows.items[wanted],
-            outputs=[_as_text(one) for one in answers],
-            tokens=recording.tokens() - before,
-        )
-
-    def _kept(
-        self, masks: NDArray[np.int64], items: NDArray[np.int64], measured: Measurement
+    def _kept_outputs(
+        self, masks: NDArray[np.int64], items: NDArray[np.int64], measurement: Measurement
     ) -> dict[int, str]:
         """The raw outputs to keep, by row."""
-        if measured.outputs is None or not self._recording.keep_outputs:
+        if measurement.outputs is None or not self._recording.keep_outputs:
             return {}
         # a fixed draw by mask and item: the same rows are kept whatever was known before
         draws = (masks.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ (
@@ -312,7 +335,7 @@ class JournaledExecutor:
         draws ^= draws >> np.uint64(32)
         draws *= np.uint64(0xD6E8FEB86659FD93)
         chosen = (draws >> np.uint64(11)) / 2.0**53 < self._recording.keep_outputs
-        return {row: _as_text(measured.outputs[row]) for row in np.flatnonzero(chosen).tolist()}
+        return {row: _as_text(measurement.outputs[row]) for row in np.flatnonzero(chosen).tolist()}
 
 
 def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[NDArray[np.intp]]:
@@ -341,6 +364,13 @@ def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[NDAr
         start = end
 
 
+def _cut(lengths: NDArray[np.int64], tokens: int) -> list[NDArray[np.intp]]:
+    """Cuts observations into runs of consecutive ones of about `tokens` tokens each."""
+    batch = (np.cumsum(lengths) - 1) // max(1, tokens)
+    places = np.arange(len(lengths), dtype=np.intp)
+    return np.split(places, np.flatnonzero(np.diff(batch)) + 1)
+
+
 def _first_of_each(
     masks: NDArray[np.int64], items: NDArray[np.int64], wanted: NDArray[np.bool_]
 ) -> NDArray[np.intp]:
@@ -364,10 +394,11 @@ def _part(plan: Plan, rows: NDArray[np.intp]) -> Plan:
 
 def _as_text(answers: tuple[Output, ...]) -> str:
     """Answers as JSON; numbers keep every bit."""
-    return json.dumps([asdict(one) for one in answers], ensure_ascii=True)
+    return json.dumps([asdict(answer) for answer in answers], ensure_ascii=True)
 
 
 def _from_text(text: str) -> tuple[Output, ...]:
     return tuple(
-        Generation(**one) if "text" in one else LogLikelihood(**one) for one in json.loads(text)
+        Generation(**fields) if "text" in fields else LogLikelihood(**fields)
+        for fields in json.loads(text)
     )

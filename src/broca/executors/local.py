@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
-from broca.engine import Ablation, Engine
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.engine import Engine
 from broca.errors import BadLogits
-from broca.executors.asking import Answers, Asker, Questions, answer
-from broca.measurement import Measurement, Plan, Response
-from broca.tasks import Benchmark, Item, Output
+from broca.executors.asking import Answers, Asker, Observations, Questions, answer
+from broca.executors.base import WeightDelta
+from broca.measurement import Measurement, Observation, Plan
+from broca.tasks import Output
 
 
 class LocalExecutor:
@@ -16,37 +21,31 @@ class LocalExecutor:
 
     Args:
         engine: Runs the requests.
-        bank: The items that plans refer to by position, each with the task that scores it.
-        response: What plans return that do not say it themselves.
-        ablation: What becomes of ablated components.
-        donors: Positions in the bank of the items whose activations the engine's donors are, for
-            `resample`: no row gets its own item's.
-        donor_keys: Seed of every bank item's draws of donors; its position if None.
-        keep_outputs: Whether to hand over what the model answered.
+        asker: Turns plans into questions, and answers into responses.
+        delta: Weights that are changed while it measures.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        bank: Sequence[tuple[Benchmark, Item]],
-        *,
-        response: Response = "accuracy",
-        ablation: Ablation | None = None,
-        donors: Sequence[int] = (),
-        donor_keys: Sequence[int] | None = None,
-        keep_outputs: bool = False,
-    ) -> None:
+    concurrent = False
+
+    def __init__(self, engine: Engine, asker: Asker, *, delta: WeightDelta | None = None) -> None:
         self._engine = engine
-        self._asker = Asker(
-            bank,
-            response=response,
-            ablation=ablation,
-            donors=donors,
-            donor_keys=donor_keys,
-            keep_outputs=keep_outputs,
-        )
-        self.rows = 0
-        """Rows measured so far; a row with its gradient counts as three."""
+        self._asker = asker
+        self._delta = delta
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that were read or written so far."""
+        return self._engine.tokens
+
+    @property
+    def token_budget(self) -> int:
+        """Most tokens of a batch."""
+        return self._engine.token_budget
+
+    @property
+    def device(self) -> str:
+        """The kind of device that the model runs on."""
+        return self._engine.model.device.type
 
     def run(self, plan: Plan) -> Measurement:
         """Measures every row of a plan.
@@ -59,19 +58,39 @@ class LocalExecutor:
             TaskUnusable: Margins are wanted, and an item has no answer to compare with.
         """
         questions = self._asker.questions(plan)
-        measured = self._asker.measurement(plan, questions, self._answer(plan, questions))
-        self.rows += plan.cost
-        return measured
+        return self._asker.measurement(plan, questions, self._answer(plan, questions))
 
     def answers(self, plan: Plan) -> list[tuple[Output, ...]]:
         """What the model answers in every row of a plan, to its item's own requests."""
-        questions = self._asker.questions(plan, own=True)
-        found = self._asker.outputs(questions, self._answer(plan, questions))
-        self.rows += plan.cost
-        return found
+        questions = self._asker.questions(plan, outputs=True)
+        return self._asker.outputs(questions, self._answer(plan, questions))
+
+    def stream(self, plans: Sequence[Plan]) -> Generator[tuple[int, Measurement], None, None]:
+        """Yields the position of every plan with its measurement, in their order."""
+        for number, plan in enumerate(plans):
+            yield number, self.run(plan)
+
+    def stream_answers(
+        self, plans: Sequence[Plan]
+    ) -> Generator[tuple[int, list[tuple[Output, ...]]], None, None]:
+        """Yields the position of every plan with its answers, in their order."""
+        for number, plan in enumerate(plans):
+            yield number, self.answers(plan)
+
+    def stream_observations(
+        self, batches: Sequence[Sequence[Observation]]
+    ) -> Generator[tuple[int, list[NDArray[np.float32]]], None, None]:
+        """Yields the position of every batch with its vectors, in their order."""
+        for number, batch in enumerate(batches):
+            with self._changed():
+                yield number, list(answer(self._engine, Observations(tuple(batch))).vectors)
 
     def _answer(self, plan: Plan, questions: Questions) -> Answers:
         try:
-            return answer(self._engine, questions)
+            with self._changed():
+                return answer(self._engine, questions)
         except BadLogits as error:
             raise self._asker.named(error, plan, questions) from error
+
+    def _changed(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._delta is None else self._delta.applied(self._engine.model)

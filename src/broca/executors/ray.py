@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from broca.engine import Progress
 from broca.errors import BadInput, BadLogits, BrocaError, ExecutorFailed, MissingExtra
-from broca.executors.asking import Answers, Asker, Questions
+from broca.executors.asking import Answers, Asker, Job, Observations, Questions
+from broca.executors.base import Setting
 from broca.executors.workers import Loaded, Refusal, Worker, WorkerSpec
-from broca.measurement import Measurement, Plan
-from broca.tasks import Output, Request
+from broca.measurement import Measurement, Observation, Plan
+from broca.tasks import Output
 
 _LOOK_S = 1.0
 """Seconds between two looks at the clock while nothing comes."""
@@ -56,21 +57,22 @@ class RayOptions:
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
-            raise BadInput(f"--workers must be at least 1, not {self.workers}")
+            raise BadInput(f"`workers` must be at least 1, not {self.workers}")
         gpus = self.gpus_per_worker
         if gpus is not None and not (0 <= gpus < 1 or gpus == int(gpus)):
-            raise BadInput(f"--gpus-per-worker must be a whole number or less than 1, not {gpus:g}")
+            raise BadInput(f"`gpus_per_worker` must be a whole number or less than 1, not {gpus:g}")
         if not (self.attempts >= 1 and self.batch_limit_s > 0 and self.start_limit_s > 0):
             raise BadInput("attempts and limits of the Ray executor must be positive")
 
 
 @dataclass
-class _Job:
-    """A batch of rows on its way."""
+class _Batch:
+    """A batch of rows or observations on its way."""
 
     stream: object
     number: int
-    questions: Questions
+    job: Job
+    setting: Any
     attempts: int = 0
 
 
@@ -81,7 +83,7 @@ class _Member:
     actor: Any
     deadline: float
     loaded: Loaded | None = None
-    job: _Job | None = None
+    batch: _Batch | None = None
 
 
 @dataclass
@@ -91,12 +93,10 @@ class RayPool:
     Args:
         spec: What they load.
         options: Where they run.
-        on_progress: Called after every batch.
     """
 
     spec: WorkerSpec
     options: RayOptions = field(default_factory=RayOptions)
-    on_progress: Callable[[Progress], None] = lambda progress: None
     tokens: int = field(default=0, init=False)
     """Tokens that workers have read or written, in the batches that were handed over."""
 
@@ -108,6 +108,8 @@ class RayPool:
         self._reason = ""
         self._started_ray = False
         self._gpus = 0.0
+        self._settings: dict[str, Any] = {}
+        self._shipped_model: Any = None
 
     def __enter__(self) -> Self:
         try:
@@ -124,7 +126,7 @@ class RayPool:
         """Ends all workers, and Ray if this pool started it."""
         for member in [*self._busy.values(), *self._idle]:
             self._end(member)
-        self._busy, self._idle = {}, []
+        self._busy, self._idle, self._settings, self._shipped_model = {}, [], {}, None
         if self._started_ray:
             self._ray.shutdown()
             self._started_ray = False
@@ -133,7 +135,7 @@ class RayPool:
     def workers(self) -> list[Loaded]:
         """The workers that can answer at present."""
         members = [*self._busy.values(), *self._idle]
-        return [one.loaded for one in members if one.loaded is not None]
+        return [member.loaded for member in members if member.loaded is not None]
 
     @property
     def token_budget(self) -> int:
@@ -145,87 +147,70 @@ class RayPool:
         """The kind of device that workers run on."""
         return self._first.device
 
-    def run(
-        self,
-        requests: Sequence[Request],
-        gates: NDArray[np.float32],
-        gate_index: NDArray[np.intp],
-        donor_index: NDArray[np.intp] | None = None,
-    ) -> list[Output]:
-        """Answers every request under its gates, as an engine does.
-
-        Raises:
-            BadLogits: The model returned NaN or infinite logits.
-            ExecutorFailed: Workers died or hung too often.
-        """
-        if donor_index is None:
-            donor_index = np.zeros(len(requests), dtype=np.intp)
-        parts = list(_cut([one.length for one in requests], self.token_budget))
-        jobs = (
-            Questions(
-                gates,
-                gate_index[part],
-                donor_index[part],
-                np.arange(len(part), dtype=np.intp),
-                len(part),
-                tuple(requests[one] for one in part.tolist()),
-            )
-            for part in parts
-        )
-        found: list[tuple[Output, ...]] = [() for _ in parts]
-        with closing(self.stream(jobs, rows=len(requests))) as stream:
-            for number, answers in stream:
-                if isinstance(answers, BrocaError):
-                    raise answers
-                found[number] = answers.outputs
-        return [output for outputs in found for output in outputs]
-
     def stream(
-        self, jobs: Iterable[Questions], *, rows: int
+        self,
+        jobs: Iterable[Job],
+        *,
+        rows: int,
+        setting: Setting,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> Generator[tuple[int, Answers | BrocaError], None, None]:
         """Gives batches out and yields the number of each with its answers, as they come.
 
         Args:
             jobs: The batches; each is made when a worker is free for it.
             rows: Rows of all of them.
+            setting: What the workers' engines need besides the model.
+            on_progress: Called after every batch.
 
         Raises:
             ExecutorFailed: A batch was lost too often, or no worker is left.
         """
-        me, numbered, again = object(), enumerate(jobs), deque[_Job]()
+        me, numbered, again = object(), enumerate(jobs), deque[_Batch]()
+        shipped = self._ship(setting)
         done, start, more = 0, self.tokens, True
         failure: ExecutorFailed | None = None
 
         def give_out() -> None:
             nonlocal more
             while self._idle and (again or more) and failure is None:
-                job = again.popleft() if again else _next(me, numbered)
-                if job is None:
+                batch = again.popleft() if again else _next(me, numbered, shipped)
+                if batch is None:
                     more = False
                 else:
-                    self._give(job)
+                    self._give(batch)
 
         while True:
             give_out()
-            mine = any(one.job is not None and one.job.stream is me for one in self._busy.values())
+            mine = any(
+                member.batch is not None and member.batch.stream is me
+                for member in self._busy.values()
+            )
             if failure is not None and not mine:
                 raise failure
             if not (more or again or mine):
                 return
-            for job, answers in self._wait():
-                if job.stream is not me:
+            for batch, answers in self._wait():
+                if batch.stream is not me:
                     continue  # of a stream that was given up
                 if answers is None:
-                    again.append(job)
-                    if job.attempts >= self.options.attempts:
-                        failure = self._lost_too_often(job)  # once the others' batches are in
+                    again.append(batch)
+                    if batch.attempts >= self.options.attempts:
+                        failure = self._lost_too_often(batch)  # once the others' batches are in
                     continue
-                done += job.questions.rows
+                done += batch.job.rows
                 self.tokens += answers[1]
-                self.on_progress(Progress(done, rows, self.tokens - start))
-                found = answers[0]
+                if on_progress is not None:
+                    on_progress(Progress(done, rows, self.tokens - start))
                 give_out()  # the caller may take its time with these answers
-                yield job.number, found.error() if isinstance(found, Refusal) else found
+                reply = answers[0]
+                yield batch.number, reply.error() if isinstance(reply, Refusal) else reply
+
+    def _ship(self, setting: Setting) -> Any:
+        """A reference to a setting in the cluster's object store; each is stored once."""
+        if setting.key not in self._settings:
+            self._settings[setting.key] = self._ray.put(setting)
+        return self._settings[setting.key]
 
     def _open(self) -> None:
         """Joins or starts a cluster, and waits for the first worker."""
@@ -246,8 +231,8 @@ class RayPool:
                 if options.address is None:
                     raise ExecutorFailed(f"Ray does not start here: {_line(error)}") from error
                 raise BadInput(
-                    f"no Ray cluster at '{options.address}': {_line(error)}; start one with `ray "
-                    "start --head`, or leave --address out"
+                    f"no Ray cluster at '{options.address}': {_line(error)}; start one with ray "
+                    "start --head, or leave `address` out"
                 ) from error
             self._started_ray = True
         count, self._gpus, self.spec = _plan(ray.cluster_resources(), options, self.spec)
@@ -256,26 +241,43 @@ class RayPool:
         while not self._idle:
             for _ in self._wait():
                 pass
-        (self._first,) = (one.loaded for one in self._idle[:1] if one.loaded is not None)
+        (self._first,) = self.workers[:1]
 
     def _start(self) -> None:
         """Starts a worker; it is asked to load the model."""
         remote = self._ray.remote(Worker)
+        if self.spec.held is not None and self._shipped_model is None:
+            self._shipped_model = self._put_model()
         actor = remote.options(
             num_cpus=1, num_gpus=self._gpus, max_restarts=0, scheduling_strategy="SPREAD"
-        ).remote(self.spec)
+        ).remote(replace(self.spec, held=None), self._shipped_model)
         member = _Member(actor, time.monotonic() + self.options.start_limit_s)
         self._busy[actor.load.remote()] = member
 
-    def _give(self, job: _Job) -> None:
+    def _put_model(self) -> Any:
+        """Puts a model that lives in this process alone into the cluster's object store.
+
+        Raises:
+            BadInput: It cannot be sent to another process.
+        """
+        try:
+            return self._ray.put(self.spec.held)
+        except Exception as error:  # whatever pickling an object of the caller's raises
+            raise BadInput(
+                f"model '{self.spec.model}' lives in this process and cannot be sent to Ray's "
+                f"workers ({_line(error)}): save it with save_pretrained and load the folder, or "
+                "use another `executor` such as local"
+            ) from error
+
+    def _give(self, batch: _Batch) -> None:
         """Gives a batch to a worker that has none."""
         member = self._idle.pop()
-        job.attempts += 1
-        member.job = job
+        batch.attempts += 1
+        member.batch = batch
         member.deadline = time.monotonic() + self.options.batch_limit_s
-        self._busy[member.actor.answer.remote(job.questions)] = member
+        self._busy[member.actor.answer.remote(batch.job, batch.setting)] = member
 
-    def _wait(self) -> Iterator[tuple[_Job, tuple[Answers | Refusal, int] | None]]:
+    def _wait(self) -> Iterator[tuple[_Batch, tuple[Answers | Refusal, int] | None]]:
         """Waits until something happens; yields batches with their answers, or None if lost."""
         if not self._busy:
             raise ExecutorFailed(
@@ -284,26 +286,30 @@ class RayPool:
             )
         ready, _ = self._ray.wait(list(self._busy), num_returns=1, timeout=_LOOK_S)
         now = time.monotonic()
-        late = [ref for ref, one in self._busy.items() if one.deadline < now and ref not in ready]
+        late = [
+            ref
+            for ref, member in self._busy.items()
+            if member.deadline < now and ref not in ready
+        ]
         for ref in (*ready, *late):
             member = self._busy.pop(ref)
-            job, member.job = member.job, None
+            batch, member.batch = member.batch, None
             try:
-                found = self._found(ref, member, late=ref in late)
+                reply = self._reply(ref, member, late=ref in late)
             except _Lost as error:
                 self._reason = str(error)
                 self._end(member)
-                self._replace(starting=job is None)
-                if job is not None:
-                    yield job, None
+                self._replace(starting=batch is None)
+                if batch is not None:
+                    yield batch, None
                 continue
             self._idle.append(member)
-            if job is None:
-                self._welcome(member, found)
+            if batch is None:
+                self._welcome(member, reply)
             else:
-                yield job, found
+                yield batch, reply
 
-    def _found(self, ref: Any, member: _Member, *, late: bool) -> Any:
+    def _reply(self, ref: Any, member: _Member, *, late: bool) -> Any:
         """What a worker returned.
 
         Raises:
@@ -320,21 +326,21 @@ class RayPool:
             where = "" if member.loaded is None else f" on {member.loaded.node}"
             raise _Lost(f"a worker{where} died ({type(error).__name__})") from error
 
-    def _welcome(self, member: _Member, found: Loaded | Refusal) -> None:
+    def _welcome(self, member: _Member, reply: Loaded | Refusal) -> None:
         """Takes in a worker that has loaded the model.
 
         Raises:
             ExecutorFailed: It could not, or loaded another one.
         """
-        if isinstance(found, Refusal):
-            raise ExecutorFailed(f"a worker cannot load the model: {found.message}")
-        if found.fingerprint != self.spec.fingerprint:
+        if isinstance(reply, Refusal):
+            raise ExecutorFailed(f"a worker cannot load the model: {reply.message}")
+        if reply.fingerprint != self.spec.fingerprint:
             raise ExecutorFailed(
-                f"a worker on {found.node} loaded other weights of '{self.spec.model}' than this "
-                f"process (digest {found.fingerprint[:12]}, here {self.spec.fingerprint[:12]}): "
+                f"a worker on {reply.node} loaded other weights of '{self.spec.model}' than this "
+                f"process (digest {reply.fingerprint[:12]}, here {self.spec.fingerprint[:12]}): "
                 "give every machine the same files"
             )
-        member.loaded = found
+        member.loaded = reply
         self._failed_starts = 0
 
     def _replace(self, *, starting: bool) -> None:
@@ -344,9 +350,9 @@ class RayPool:
         if self._failed_starts < self.options.attempts:
             self._start()
 
-    def _lost_too_often(self, job: _Job) -> ExecutorFailed:
+    def _lost_too_often(self, batch: _Batch) -> ExecutorFailed:
         return ExecutorFailed(
-            f"a batch of {job.questions.rows} rows was lost {job.attempts} times, the last time "
+            f"a batch of {batch.job.rows} rows was lost {batch.attempts} times, the last time "
             f"because {self._reason}; everything else that was measured is kept: look at the "
             "workers' machines, then give the same command again"
         )
@@ -366,75 +372,95 @@ class RayExecutor:
     Args:
         pool: The workers.
         asker: Turns plans into questions, and answers into responses.
+        setting: What the workers' engines need besides the model.
+        on_progress: Called after every batch.
     """
 
-    def __init__(self, pool: RayPool, asker: Asker) -> None:
+    concurrent = True
+
+    def __init__(
+        self,
+        pool: RayPool,
+        asker: Asker,
+        *,
+        setting: Setting | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
         self._pool = pool
         self._asker = asker
+        self._setting = setting or Setting()
+        self._on_progress = on_progress
 
-    def run(self, plan: Plan) -> Measurement:
-        """Measures every row of a plan, in its order.
+    @property
+    def tokens(self) -> int:
+        """Tokens that the workers have read or written so far."""
+        return self._pool.tokens
+
+    @property
+    def token_budget(self) -> int:
+        """Most tokens of a batch."""
+        return self._pool.token_budget
+
+    @property
+    def device(self) -> str:
+        """The kind of device that workers run on."""
+        return self._pool.device
+
+    def stream(self, plans: Sequence[Plan]) -> Generator[tuple[int, Measurement], None, None]:
+        """Yields the position of every plan with its measurement, as they come.
 
         Raises:
             TaskUnusable: Margins are wanted, and an item has no answer to compare with.
             BadLogits: The model returned NaN or infinite logits.
             ExecutorFailed: Workers died or hung too often.
         """
-        parts = self._parts(plan)
-        found: dict[int, Measurement] = dict(self.stream([_rows(plan, one) for one in parts]))
-        several = [found[number] for number in range(len(parts))]
-        gradients = [one.gradients for one in several if one.gradients is not None]
-        outputs = [one.outputs for one in several if one.outputs is not None]
-        return Measurement(
-            plan,
-            np.concatenate([np.zeros(0), *(one.responses for one in several)]),
-            np.concatenate(gradients) if gradients else None,
-            tuple(output for one in outputs for output in one) if outputs else None,
-        )
-
-    def answers(self, plan: Plan) -> list[tuple[Output, ...]]:
-        """What the model answers in every row of a plan, to its item's own requests."""
-        parts = self._parts(plan)
-        found = dict(self.stream_answers([_rows(plan, one) for one in parts]))
-        return [row for number in range(len(parts)) for row in found[number]]
-
-    def stream(self, plans: Sequence[Plan]) -> Generator[tuple[int, Measurement], None, None]:
-        """The position of every plan with its measurement, as they come."""
-        for number, questions, answers in self._answered(plans, own=False):
+        for number, questions, answers in self._answered(plans, outputs=False):
             yield number, self._asker.measurement(plans[number], questions, answers)
 
     def stream_answers(
         self, plans: Sequence[Plan]
     ) -> Generator[tuple[int, list[tuple[Output, ...]]], None, None]:
-        """The position of every plan with its answers, as they come."""
-        for number, questions, answers in self._answered(plans, own=True):
+        """Yields the position of every plan with its answers, as they come."""
+        for number, questions, answers in self._answered(plans, outputs=True):
             yield number, self._asker.outputs(questions, answers)
 
+    def stream_observations(
+        self, batches: Sequence[Sequence[Observation]]
+    ) -> Generator[tuple[int, list[NDArray[np.float32]]], None, None]:
+        """Yields the position of every batch with its vectors, as they come."""
+        jobs = (Observations(tuple(batch)) for batch in batches)
+        for number, answers in self._results(jobs, rows=sum(map(len, batches))):
+            if isinstance(answers, BrocaError):
+                raise answers
+            yield number, list(answers.vectors)
+
     def _answered(
-        self, plans: Sequence[Plan], *, own: bool
+        self, plans: Sequence[Plan], *, outputs: bool
     ) -> Iterator[tuple[int, Questions, Answers]]:
-        asked: dict[int, Questions] = {}
+        pending: dict[int, Questions] = {}
 
         def jobs() -> Iterator[Questions]:
             for number, plan in enumerate(plans):
-                asked[number] = self._asker.questions(plan, own=own)
-                yield asked[number]
+                pending[number] = self._asker.questions(plan, outputs=outputs)
+                yield pending[number]
 
-        with closing(self._pool.stream(jobs(), rows=sum(map(len, plans)))) as stream:
-            for number, answers in stream:
-                questions = asked.pop(number)
-                if isinstance(answers, BadLogits):
-                    raise self._asker.named(answers, plans[number], questions) from answers
-                if isinstance(answers, BrocaError):
-                    raise answers
-                yield number, questions, answers
+        for number, answers in self._results(jobs(), rows=sum(map(len, plans))):
+            questions = pending.pop(number)
+            if isinstance(answers, BadLogits):
+                raise self._asker.named(answers, plans[number], questions) from answers
+            if isinstance(answers, BrocaError):
+                raise answers
+            yield number, questions, answers
 
-    def _parts(self, plan: Plan) -> list[NDArray[np.intp]]:
-        """Rows for each batch: some batches for every worker."""
-        if not len(plan):
-            return []
-        pieces = min(len(plan), 4 * max(1, len(self._pool.workers)))
-        return [part.astype(np.intp) for part in np.array_split(np.arange(len(plan)), pieces)]
+    def _results(
+        self, jobs: Iterable[Job], *, rows: int
+    ) -> Iterator[tuple[int, Answers | BrocaError]]:
+        with closing(
+            self._pool.stream(
+                jobs, rows=rows, setting=self._setting, on_progress=self._on_progress
+            )
+        ) as stream:
+            yield from stream
 
 
 def require_ray() -> Any:
@@ -447,7 +473,7 @@ def require_ray() -> Any:
         import ray
         import ray.exceptions
     except ImportError as error:
-        raise MissingExtra("--executor ray needs Ray: pip install 'broca[ray]'") from error
+        raise MissingExtra("`executor` ray needs Ray: pip install 'broca[ray]'") from error
     return ray
 
 
@@ -467,8 +493,8 @@ def _plan(
     count = room if options.workers is None else options.workers
     if count > room or count < 1:
         raise BadInput(
-            f"--workers {count} with {gpus:g} GPUs each: the cluster has room for {room} ({cpus} "
-            f"cores, {all_gpus:g} GPUs); give fewer --workers or --gpus-per-worker"
+            f"`workers` {count} with {gpus:g} GPUs each: the cluster has room for {room} ({cpus} "
+            f"cores, {all_gpus:g} GPUs); give fewer `workers` or `gpus_per_worker`"
         )
     if not gpus:
         threads = max(1, cpus // count)
@@ -476,22 +502,10 @@ def _plan(
     return count, gpus, replace(spec, device_map="auto" if gpus > 1 else spec.device_map)
 
 
-def _next(stream: object, numbered: Iterator[tuple[int, Questions]]) -> _Job | None:
-    for number, questions in numbered:
-        return _Job(stream, number, questions)
+def _next(stream: object, numbered: Iterator[tuple[int, Job]], setting: Any) -> _Batch | None:
+    for number, job in numbered:
+        return _Batch(stream, number, job, setting)
     return None
-
-
-def _cut(lengths: Sequence[int], tokens: int) -> Iterator[NDArray[np.intp]]:
-    """Runs of consecutive positions of about `tokens` tokens each."""
-    if lengths:
-        batch = (np.cumsum(lengths) - 1) // max(1, tokens)
-        yield from np.split(np.arange(len(lengths)), np.flatnonzero(np.diff(batch)) + 1)
-
-
-def _rows(plan: Plan, rows: NDArray[np.intp]) -> Plan:
-    """Some rows of a plan, with all its masks."""
-    return replace(plan, mask_index=plan.mask_index[rows], item_index=plan.item_index[rows])
 
 
 def _line(error: BaseException) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from broca.engine import Engine, EngineOptions
 from broca.errors import BadLogits, BrocaError, all_errors
-from broca.executors.asking import Answers, Questions, answer
+from broca.executors.asking import Answers, Job, answer
+from broca.executors.base import Setting
 from broca.executors.process import tune_process
 from broca.models import GatedModel, GatePoint, load
 from broca.models.hub import go_offline
@@ -21,6 +22,8 @@ from broca.models.hub import go_offline
 @dataclass(frozen=True)
 class WorkerSpec:
     """What every worker loads: the driver's model, by the same name, with the same options.
+
+    A model that lives in the driver alone is sent to the workers instead.
 
     Attributes:
         model: Name, folder or hub id.
@@ -33,7 +36,7 @@ class WorkerSpec:
         offline: Make no network call.
         threads: Threads of a model on a CPU.
         options: Of the engine.
-        donors: What stands in for ablated activations, in the order of the model's gate points.
+        held: The transformers model and its tokenizer, where they cannot be loaded by a name.
     """
 
     model: str
@@ -46,7 +49,7 @@ class WorkerSpec:
     offline: bool = False
     threads: int = 1
     options: EngineOptions = field(default_factory=EngineOptions)
-    donors: tuple[Tensor, ...] = field(default=(), repr=False)
+    held: tuple[Any, Any] | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -54,14 +57,13 @@ class WorkerSpec:
         model: GatedModel,
         *,
         options: EngineOptions | None = None,
-        donors: dict[GatePoint, Tensor] | None = None,
         device_map: str | None = None,
         allow_pickle: bool = False,
     ) -> WorkerSpec:
         """What workers have to load to answer as `model` does."""
-        folder = os.path.expanduser(model.name)
+        folder = os.path.expanduser(model.source or model.name)
         return cls(
-            model=os.path.abspath(folder) if os.path.isdir(folder) else model.name,
+            model=os.path.abspath(folder) if os.path.isdir(folder) else model.source or model.name,
             dtype=model.dtype,
             components=model.kinds,
             fingerprint=model.fingerprint,
@@ -69,7 +71,7 @@ class WorkerSpec:
             allow_pickle=allow_pickle,
             offline=os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"),
             options=options or EngineOptions(),
-            donors=tuple(donors[point].cpu() for point in model.points) if donors else (),
+            held=None if model.source else (model.model, model.tokenizer),
         )
 
 
@@ -110,11 +112,14 @@ class Worker:
 
     Args:
         spec: What to load.
+        held: The transformers model and its tokenizer, where the driver sends them.
     """
 
-    def __init__(self, spec: WorkerSpec) -> None:
+    def __init__(self, spec: WorkerSpec, held: tuple[Any, Any] | None = None) -> None:
         self._spec = spec
-        self._engine: Engine
+        self._held = held
+        self._model: GatedModel
+        self._engines: dict[str, Engine] = {}
 
     def load(self) -> Loaded | Refusal:
         """Loads the model."""
@@ -124,37 +129,53 @@ class Worker:
         if spec.offline:
             go_offline()
         try:
-            model = load(
-                spec.model,
-                dtype=spec.dtype,
-                components=spec.components,
-                device=spec.device,
-                device_map=spec.device_map,
-                allow_pickle=spec.allow_pickle,
-            )
+            if self._held is not None:
+                model, tokenizer = self._held
+                device = spec.device or ("cuda" if torch.cuda.is_available() else "cpu")
+                self._model = GatedModel.wrap(
+                    model.to(device), tokenizer, name=spec.model, components=spec.components
+                )
+            else:
+                self._model = load(
+                    spec.model,
+                    dtype=spec.dtype,
+                    components=spec.components,
+                    device=spec.device,
+                    device_map=spec.device_map,
+                    allow_pickle=spec.allow_pickle,
+                )
         except BrocaError as error:
             return Refusal.of(error)
-        donors: dict[GatePoint, Tensor] = {}
-        if spec.donors:
-            donors = {
-                point: values.to(model.device)
-                for point, values in zip(model.points, spec.donors, strict=True)
-            }
-        self._engine = Engine(model, spec.options, donors=donors)
+        engine = self._engine(Setting())
         return Loaded(
-            model.fingerprint,
-            self._engine.token_budget,
-            model.device.type,
+            self._model.fingerprint,
+            engine.token_budget,
+            self._model.device.type,
             platform.node(),
             os.getpid(),
         )
 
-    def answer(self, questions: Questions) -> tuple[Answers | Refusal, int]:
+    def answer(self, job: Job, setting: Setting) -> tuple[Answers | Refusal, int]:
         """The answers, and how many tokens they took."""
-        before = self._engine.tokens
-        found: Any
+        engine = self._engine(setting)
+        before = engine.tokens
+        delta = setting.delta
+        reply: Answers | Refusal
         try:
-            found = answer(self._engine, questions)
+            with nullcontext() if delta is None else delta.applied(self._model):
+                reply = answer(engine, job)
         except BrocaError as error:
-            found = Refusal.of(error)
-        return found, self._engine.tokens - before
+            reply = Refusal.of(error)
+        return reply, engine.tokens - before
+
+    def _engine(self, setting: Setting) -> Engine:
+        """The engine of a setting; all engines share the model."""
+        if setting.key not in self._engines:
+            donors: dict[GatePoint, torch.Tensor] = {}
+            if setting.donors:
+                donors = {
+                    point: values.to(self._model.device)
+                    for point, values in zip(self._model.points, setting.donors, strict=True)
+                }
+            self._engines[setting.key] = Engine(self._model, self._spec.options, donors=donors)
+        return self._engines[setting.key]

@@ -1,28 +1,31 @@
-"""What a search asks its rows for: margins, where right answers are known, else metrics."""
+"""Reference answers: what margins compare with, and which items have one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from broca.engine import Engine
 from broca.errors import TaskUnusable
-from broca.executors import RayPool, with_references
-from broca.measurement import Response
+from broca.measurement import Plan, Response
 from broca.runs.task_sets import Bank, Places
+from broca.tasks import Generation, Output
+
+Answer = Callable[[Plan], list[tuple[Output, ...]]]
+"""Answers the items' own requests in every row of a plan."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What rows are asked for.
+class Referenced:
+    """What rows can be asked for.
 
     Attributes:
         bank: The run's items; where margins are asked for, their tasks know right answers.
         places: Positions of each measured task's items that can be asked.
         response: What rows return.
         continuous: Whether every one of these items has a margin.
-        notes: What the reader should know of it.
+        notes: What was left out, task by task.
     """
 
     bank: Bank
@@ -32,37 +35,93 @@ class Asked:
     notes: tuple[str, ...] = ()
 
 
-def with_margins(
+def with_references(
     response: Response,
-    engine: Engine | RayPool,
+    answer: Answer,
     bank: Bank,
     places: Places,
     *,
     components: int,
     otherwise: str | None,
-) -> Asked:
-    """Finds the right answers that a response needs.
+) -> Referenced:
+    """Finds the reference answers that a response needs.
+
+    Where a task wants the model's own answers, the intact model generates them; those that the
+    task's metric accepts are references, and items without one are left out.
 
     Args:
-        response: What rows should return; accuracy needs none.
-        engine: Of the model, whose own answers a task may want.
+        response: What rows should return; accuracy needs no reference.
+        answer: Answers the rows of a plan.
         bank: The run's items.
         places: Positions of each measured task's items.
         components: How many components the model has.
-        otherwise: Where a task has no right answer, rows return accuracy instead and this is noted;
-            None where nothing else will do.
+        otherwise: Where a task has no reference answer, rows return accuracy instead and this is
+            noted; None where nothing else will do.
 
     Raises:
-        TaskUnusable: A task has no right answer, and nothing else will do.
+        TaskUnusable: No item of a task has a reference answer, and nothing else will do.
     """
     if response == "accuracy":
-        return Asked(bank, places, response)
-    positions = [position for own in places.values() for position in own.tolist()]
+        return Referenced(bank, places, response)
+    positions = [position for items in places.values() for position in items.tolist()]
     try:
-        found = with_references(engine, bank, positions, components=components)
+        answered = with_model_answers(answer, bank, positions, components=components)
+        usable = {p for p in positions if answered[p][0].margin(answered[p][1]) is not None}
+        notes = _notes(answered, places, usable)
     except TaskUnusable as error:
         if otherwise is None:
             raise
-        return Asked(bank, places, "accuracy", notes=(f"{otherwise}: {error}",))
-    kept = {name: own[np.isin(own, found.positions)] for name, own in places.items()}
-    return Asked(found.bank, kept, response, continuous=True, notes=found.notes)
+        return Referenced(bank, places, "accuracy", notes=(f"{otherwise}: {error}",))
+    with_margin = {
+        name: items[np.isin(items, sorted(usable))] for name, items in places.items()
+    }
+    return Referenced(answered, with_margin, response, continuous=True, notes=notes)
+
+
+def with_model_answers(
+    answer: Answer, bank: Bank, positions: Sequence[int], *, components: int
+) -> Bank:
+    """The bank with the intact model's own right answers known to the tasks that want them."""
+    wanted = [position for position in positions if bank[position][0].wants_own_answers]
+    if not wanted:
+        return bank
+    plan = Plan.crossed(np.zeros((1, components), dtype=bool), np.array(wanted, dtype=np.intp))
+    texts: dict[str, dict[int, str]] = {bank[position][0].name: {} for position in wanted}
+    for position, outputs in zip(wanted, answer(plan), strict=True):
+        benchmark, item = bank[position]
+        for output in outputs:
+            if isinstance(output, Generation) and benchmark.right(item, output.text):
+                texts[benchmark.name][item.number] = output.text
+    known = {benchmark.name: benchmark for benchmark, _ in bank}
+    known |= {name: known[name].answered(answers) for name, answers in texts.items()}
+    return [(known[benchmark.name], item) for benchmark, item in bank]
+
+
+def _notes(bank: Bank, places: Places, usable: set[int]) -> tuple[str, ...]:
+    """How many items of each task have no margin.
+
+    Raises:
+        TaskUnusable: None of a task has one.
+    """
+    notes = []
+    for items in places.values():
+        positions = items.tolist()
+        if not positions:
+            continue
+        benchmark = bank[positions[0]][0]
+        left = sum(position not in usable for position in positions)
+        missing = "the intact model's own answer is right"
+        if not benchmark.wants_own_answers:
+            missing = "the task gives a full answer that its metric accepts"
+        if left == len(positions):
+            other = "gold" if benchmark.wants_own_answers else "own"
+            raise TaskUnusable(
+                f"no item of task '{benchmark.name}' has a margin ({missing} on none of {left}): "
+                f"use `response` accuracy or `reference` {other}"
+            )
+        if left:
+            notes.append(
+                f"{left} of {len(positions)} items of {benchmark.name} were left out of the "
+                f"margin: {missing} on the others only"
+            )
+    return tuple(notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS, GatedModel
 from broca.tasks import Benchmark, Catalog, Item, RequestTokenizer, Split, TaskOptions
 from broca.tasks.paper import PAPER_GROUPS
+from broca.verification import Trial, roles
 
 Bank = list[tuple[Benchmark, Item]]
 """The items that plans refer to by position."""
@@ -19,6 +21,96 @@ Bank = list[tuple[Benchmark, Item]]
 Part = Literal["report", "locate", "confirm"]
 Places = dict[str, NDArray[np.intp]]
 """Positions in the bank, by task."""
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSet:
+    """The tasks of a run, with the items that it needs of each.
+
+    Attributes:
+        task: The task that the run is about; empty where all tasks are alike.
+        same_skill: Other tasks of its capability.
+        others: The tasks that should not suffer.
+        benchmarks: All tasks by name.
+        bank: Their items.
+        places: For each part of the items, the positions of each task's in the bank.
+    """
+
+    task: str
+    same_skill: tuple[str, ...]
+    others: tuple[str, ...]
+    benchmarks: Mapping[str, Benchmark]
+    bank: Bank
+    places: Mapping[Part, Places]
+
+    @property
+    def trial(self) -> Trial:
+        """The tasks with their report items."""
+        items = [item for _, item in self.bank]
+        return Trial(
+            self.task, self.same_skill, self.others, self.benchmarks, self.places["report"], items
+        )
+
+    def prompts(self, positions: Sequence[int]) -> list[tuple[int, ...]]:
+        """Tokens of the prompts of some items."""
+        return [self.bank[position][1].requests[0].context for position in positions]
+
+    def notes_of(self, name: str) -> tuple[str, ...]:
+        """What the reader should know of a task and its items."""
+        benchmark = self.benchmarks[name]
+        notes = tuple(benchmark.notes)
+        if not benchmark.cut_items:
+            return notes
+        return (
+            *notes,
+            f"{benchmark.cut_items} of {len(benchmark.items)} prompts of {name} were cut from the "
+            "left to fit the model's context",
+        )
+
+
+def claim_tasks(
+    task: str,
+    benchmarks: Mapping[str, Benchmark],
+    *,
+    same_skill: Sequence[str] = (),
+    items: int,
+    seed: int,
+    limit: int | None = None,
+    searched: Literal["task", "all"] = "all",
+) -> TaskSet:
+    """Cuts the items of the tasks of a claim by seed.
+
+    Args:
+        task: The claimed task.
+        benchmarks: It and the other tasks, by name.
+        same_skill: Tasks of its capability; those whose metadata say so are added.
+        items: Most `locate` and `confirm` items of each task.
+        seed: Seed of the cut.
+        limit: Most `report` items of each task; all by default.
+        searched: Whether a search may ask `locate` and `confirm` items of all tasks but those of
+            the same skill, or the task's `locate` items are all that is needed.
+    """
+    same, others = roles(task, benchmarks, same_skill)
+    splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
+    if limit is not None:
+        splits = {
+            name: Split(split.locate, split.confirm, split.report[:limit])
+            for name, split in splits.items()
+        }
+    parts: dict[Part, Sequence[str]] = {"report": tuple(benchmarks)}
+    if searched == "all":
+        parts |= {"locate": (task, *others), "confirm": (task, *others)}
+    else:
+        parts |= {"locate": (task,)}
+    bank, places = lay_out(benchmarks, splits, parts)
+    return TaskSet(task, same, others, benchmarks, bank, places)
+
+
+def equal_tasks(benchmarks: Mapping[str, Benchmark], *, items: int, seed: int) -> TaskSet:
+    """Cuts the items of tasks that are all alike: their `locate` items."""
+    splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
+    bank, places = lay_out(benchmarks, splits, {"locate": tuple(benchmarks)})
+    return TaskSet("", (), tuple(benchmarks), benchmarks, bank, places)
 
 
 def other_tasks(
@@ -39,15 +131,22 @@ def other_tasks(
     """
     if isinstance(others, str):
         if others != "auto":
-            names: Sequence[str] = [name.strip() for name in others.split(",") if name.strip()]
+            names: Sequence[str] = listed(others)
         else:
             names = catalog.shipped if model in SHIPPED_MODELS else catalog.included
     else:
         names = others
     if isinstance(others, str) and others != "auto" and task in names:
-        raise BadInput(f"task '{task}' is also named in --others: a task is no control of itself")
+        raise BadInput(f"task '{task}' is also named in `others`: a task is no control of itself")
     members = [member for name in names for member in PAPER_GROUPS.get(name, (name,))]
     return tuple(dict.fromkeys(name for name in members if name != task))
+
+
+def listed(names: str | Sequence[str]) -> list[str]:
+    """Names from a list, or from one string joined by commas."""
+    if isinstance(names, str):
+        names = names.split(",")
+    return [name.strip() for name in names if name.strip()]
 
 
 def load_tasks(
@@ -71,14 +170,14 @@ def load_tasks(
     Raises:
         BrocaError: A task is unknown or cannot be used.
     """
-    asked = options or TaskOptions()
+    options = options or TaskOptions()
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
     return {
         name: catalog.load(
             name,
             tokenizer,
-            metric=asked.metric if name == task else None,
-            options=asked,
+            metric=options.metric if name == task else None,
+            options=options,
             require_split=name == task,
         )
         for name in dict.fromkeys(names)
@@ -103,27 +202,12 @@ def lay_out(
     bank: Bank = []
     places: dict[Part, Places] = {}
     for part, names in parts.items():
-        places[part] = {
-            name: put(bank, benchmarks[name], getattr(splits[name], part)) for name in names
-        }
+        places[part] = {}
+        for name in names:
+            numbers = getattr(splits[name], part)
+            places[part][name] = np.arange(len(bank), len(bank) + len(numbers), dtype=np.intp)
+            bank += [(benchmarks[name], benchmarks[name].items[number]) for number in numbers]
     return bank, places
-
-
-def put(bank: Bank, benchmark: Benchmark, numbers: Sequence[int]) -> NDArray[np.intp]:
-    """Puts some of a task's items at the end of a bank; returns their positions in it."""
-    positions = np.arange(len(bank), len(bank) + len(numbers), dtype=np.intp)
-    bank += [(benchmark, benchmark.items[number]) for number in numbers]
-    return positions
-
-
-def cut_note(name: str, benchmark: Benchmark) -> tuple[str, ...]:
-    """Says how many prompts of the task of that name did not fit; nothing where all did."""
-    if not benchmark.cut_items:
-        return ()
-    return (
-        f"{benchmark.cut_items} of {len(benchmark.items)} prompts of {name} were cut from the "
-        "left to fit the model's context",
-    )
 
 
 def require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
@@ -132,22 +216,28 @@ def require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
     Raises:
         BadInput: It does.
     """
-    own = set(benchmarks[task].task_names)
-    for name, one in benchmarks.items():
-        shared = own & set(one.task_names)
+    members = set(benchmarks[task].task_names)
+    for name, benchmark in benchmarks.items():
+        shared = members & set(benchmark.task_names)
         if name != task and shared:
             raise BadInput(
-                f"--others: '{name}' shares {', '.join(sorted(shared)[:3])} with '{task}': a task "
+                f"`others`: '{name}' shares {', '.join(sorted(shared)[:3])} with '{task}': a task "
                 "is no control of itself"
             )
 
 
-def require_something_to_localize(benchmark: Benchmark, score: float, items: int) -> None:
+def require_ability(tasks: TaskSet, scores: Mapping[str, float]) -> None:
     """Refuses a task that the intact model does not do.
 
+    Args:
+        tasks: The tasks of a claim.
+        scores: Score of the claimed task on its report items.
+
     Raises:
-        NothingToLocalize: It scores no better than guessing.
+        NothingToLocalize: It is no better than guessing.
     """
+    benchmark, items = tasks.benchmarks[tasks.task], len(tasks.places["report"][tasks.task])
+    score = scores[tasks.task]
     if benchmark.at_chance(score, items=items):
         guess = f"guessing gives {benchmark.chance:.2f}" if benchmark.chance else "that is nothing"
         raise NothingToLocalize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
-from broca.measurement import Measurement, Plan
+from broca.measurement import Execute, Measurement, Plan
 from broca.recovery import Additivity
 
 
@@ -214,7 +214,7 @@ class GeneratorSearch:
             self._plan, self._ranking = None, end.value
 
 
-def run(search: Search, execute: Callable[[Plan], Measurement]) -> Ranking:
+def run(search: Search, execute: Execute) -> Ranking:
     """Runs a search to its end."""
     while (plan := search.ask()) is not None:
         search.tell(execute(plan))

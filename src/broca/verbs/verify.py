@@ -1,160 +1,146 @@
-"""`verify_heads`: a claim on a set of heads, tested on held-out items."""
+"""`verify`: tests on held-out items that a task needs some components, and that others do not."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import get_args
+from typing import Annotated, Any, get_args
 
-from broca.engine import Ablation, EngineOptions
 from broca.engine.ablation import AblationKind
 from broca.errors import BadInput
-from broca.models import GatedModel, load
+from broca.models import GatedModel
+from broca.options import (
+    AblationOptions,
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    SourceOptions,
+    TaskOptions,
+    takes_options,
+    without,
+)
 from broca.published import is_published, published_heads
 from broca.results.verification import Crossing, TaskDrop, Verification
+from broca.runs.progress import Report, Stages
 from broca.runs.provenance import evidence_of
-from broca.runs.recording import Journaling, closes_journal, journaling
-from broca.runs.task_sets import other_tasks, require_something_to_localize
-from broca.runs.workbench import Report, Workbench, requested
-from broca.tasks import Catalog, TaskOptions
+from broca.runs.run import Run
+from broca.runs.setup import ablation_of, claimed, model_in_use, workspace
+from broca.runs.task_sets import listed, require_ability
 from broca.verbs.localize import localize
 from broca.verification import Scope
 
+LOCATED = 100
+"""Most `locate` items, whose activations stand in for ablated ones and whose norms match sets."""
 
-@closes_journal
-def verify_heads(
+
+@takes_options
+def verify(
     model: str | GatedModel,
-    *,
     task: str,
     heads: str | Sequence[str],
+    *,
     order: Sequence[str] = (),
     others: str | Sequence[str] = "auto",
     same_skill: str | Sequence[str] = (),
-    include_path: str | Path | None = None,
     seed: int = 0,
-    components: str = "heads",
-    ablation: AblationKind = "zero",
-    scale: float = 0.0,
     both_ways: bool = False,
     limit: int | None = None,
     scope: Scope | None = None,
-    dtype: str = "auto",
-    device: str | None = None,
-    device_map: str | None = None,
-    allow_pickle: bool = False,
-    task_options: TaskOptions | None = None,
-    allow_code: bool = False,
-    engine_options: EngineOptions | None = None,
-    journal: str | Path | Journaling | None = None,
     on_progress: Report | None = None,
+    source_options: SourceOptions,
+    task_options: Annotated[TaskOptions, without("limit")],
+    ablation_options: AblationOptions,
+    model_options: ModelOptions,
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
+    journal_options: JournalOptions,
 ) -> Verification:
-    """Tests the claim that a task needs a set of heads, and that others do not.
+    """Tests the claim that a task needs a set of components, and that others do not.
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
-        task: The task that the heads are claimed for.
+        task: The task that the components are claimed for.
         heads: Names such as `L0H4`, as a list or joined by `+`, or a published list such as
             `published:llama-3.1-8b/gsm8k/css`.
-        order: All heads in the order in which the curve ablates them, such as a search's ranking;
+        order: Components in the order in which the curve ablates them, such as a search's ranking;
             `heads` by default.
         others: Tasks that should not suffer, as in `localize`.
         same_skill: Tasks of the same capability; those that say so in their metadata are found.
-        include_path: A folder of lm-eval YAML tasks to add.
         seed: Seed of the item split, the random sets and the resampling. Give the seed of the
             search: it keeps the items that the search saw out of the verification.
-        components: Which parts can be ablated, if the model has yet to be loaded.
-        ablation: What stands in for an ablated component.
-        scale: The gate of an ablated component.
         both_ways: Whether to localize every same-skill task too, and measure its heads on `task`.
         limit: Most report items of each task; all by default.
         scope: How much is measured; everything by default.
-        dtype: Number format of the weights, if the model has yet to be loaded.
-        device: Device, if the model has yet to be loaded.
-        device_map: `auto` spreads the model over devices, if it has yet to be loaded.
-        allow_pickle: Whether weights in pickle format may be loaded.
-        task_options: How the tasks are asked. Give those of the search, as its seed.
-        allow_code: Whether tasks may run what the model writes; see docs/sandbox.md.
-        engine_options: Size of batches and sharing of work.
-        journal: File that keeps every measured row and is asked before anything is measured, such
-            as the journal of the run; in memory if None.
         on_progress: Receives what is going on.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    report: Report = on_progress or (lambda stage, progress: None)
     if limit is not None and limit < 8:
-        raise BadInput(f"--limit must be at least 8 items, not {limit}")
-    if not isinstance(model, GatedModel):
-        report("loading the model", None)
-        model = load(
-            model,
-            dtype=dtype,
-            device=device,
-            device_map=device_map,
-            allow_pickle=allow_pickle,
-            components=components,
-        )
-    names = named_heads(model, heads)
+        raise BadInput(f"`limit` must be at least 8 items, not {limit}")
     scope = replace(scope or Scope(), seed=seed)
-    how = Ablation(ablation, scale, seed)
-    report("building the tasks", None)
-    bench = Workbench.build(
-        model,
-        task,
-        same_skill=requested(same_skill),
-        others=other_tasks(task, others, model.name, Catalog(include_path)),
-        include_path=include_path,
-        limit=limit,
-        how=how,
-        task_options=task_options,
-        allow_code=allow_code,
-        options=engine_options,
-        keeping=journaling(journal),
-        on_progress=on_progress,
-    )
-    kinds: tuple[AblationKind, ...] = get_args(AblationKind)
-    if any(point.place == "routing" for point in model.points):
-        kinds = ("zero",)
-    examiner = bench.examiner(scope, kinds=kinds if scope.curve else ())
-    benchmark, places = bench.benchmarks[task], bench.places[task]
-    intact = examiner.trial.responses(
-        examiner.execute, model.components.mask([])[None], {task: places}
-    )
-    require_something_to_localize(
-        benchmark, examiner.trial.score(task, intact[task][0]), len(places)
-    )
-    examined = examiner.examine(names, order=order, report=bench.stage)
-    crossings = [
-        _crossing(task, one.task, names, one) for one in examined.drops if one.role == "same_skill"
-    ]
-    if both_ways:
-        for other in bench.same_skill:
-            found = localize(
-                model,
-                task=other,
-                others=[],
-                include_path=include_path,
-                k=len(names),
-                seed=seed,
-                ablation=ablation,
-                scale=scale,
-                task_options=task_options,
-                allow_code=allow_code,
-                engine_options=engine_options,
-                verify=False,
-                journal=journal,
-                on_progress=on_progress,
-            ).selected
-            if found:
+    ablation = ablation_of(ablation_options, seed)
+    stages = Stages(on_progress)
+    with (
+        workspace(journal_options, executor_options) as space,
+        model_in_use(model, model_options, stages) as gated,
+    ):
+        names = named_heads(gated, heads)
+        stages.enter("building the tasks")
+        tasks = claimed(
+            gated, task, space.catalog(source_options), others=others,
+            same_skill=listed(same_skill), task_options=task_options, items=LOCATED, seed=seed,
+            limit=limit, searched="task",
+        )  # fmt: skip
+        run = Run(
+            gated,
+            tasks,
+            space,
+            ablation=ablation,
+            donors=tasks.places["locate"][tasks.task].tolist(),
+            settings={
+                "measures": tasks.task,
+                "others": [*tasks.same_skill, *tasks.others],
+                "ablation": [ablation.kind, ablation.scale],
+                "components": gated.kinds,
+                "seed": seed,
+            },
+            engine_options=engine_options,
+            model_options=model_options,
+            stages=stages,
+        )
+        require_ability(tasks, run.scores((), [tasks.task]))
+        examiner = run.examiner(scope, kinds=_kinds(gated) if scope.curve else ())
+        examination = examiner.examine(names, order=order, report=stages.enter)
+        crossings = [
+            _crossing(tasks.task, drop.task, names, drop)
+            for drop in examination.drops
+            if drop.role == "same_skill"
+        ]
+        for other in tasks.same_skill if both_ways else ():
+            selected = localize(
+                gated, other, others=[], k=len(names), seed=seed, verify=False, journal=space,
+                source_options=source_options, task_options=task_options,
+                ablation_options=ablation_options, engine_options=engine_options,
+                model_options=model_options, on_progress=on_progress,
+            ).selected  # fmt: skip
+            if selected:
                 back = replace(examiner, scope=replace(scope, curve=0, controls=0))
-                (drop,) = back.drops_of(found, [task])
-                crossings.append(_crossing(other, task, found, drop))
-    return evidence_of(
-        model, task, names, how, scope, examined, bench.rows,
-        crossings=crossings, notes=bench.notes(),
-    )  # fmt: skip
+                (drop,) = back.drops_of(selected, [tasks.task])
+                crossings.append(_crossing(other, tasks.task, selected, drop))
+        notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
+        return evidence_of(
+            gated, tasks.task, names, ablation, scope, examination, run.scoring_rows,
+            crossings=crossings, notes=notes,
+        )  # fmt: skip
+
+
+def _kinds(model: GatedModel) -> tuple[Any, ...]:
+    """The kinds of ablation that a model's components can be replaced by."""
+    if any(point.place == "routing" for point in model.points):
+        return ("zero",)
+    return get_args(AblationKind)
 
 
 def _crossing(found_on: str, measured_on: str, heads: Sequence[str], drop: TaskDrop) -> Crossing:
@@ -168,7 +154,7 @@ def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...
         heads = published_heads(heads, layers=model.structure.layers, heads=model.heads)
     columns = model.components.columns(heads)
     if not columns:
-        raise BadInput("no heads are named: give --heads such as L0H4+L1H8")
+        raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
     if len(set(columns)) < len(columns):
-        raise BadInput(f"a head is named twice in --heads {heads}")
+        raise BadInput(f"a head is named twice in `heads` {heads}")
     return tuple(model.components.names[column] for column in columns)

@@ -2,14 +2,13 @@
 
 from broca.verification.examine import QUICK, Examination, Examiner, Scope
 from broca.verification.proof import Proof, prove
-from broca.verification.trial import Remembered, Trial, roles
+from broca.verification.trial import Trial, roles
 
 __all__ = [
     "QUICK",
     "Examination",
     "Examiner",
     "Proof",
-    "Remembered",
     "Scope",
     "Trial",
     "prove",

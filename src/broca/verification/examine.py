@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.components import ComponentSet
-from broca.measurement import Plan
+from broca.measurement import Execute, Plan
 from broca.results.verification import (
     AblationCheck,
     Controls,
@@ -35,7 +35,7 @@ from broca.verification.statistics import (
     interval_of,
     paired_test,
 )
-from broca.verification.trial import Execute, Places, Trial
+from broca.verification.trial import Places, Trial
 from broca.verification.verdict import judge
 
 Answer = Callable[[Plan], list[tuple[Output, ...]]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import t
 
 from broca.errors import BadInput
-from broca.measurement import Measurement, Plan
+from broca.measurement import Execute, Plan
 from broca.results.localization import Interaction
 
 MOST = 20
@@ -30,7 +30,7 @@ def require_count(count: int, components: int) -> None:
     most = min(MOST, components)
     if count and not 2 <= count <= most:
         raise BadInput(
-            f"--interactions {count} names no pairs: use 0 for none, or 2 to {most} leading "
+            f"`interactions` {count} names no pairs: use 0 for none, or 2 to {most} leading "
             "components"
         )
 
@@ -39,7 +39,7 @@ def pairwise(
     names: Sequence[str],
     columns: Sequence[int],
     items: NDArray[np.intp],
-    execute: Callable[[Plan], Measurement],
+    execute: Execute,
 ) -> tuple[Interaction, ...]:
     """Measures how the effects of two components depend on one another, for all pairs.
 

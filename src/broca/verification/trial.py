@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.measurement import Measurement, Plan
+from broca.measurement import Execute, Plan
 from broca.tasks import Benchmark, Item
 from broca.verification.statistics import Aggregate
 
-Execute = Callable[[Plan], Measurement]
 Places = Mapping[str, NDArray[np.intp]]
 """For each task, positions of items in the bank."""
 
@@ -109,33 +108,6 @@ def _spread(positions: NDArray[np.intp], count: int) -> NDArray[np.intp]:
         np.linspace(0, len(positions) - 1, count).round().astype(int)
     ]
     return chosen
-
-
-class Remembered:
-    """An executor that measures no row twice: what a proof needs again costs nothing.
-
-    Args:
-        execute: Measures a plan without gradients; its answers depend on mask and item alone.
-    """
-
-    def __init__(self, execute: Execute) -> None:
-        self._execute = execute
-        self._known: dict[tuple[bytes, int], float] = {}
-
-    def __call__(self, plan: Plan) -> Measurement:
-        """The responses to a plan, of which only unknown rows are measured."""
-        keys = [np.packbits(mask).tobytes() for mask in plan.masks]
-        rows = [
-            (keys[mask], int(item))
-            for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
-        ]
-        unknown = {key: number for number, key in enumerate(rows) if key not in self._known}
-        if unknown:
-            chosen = np.array(sorted(unknown.values()), dtype=np.intp)
-            part = Plan(plan.masks, plan.mask_index[chosen], plan.item_index[chosen])
-            for number, response in zip(chosen, self._execute(part).responses, strict=True):
-                self._known[rows[number]] = float(response)
-        return Measurement(plan, np.array([self._known[key] for key in rows]))
 
 
 def roles(

@@ -9,9 +9,9 @@ import numpy as np
 
 from broca.atlases import LEAST, Matrix, universal
 from broca.components import ComponentSet
+from broca.measurement import Execute
 from broca.verification import Trial
 from broca.verification.statistics import bootstrap_drops
-from broca.verification.trial import Execute
 
 _ITEMS = 60
 """Most report items of each task."""

@@ -1,0 +1,178 @@
+"""Puts what a run measured into the shapes that are written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from broca import searches
+from broca.engine import Ablation
+from broca.options import AblationOptions, SearchOptions, TaskOptions
+from broca.results.localization import (
+    AblationInfo,
+    AdditivityInfo,
+    Cost,
+    HeldOutScores,
+    Interaction,
+    Localization,
+    SearchInfo,
+    ranked,
+)
+from broca.runs.provenance import evidence_of, model_info, version_of_broca
+from broca.runs.references import Referenced
+from broca.runs.run import Run
+from broca.runs.task_sets import TaskSet
+from broca.searches import Ranking
+from broca.verification import QUICK, Examination
+from broca.verification.proof import prove
+from broca.verification.universal import Shared
+
+
+def settings_of(
+    tasks: TaskSet,
+    method: str,
+    search_options: SearchOptions,
+    ablation_options: AblationOptions,
+    task_options: TaskOptions,
+    *,
+    components: str,
+    seed: int,
+    interactions: int,
+) -> dict[str, Any]:
+    """What identifies a localization besides the weights and the items, as plain values."""
+    return {
+        "task": tasks.task,
+        "others": tuple(tasks.benchmarks)[1:],
+        "same_skill": list(tasks.same_skill),
+        "method": method,
+        "options": {n: searches.written(value) for n, value in search_options.options.items()},
+        "rows": search_options.rows,
+        "k": search_options.k,
+        "items": search_options.items,
+        "seed": seed,
+        "response": search_options.response,
+        "ablation": [ablation_options.ablation, ablation_options.scale],
+        "components": components,
+        "task_options": task_options.to_dict(),
+        "interactions": interactions,
+    }
+
+
+def localization(
+    run: Run,
+    method: str,
+    ranking: Ranking,
+    referenced: Referenced,
+    baseline: dict[str, float],
+    after: dict[str, float],
+    examination: Examination | None,
+    shared: Shared,
+    pairs: Sequence[Interaction],
+    *,
+    task_options: TaskOptions,
+    seed: int,
+    started: float,
+) -> Localization:
+    """The result of a localization.
+
+    Args:
+        run: What measured it.
+        method: The method of the search.
+        ranking: What the search found.
+        referenced: What its rows returned.
+        baseline: Score of every task on the intact model.
+        after: Score of every task with the selection ablated.
+        examination: Statistics, controls and verdict; None where they were not asked for.
+        shared: What the other tasks need too.
+        pairs: Interactions of the leading components.
+        task_options: How the tasks were asked.
+        seed: Seed of the run.
+        started: When the run began, on `time.perf_counter`.
+    """
+    model, tasks = run.model, run.tasks
+    proof = prove(tasks.task, tasks.benchmarks, baseline, after, same_skill=tasks.same_skill)
+    selected = tuple(model.components.names[column] for column in ranking.selected)
+    scoring_rows = run.scoring_rows
+    rows_measured, tokens = run.finish()
+    return Localization(
+        broca=version_of_broca(),
+        model=model_info(model),
+        task=tasks.task,
+        others=tasks.others,
+        same_skill=tasks.same_skill,
+        evidence=None
+        if examination is None
+        else evidence_of(
+            model, tasks.task, selected, run.ablation, QUICK, examination, scoring_rows
+        ),
+        search=SearchInfo(method, ranking.options, seed),
+        cost=Cost(
+            rows=run.search_rows,
+            verification_rows=scoring_rows,
+            tokens=tokens,
+            wall_s=round(time.perf_counter() - started, 3),
+            measured=rows_measured,
+        ),
+        baseline=baseline,
+        ranking=ranked(model.components, ranking.effects, ranking.order, **ranking.details),
+        interactions=tuple(pairs),
+        off_target_effects=_off_target_effects(run, ranking),
+        shared_effects=shared.effects,
+        universal=shared.universal,
+        selected=selected,
+        abstained=not selected,
+        reason=ranking.reason,
+        verification=HeldOutScores(
+            after=proof.after,
+            drop=proof.drop,
+            off_target_drop=proof.off_target_drop,
+            specific_drop=proof.specific_drop,
+            items={name: len(places) for name, places in tasks.places["report"].items()},
+        ),
+        response=referenced.response,
+        components=model.kinds,
+        ablation=AblationInfo(run.ablation.kind, run.ablation.scale),
+        metrics={name: benchmark.metric for name, benchmark in tasks.benchmarks.items()},
+        task_options=task_options.to_dict(),
+        notes=(*_notes(tasks, baseline), *referenced.notes, *_groups(run, ranking)),
+        additivity=None
+        if ranking.additivity is None
+        else AdditivityInfo(**asdict(ranking.additivity)),
+    )
+
+
+def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:
+    """What the reader should know of the tasks."""
+    notes: list[str] = []
+    capability = tasks.benchmarks[tasks.task].capability
+    for name, benchmark in tasks.benchmarks.items():
+        notes += tasks.notes_of(name)
+        if name == tasks.task:
+            continue
+        if benchmark.capability == capability:
+            notes.append(
+                f"{name} measures the same capability ({capability}) as {tasks.task}: it is "
+                "reported apart, and what it loses is no off-target drop"
+            )
+        if benchmark.at_chance(baseline[name], items=len(tasks.places["report"][name])):
+            notes.append(f"{name} is at chance on the intact model: it can show no damage")
+    return tuple(notes)
+
+
+def _groups(run: Run, ranking: Ranking) -> tuple[str, ...]:
+    """The method's notes, and the components that it tells apart."""
+    names = run.model.components.names
+    groups = (
+        f"{name}: {', '.join(names[column] for column in columns) or 'none'}"
+        for name, columns in ranking.groups.items()
+    )
+    return (*ranking.notes, *groups)
+
+
+def _off_target_effects(run: Run, ranking: Ranking) -> dict[str, float]:
+    if ranking.others is None:
+        return {}
+    names = run.model.components.names
+    return {names[column]: float(ranking.others[column]) for column in ranking.order}

@@ -1,0 +1,104 @@
+"""What a search has to solve on a run: its items, its budget, what its rows return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from broca import searches
+from broca.errors import BadInput
+from broca.models import GatedModel
+from broca.options import SearchOptions
+from broca.runs.references import Referenced
+from broca.runs.run import Run, shared_tokens
+from broca.runs.task_sets import Places, TaskSet
+from broca.searches import OtherTask, Problem
+
+
+def method_of(options: SearchOptions) -> str:
+    """The method of a search, which a recovery decides where no method is named.
+
+    Raises:
+        UnknownName: No method has this name.
+        BadInput: The method has no such option.
+    """
+    method = options.method
+    if method is None:
+        method = "cs-stratified" if "recovery" in options.options else searches.DEFAULT_METHOD
+    searches.require_options(method, options.options)
+    return method
+
+
+def measured_places(method: str, tasks: TaskSet) -> Places:
+    """Positions of the `locate` items that a method measures, by task; the task's own first."""
+    names = (tasks.task, *(tasks.others if searches.measures_others(method) else ()))
+    return {name: tasks.places["locate"][name] for name in names}
+
+
+def refer(method: str, options: SearchOptions, run: Run) -> Referenced:
+    """Finds the reference answers that the method's response needs.
+
+    Raises:
+        TaskUnusable: There are none, and the method or the user wants this response.
+    """
+    response: Any = options.response
+    accuracy_will_do = response is None and method not in searches.GRADIENT_METHODS
+    return run.referenced(
+        response or searches.RESPONSES.get(method, "accuracy"),
+        measured_places(method, run.tasks),
+        otherwise="the search measures the tasks' own metrics" if accuracy_will_do else None,
+    )
+
+
+def problem_of(
+    model: GatedModel,
+    tasks: TaskSet,
+    places: Mapping[str, Any],
+    options: SearchOptions,
+    *,
+    seed: int,
+    continuous: bool,
+) -> Problem:
+    """What a search solves.
+
+    Args:
+        model: Its components are searched.
+        tasks: The tasks and their items.
+        places: Positions of each measured task's `locate` items that can be asked.
+        options: The budget and the size of the selection.
+        seed: Seed of the search.
+        continuous: Whether every one of these items has a margin.
+    """
+    if options.k > len(model.components):
+        raise BadInput(
+            f"`k` {options.k} is more than the {len(model.components)} {model.kinds} of the model"
+        )
+    confirm = tasks.places["confirm"]
+    task, *others = (OtherTask(name, items, confirm[name]) for name, items in places.items())
+    return Problem(
+        components=len(model.components),
+        items=task.items,
+        k=options.k,
+        rows=options.rows,
+        seed=seed,
+        confirm=task.confirm,
+        others=tuple(others),
+        continuous=continuous and (len(places) > 1 or options.response is None),
+        differentiable=continuous and model.differentiable,
+        **shared_tokens([tasks.bank[position][1] for position in task.items]),
+    )
+
+
+def require_search(method: str, options: SearchOptions, model: GatedModel, tasks: TaskSet) -> None:
+    """Refuses a budget or options that the method would refuse, before anything is measured.
+
+    What only measuring shows, such as whether every item has a margin, is taken for the best.
+
+    Raises:
+        BadInput: The method refuses them.
+    """
+    places = measured_places(method, tasks)
+    problem = problem_of(model, tasks, places, options, seed=0, continuous=True)
+    searches.make_search(method, problem, **options.options)
+
+

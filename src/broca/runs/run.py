@@ -1,0 +1,392 @@
+"""A run: a model, its tasks with their items, an executor and a journal; it measures rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca import searches
+from broca.engine import Ablation, Engine, EngineOptions, donor_activations, output_norms
+from broca.engine.ablation import AblationKind
+from broca.executors.asking import Asker
+from broca.executors.base import Executor, Setting, WeightDelta
+from broca.executors.journaled import OUTPUTS, JournaledExecutor, Recording
+from broca.executors.local import LocalExecutor
+from broca.executors.ray import RayExecutor
+from broca.journal import Condition, ItemRecord
+from broca.journal.encoding import encoded
+from broca.journal.store import now
+from broca.measurement import Execute, Measurement, Observation, Plan, Response
+from broca.models import GatedModel
+from broca.options import ModelOptions
+from broca.runs.progress import Stages
+from broca.runs.references import Referenced, with_references
+from broca.runs.task_sets import Bank, Places, TaskSet
+from broca.runs.workspace import Workspace
+from broca.searches import Problem, Ranking
+from broca.tasks import Benchmark, Item, Output
+from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
+from broca.verification import Examiner, Scope
+
+NOMINAL_S = 1.0
+"""Seconds of work that a kill may lose, on the machine of `NOMINAL_FLOPS`."""
+
+NOMINAL_FLOPS = {"cpu": 1e11, "cuda": 1e14}
+"""Operations a second that a device is taken to do; a wrong guess costs nothing but that time."""
+
+
+@dataclass(eq=False)
+class Run:
+    """One run. Every verb that measures anything measures through `measure`.
+
+    Attributes:
+        model: What is ablated.
+        tasks: The tasks and their items.
+        workspace: The journal and the workers, which other runs may share.
+        ablation: What becomes of ablated components.
+        donors: Bank positions of the items whose activations stand in for ablated ones.
+        settings: What was asked; with the weights and the items it identifies the run.
+        engine_options: Size of batches and sharing of work.
+        model_options: How workers load the model.
+        delta: Weights that are changed while the run measures.
+        stages: Receives what is going on.
+    """
+
+    model: GatedModel
+    tasks: TaskSet
+    workspace: Workspace
+    ablation: Ablation = field(default_factory=Ablation)
+    donors: Sequence[int] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    engine_options: EngineOptions | None = None
+    model_options: ModelOptions = field(default_factory=ModelOptions)
+    delta: WeightDelta | None = None
+    stages: Stages = field(default_factory=Stages)
+    _bank: Bank = field(init=False, repr=False)
+    _siblings: dict[str, Run] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._bank = list(self.tasks.bank)
+
+    @property
+    def bank(self) -> Bank:
+        """The items that plans refer to by position; their tasks may know right answers."""
+        return self._bank
+
+    def measure(self, plan: Plan, *, role: str = "scores") -> Measurement:
+        """Measures the rows of a plan: what the journal knows is not measured again.
+
+        Args:
+            plan: The rows; a plan that names no response returns the tasks' own metrics.
+            role: What the rows are for: `search` or `scores`.
+
+        Raises:
+            BrocaError: A row cannot be measured, or the journal cannot be used.
+        """
+        return self._journaled.run(plan, role=role)
+
+    def answers(self, plan: Plan, *, role: str = OUTPUTS) -> list[tuple[Output, ...]]:
+        """What the model answers in every row of a plan, to its item's own requests."""
+        return self._journaled.answers(plan, role=role)
+
+    def observe(self, observations: Sequence[Observation]) -> list[NDArray[np.float32]]:
+        """The vectors of observations of one class, in their order."""
+        return self._journaled.observe(observations)
+
+    def search(
+        self, method: str, problem: Problem, response: Response, options: Mapping[str, Any]
+    ) -> Ranking:
+        """Runs a search on the run's rows, and writes down what is needed to repeat it.
+
+        Args:
+            method: Name of the method.
+            problem: What it solves.
+            response: What its rows return where its plans do not say it.
+            options: Settings of the method.
+        """
+        record = {
+            "method": method,
+            "options": {name: searches.written(value) for name, value in options.items()},
+            "problem": encoded(problem),
+        }
+        self._recording.journal.note_search(self._recording.run, record)
+        search = searches.make_search(method, problem, **options)
+        return searches.run(search, self.responding(response))
+
+    def responding(self, response: Response) -> Execute:
+        """Measures plans of a search, in a response that they need not name."""
+
+        def execute(plan: Plan) -> Measurement:
+            asked = replace(plan, response=plan.response or response)
+            return replace(self.measure(asked, role="search"), plan=plan)
+
+        return execute
+
+    def referenced(
+        self, response: Response, places: Places, *, otherwise: str | None
+    ) -> Referenced:
+        """Finds the reference answers that a response needs; see `with_references`."""
+        references = with_references(
+            response,
+            lambda plan: self.answers(plan, role="references"),
+            self._bank,
+            places,
+            components=len(self.model.components),
+            otherwise=otherwise,
+        )
+        self._bank = references.bank
+        self._asker.refer(references.bank)
+        return references
+
+    def scores(self, columns: Sequence[int], names: Sequence[str] | None = None) -> dict[str, float]:
+        """Scores of tasks on their report items with some components ablated, by task.
+
+        Args:
+            columns: The components; none for the intact model.
+            names: The tasks; all by default.
+        """
+        trial = self.tasks.trial
+        places = {name: trial.places[name] for name in names or self.tasks.benchmarks}
+        responses = trial.responses(self.measure, self.mask(columns)[None], places)
+        return {name: trial.score(name, values[0]) for name, values in responses.items()}
+
+    def mask(self, columns: Sequence[int]) -> NDArray[np.bool_]:
+        """The mask that ablates some components, `(components,)`."""
+        mask = np.zeros(len(self.model.components), dtype=bool)
+        mask[list(columns)] = True
+        return mask
+
+    def under(self, kind: AblationKind) -> Run:
+        """The same run under another kind of ablation."""
+        if kind == self.ablation.kind:
+            return self
+        if kind not in self._siblings:
+            ablation = replace(self.ablation, kind=kind)
+            settings = {**self.settings, "ablation": [kind, ablation.scale]}
+            self._siblings[kind] = replace(self, ablation=ablation, settings=settings)
+        return self._siblings[kind]
+
+    def changed(self, delta: WeightDelta) -> Run:
+        """The same run on the model with changed weights."""
+        return replace(self, delta=delta, settings={**self.settings, "delta": delta.digest})
+
+    def examiner(self, scope: Scope, *, kinds: Sequence[AblationKind] = ()) -> Examiner:
+        """Measures everything that a claim on a set of components is judged by.
+
+        Args:
+            scope: How much is measured.
+            kinds: Kinds of ablation that the claim is to survive.
+        """
+        return Examiner(
+            trial=self.tasks.trial,
+            components=self.model.components,
+            execute=self.measure,
+            answer=self.answers,
+            items=[item for _, item in self.tasks.bank],
+            norms=self.norms,
+            kinds={kind: self.under(kind).measure for kind in kinds},
+            scope=scope,
+        )
+
+    @cached_property
+    def norms(self) -> NDArray[np.float64] | None:
+        """Mean output norm of every component over the `locate` items of the task."""
+        located = self.tasks.places["locate"][self.tasks.task].tolist()
+        return output_norms(self.model, self.tasks.prompts(located))
+
+    @property
+    def search_rows(self) -> int:
+        """Rows that the search asked for; a row with its gradient counts as three."""
+        return self._journaled.cost["search"]
+
+    @property
+    def scoring_rows(self) -> int:
+        """Distinct rows that were asked for scores and outputs, under all kinds of ablation."""
+        recording = self._recording
+        rows = sum(recording.journal.rows_asked(recording.run, r) for r in ("scores", OUTPUTS))
+        return rows + sum(sibling.scoring_rows for sibling in self._siblings.values())
+
+    def finish(self) -> tuple[int, int]:
+        """Notes that the run came to its end.
+
+        Returns:
+            Rows that the run measured, and their tokens, in all its processes.
+        """
+        recording = self._recording
+        recording.journal.finish_run(recording.run)
+        return recording.journal.cost(recording.run)
+
+    @cached_property
+    def _digests(self) -> list[bytes]:
+        return bank_digests(self.tasks.bank)
+
+    @cached_property
+    def condition(self) -> Condition:
+        """What a row depends on besides its mask and its item, in accuracy."""
+        ablation = self.ablation
+        donors = b"".join(self._digests[position] for position in self.donors)
+        weights = self.model.fingerprint
+        if self.delta is not None:
+            weights = _digest(f"{weights} {self.delta.digest}".encode()).hex()
+        return Condition(
+            weights=weights,
+            tokenizer=tokenizer_digest(self.model.tokenizer),
+            dtype=self.model.dtype,
+            ablation=ablation.kind,
+            scale=ablation.scale,
+            seed=ablation.seed if ablation.kind == "resample" else 0,
+            donors="" if ablation.kind == "zero" else _digest(donors).hex(),
+            response="accuracy",
+        )
+
+    @cached_property
+    def _asker(self) -> Asker:
+        return Asker(
+            self._bank,
+            ablation=self.ablation,
+            donors=self.donors,
+            # donors are drawn by an item's content, not by its place
+            donor_keys=[zlib.crc32(digest) for digest in self._digests],
+            keep_outputs=self.workspace.keep_outputs > 0,
+        )
+
+    @cached_property
+    def _executor(self) -> Executor:
+        donors = donor_activations(self.model, self.tasks.prompts(self.donors), self.ablation)
+        if self.workspace.ray is None:
+            engine = Engine(
+                self.model, self.engine_options, donors=donors, on_progress=self.stages.within
+            )
+            return LocalExecutor(engine, self._asker, delta=self.delta)
+        pool = self.workspace.pool(self.model, self.engine_options, self.model_options)
+        key = json.dumps([self.condition.ablation, self.condition.seed, self.condition.donors])
+        setting = Setting(
+            key=f"{key} {self.delta.digest if self.delta else ''}",
+            donors=tuple(donors[point].cpu() for point in self.model.points) if donors else (),
+            delta=self.delta,
+        )
+        return RayExecutor(pool, self._asker, setting=setting, on_progress=self.stages.within)
+
+    @cached_property
+    def _recording(self) -> Recording:
+        """The run in the journal, where it is written down on first use."""
+        workspace, condition, digests = self.workspace, self.condition, self._digests
+        executor, journal, stopper = self._executor, workspace.journal, workspace.stopper
+        items = journal.items(_records(self.tasks.bank, digests))
+        components = journal.components(self.model.components.names)
+        named = [self.settings, condition.weights, condition.tokenizer, condition.dtype]
+        identity = _digest(json.dumps(named).encode() + b"".join(digests))
+        run = journal.begin_run(
+            identity,
+            settings=self.settings,
+            components=components,
+            items=items,
+            process=f"process {os.getpid()} on {platform.node()} since {now()}",
+        )
+        benchmarks = self.tasks.benchmarks
+        workspace.on_begin(
+            {
+                "run": identity.hex(),
+                "weights": condition.weights,
+                "tokenizer": condition.tokenizer,
+                "dtype": condition.dtype,
+                "tasks": {name: definition_digest(one).hex() for name, one in benchmarks.items()},
+                "items": _digest(b"".join(digests)).hex(),
+            }
+        )
+        return Recording(
+            journal=journal,
+            run=run,
+            components=components,
+            items=items,
+            lengths=np.array([tokens_of(item) for _, item in self.tasks.bank], dtype=np.int64),
+            chunk_tokens=chunk_tokens(self.model, executor.token_budget, device=executor.device),
+            keep_outputs=workspace.keep_outputs,
+            measuring=nullcontext if stopper is None else stopper.measuring,
+            checkpoint=(lambda: None) if stopper is None else stopper.checkpoint,
+            on_chunk=self.stages.at,
+        )
+
+    @cached_property
+    def _journaled(self) -> JournaledExecutor:
+        known: dict[int, int] = {}
+
+        def margin_items(positions: NDArray[np.intp]) -> NDArray[np.int64]:
+            new = sorted(set(positions.tolist()) - set(known))
+            digests = [margin_digest(*self._bank[place], self._digests[place]) for place in new]
+            records = _records([self._bank[place] for place in new], digests)
+            known.update(zip(new, self._recording.journal.items(records).tolist(), strict=True))
+            return np.array([known[place] for place in positions.tolist()], dtype=np.int64)
+
+        return JournaledExecutor(
+            self._executor,
+            self._recording,
+            condition=self.condition,
+            asker=self._asker,
+            margin_items=margin_items,
+        )
+
+
+def bank_digests(bank: Sequence[tuple[Benchmark, Item]]) -> list[bytes]:
+    """Digest of every item of a bank, 16 bytes each."""
+    places: dict[Benchmark, list[int]] = {}
+    for position, (benchmark, _) in enumerate(bank):
+        places.setdefault(benchmark, []).append(position)
+    digests = [b""] * len(bank)
+    for benchmark, positions in places.items():
+        items = [bank[position][1] for position in positions]
+        for position, digest in zip(positions, item_digests(benchmark, items), strict=True):
+            digests[position] = digest
+    return digests
+
+
+def tokens_of(item: Item) -> int:
+    """Tokens that a row of an item takes, a context that its requests share counted once."""
+    contexts = {request.context for request in item.requests}
+    answers = sum(len(one.continuation) + one.max_new_tokens for one in item.requests)
+    return sum(len(context) for context in contexts) + answers
+
+
+def shared_tokens(items: Sequence[Item]) -> dict[str, float]:
+    """Tokens that all prompts begin with, and the mean of an item's others; for a `Problem`."""
+    contexts = [request.context for item in items for request in item.requests]
+    if not contexts:
+        return {}
+    first, last = min(contexts), max(contexts)  # what these two share, all between them share
+    pairs = zip(first, last, strict=False)
+    shared = next((place for place, (a, b) in enumerate(pairs) if a != b), len(first))
+    rest = float(np.mean([tokens_of(item) for item in items])) - shared
+    return {"prefix_tokens": float(shared), "item_tokens": max(1.0, rest)}
+
+
+def chunk_tokens(model: GatedModel, budget: int, *, device: str | None = None) -> int:
+    """Tokens that are measured between two commits: a second's work, but a batch at least.
+
+    The number depends on the model and the device alone, never on a clock: chunks are cut at the
+    same places in every run.
+    """
+    weights = sum(parameter.numel() for parameter in model.model.parameters())
+    rate = NOMINAL_FLOPS.get(device or model.device.type, NOMINAL_FLOPS["cuda"])
+    return max(budget, int(NOMINAL_S * rate / (2 * weights)))
+
+
+def _records(bank: Sequence[tuple[Benchmark, Item]], digests: Sequence[bytes]) -> list[ItemRecord]:
+    return [
+        ItemRecord(digest, item.task, item.number, item.prompt, item.target)
+        for digest, (_, item) in zip(digests, bank, strict=True)
+    ]
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=16).digest()

@@ -1,0 +1,76 @@
+"""What every verb does first: the model, its tasks, and where rows are measured and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from broca.engine import Ablation
+from broca.models import GatedModel, load
+from broca.options import AblationOptions, ExecutorOptions, JournalOptions, ModelOptions
+from broca.runs.progress import Stages
+from broca.runs.task_sets import TaskSet, claim_tasks, load_tasks, other_tasks, require_controls
+from broca.runs.workspace import Workspace
+from broca.tasks import Catalog, TaskOptions
+
+
+@contextmanager
+def model_in_use(
+    model: str | GatedModel, options: ModelOptions, stages: Stages
+) -> Iterator[GatedModel]:
+    """Loads a model by its name, or takes one that is loaded and leaves it as it was found."""
+    if not isinstance(model, GatedModel):
+        stages.enter("loading the model")
+        model = load(
+            model,
+            dtype=options.dtype,
+            device=options.device,
+            device_map=options.device_map,
+            allow_pickle=options.allow_pickle,
+            components=options.components,
+        )
+    with model.in_use():
+        stages.enter(model.describe())
+        yield model
+
+
+@contextmanager
+def workspace(
+    journal_options: JournalOptions, executor_options: ExecutorOptions
+) -> Iterator[Workspace]:
+    """A workspace for one call, or the one that the caller has open and closes."""
+    journal: Any = journal_options.journal
+    if isinstance(journal, Workspace):
+        yield journal
+        return
+    with Workspace(
+        journal, executor=executor_options, keep_outputs=journal_options.keep_outputs
+    ) as opened:
+        yield opened
+
+
+def ablation_of(options: AblationOptions, seed: int) -> Ablation:
+    """What becomes of ablated components.
+
+    Raises:
+        BadInput: An unknown kind, or a scale that ablates nothing.
+    """
+    return Ablation(options.ablation, options.scale, seed)  # type: ignore[arg-type]  # it checks
+
+
+def claimed(
+    model: GatedModel,
+    task: str,
+    catalog: Catalog,
+    *,
+    others: str | Sequence[str],
+    same_skill: Sequence[str] = (),
+    task_options: TaskOptions | None = None,
+    **cut: Any,
+) -> TaskSet:
+    """Loads the tasks of a claim and cuts their items; `cut` is passed to `claim_tasks`."""
+    names = (task, *same_skill, *other_tasks(task, others, model.name, catalog))
+    benchmarks = load_tasks(model, names, catalog, task=task, options=task_options)
+    require_controls(task, benchmarks)
+    return claim_tasks(task, benchmarks, same_skill=same_skill, **cut)
