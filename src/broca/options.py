@@ -1,1 +1,536 @@
-"""Frozen option classes: the sentence under a field is its `--help`."""
+"""Frozen option classes: the sentence under a field is its `--help`.
+
+A verb takes the classes as parameters `..._options` and is decorated with `takes_options`; its
+callers give a class as a whole, or any field as a keyword of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass, replace
+from functools import cache, wraps
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+
+from broca.errors import BadInput, nearest
+
+Reference = Callable[[Any], "str | Sequence[str] | None"]
+"""A function of a document that returns a right answer in full, or the right answer followed by
+wrong ones to compare it with, or None to leave the item out of the margin."""
+
+Switch = Literal["auto", "on", "off"]
+"""`auto` lets the planner decide by what is saved."""
+
+RESPONSES = ("accuracy", "margin", "probability")
+"""What a row can return."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """How a model is loaded; a model that is already loaded ignores it."""
+
+    components: str = "heads"
+    """What can be ablated: `heads`, `kv-groups`, `attention`, `mlp`, `layers`, `experts` or
+    `neurons`, joined by `+`."""
+
+    dtype: str = "auto"
+    """Number format of the weights: `float32`, `bfloat16`, `float16`, or `auto` (float32 on a
+    CPU)."""
+
+    device: str | None = None
+    """Device, such as `cpu` or `cuda:0`; default: the fastest one."""
+
+    device_map: str | None = None
+    """`auto` spreads the model over all devices."""
+
+    allow_pickle: bool = False
+    """Load weights in pickle format (tensors alone)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """Where tasks come from, and what they may do."""
+
+    include_path: str | Path | None = None
+    """A folder of lm-eval YAML tasks to add."""
+
+    allow_code: bool = False
+    """Let tasks execute what the model writes, in a sandbox (docs/sandbox.md)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskOptions:
+    """How tasks are asked and scored; everything else is as the tasks' own files say.
+
+    Raises:
+        BadInput: A value that does not exist.
+    """
+
+    metric: str | None = None
+    """Metric of the localized task, NAME or NAME,FILTER as lm-eval writes it, such as
+    `exact_match,flexible-extract`; default: `acc_norm` where the task has it, else its first."""
+
+    num_fewshot: int | None = None
+    """Solved examples before each question; default: what the task says. A task that fixes 0 is
+    asked without examples, as in lm-eval."""
+
+    limit: float | None = None
+    """First documents of each task that are used; a share of them below 1."""
+
+    chat_template: bool = False
+    """Write prompts in the tokenizer's chat template."""
+
+    system_prompt: str | None = None
+    """Text put before everything else, as the system's message in a chat template."""
+
+    fewshot_as_multiturn: bool = True
+    """With a chat template, give the solved examples as turns, not all in one message."""
+
+    locate_split: str | None = None
+    """Official split (`train`, `validation` or its own name) that the `locate` and `confirm`
+    items come from; the `report` items are then all documents that the task is scored on."""
+
+    reference: str | Reference = "own"
+    """Answer whose probability is the margin of a generation: `own` (the intact model's, where it
+    is right), `gold` (the task's target) or FILE.py:FUNCTION; in Python also a function."""
+
+    def __post_init__(self) -> None:
+        if self.num_fewshot is not None and self.num_fewshot < 0:
+            raise BadInput(f"`num_fewshot` must be 0 or more, not {self.num_fewshot}")
+        if self.limit is not None and not (0 < self.limit < 1 or self.limit == int(self.limit) > 0):
+            raise BadInput(
+                f"`limit` must be a number of documents or a share below 1, not {self.limit:g}"
+            )
+        if self.metric is not None and not self.metric.strip():
+            raise BadInput("`metric` is empty: give NAME or NAME,FILTER")
+        if isinstance(self.reference, str) and not (
+            self.reference in ("own", "gold") or ":" in self.reference
+        ):
+            raise BadInput(
+                f"`reference` '{self.reference}' is unknown: use own, gold or FILE.py:FUNCTION"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options that differ from the defaults, for `result.json`."""
+        defaults = asdict(TaskOptions())
+        values = {name: getattr(self, name) for name in defaults}
+        if not isinstance(self.reference, str):
+            function = self.reference
+            values["reference"] = f"{function.__module__}:{function.__qualname__}"
+        return {name: value for name, value in values.items() if value != defaults[name]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """How a search works, and how much it may measure.
+
+    Raises:
+        BadInput: A value that does not exist.
+    """
+
+    method: str | None = None
+    """Search method; default: `focus`, or `cs-stratified` where a recovery is given."""
+
+    rows: int | None = None
+    """Most (mask, item) rows of the search; default: what the method needs."""
+
+    k: int = 5
+    """Most heads to select."""
+
+    items: int = 100
+    """Most items to search on."""
+
+    response: str | None = None
+    """What the search measures: `accuracy` (the task's metric), `margin` or `probability`;
+    default: the method's own choice. The proof is always in the task's metric."""
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the method, such as `recovery`: a name, or in Python a scikit-learn
+    regressor."""
+
+    def __post_init__(self) -> None:
+        if self.response is not None and self.response not in RESPONSES:
+            raise BadInput(
+                f"`response` '{self.response}' is unknown: use accuracy, margin or probability"
+            )
+        for name, value in (("k", self.k), ("rows", self.rows), ("items", self.items)):
+            if value is not None and value < 1:
+                raise BadInput(f"`{name}` must be at least 1, not {value}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AblationOptions:
+    """What an ablated component is replaced by."""
+
+    ablation: str = "zero"
+    """What replaces an ablated component: `zero`, `mean` or `resample`."""
+
+    scale: float = 0.0
+    """Gate of an ablated component; 0 ablates, other values scale."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions:
+    """How the engine runs; it decides speed and memory, not results.
+
+    Raises:
+        BadInput: A value that does not exist.
+    """
+
+    token_budget: int | None = None
+    """Most tokens of a batch, padding included; default: from the free memory."""
+
+    share_prefixes: Switch = "auto"
+    """Read a prompt prefix once for all rows that share it and their mask: `auto`, `on` or
+    `off`."""
+
+    reuse_layers: Switch = "auto"
+    """Read the layers below the first ablated one once for all masks of an item: `auto`, `on` or
+    `off`."""
+
+    compact: bool = True
+    """Cut ended generations out of the batch and let new rows in."""
+
+    lanes: int | None = None
+    """Copies of the model that run side by side around the same weights; default: one for each
+    thread where the model is small and on a CPU, else one."""
+
+    def __post_init__(self) -> None:
+        for name, switch in (
+            ("share_prefixes", self.share_prefixes),
+            ("reuse_layers", self.reuse_layers),
+        ):
+            if switch not in get_args(Switch):
+                raise BadInput(f"`{name}` '{switch}' is unknown: use auto, on or off")
+        for name, number in (("token_budget", self.token_budget), ("lanes", self.lanes)):
+            if number is not None and number < 1:
+                raise BadInput(f"`{name}` must be at least 1, not {number}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutorOptions:
+    """Where rows are measured.
+
+    Raises:
+        BadInput: A number that cannot be, or an option of another executor.
+    """
+
+    executor: str = "local"
+    """Where rows are measured: `local`, in this process, or `ray` (docs/scale.md)."""
+
+    address: str | None = None
+    """A running Ray cluster, such as `auto`; default: one is started here."""
+
+    workers: int | None = None
+    """Workers of Ray; default: as many as the cluster has room for."""
+
+    gpus_per_worker: float | None = None
+    """GPUs of each worker of Ray; several share a large model."""
+
+    batch_limit: float = 1800.0
+    """Seconds after which a worker of Ray counts as hung."""
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise BadInput(f"`workers` must be at least 1, not {self.workers}")
+        gpus = self.gpus_per_worker
+        if gpus is not None and not (0 <= gpus < 1 or gpus == int(gpus)):
+            raise BadInput(f"`gpus_per_worker` must be a whole number or less than 1, not {gpus:g}")
+        if not self.batch_limit > 0:
+            raise BadInput(f"`batch_limit` must be above 0, not {self.batch_limit:g}")
+        if self.executor == "local":
+            for name in ("address", "workers", "gpus_per_worker"):
+                if getattr(self, name) is not None:
+                    raise BadInput(f"`{name}` needs `executor` ray")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalOptions:
+    """Where measured rows are kept.
+
+    Raises:
+        BadInput: A share that cannot be.
+    """
+
+    journal: str | Path | None = None
+    """A journal to share between runs; default: the out folder's, or in memory without one."""
+
+    keep_outputs: float = 0.0
+    """Share of the rows whose raw output the journal keeps."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.keep_outputs <= 1:
+            raise BadInput(f"`keep_outputs` must lie between 0 and 1, not at {self.keep_outputs:g}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleOptions:
+    """Which neurons are selected, on an item or on a data set."""
+
+    steps: int = 19
+    """Steps of the integrated gradients."""
+
+    sigma: float = 6.0
+    """Standard deviations above the mean to exceed."""
+
+    scope: str = "global"
+    """Mean and deviation over all neurons, `global`, or over those of each `layer`."""
+
+    aggregate: str = "mean"
+    """`mean` of the items' scores, or `vote` of their sets."""
+
+    share: float = 0.5
+    """With `vote`: least share of items for a neuron."""
+
+    count: int | None = None
+    """Select this many top-scoring neurons instead of using `sigma`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodOptions:
+    """What single methods of locating neurons need."""
+
+    threshold: float = 0.2
+    """Knowledge neurons: share of an item's highest score to exceed."""
+
+    knowledge_share: float = 0.4
+    """Knowledge neurons: share of items that must hold a neuron."""
+
+    search: str = "masked-gradient"
+    """How sensing searches: `masked-gradient`, or a search as for heads."""
+
+    rows: int | None = None
+    """Rows of sensing; default: what costs as much as integrated gradients."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """How data sets are read.
+
+    Raises:
+        BadInput: Names of columns that are not of the form prompt=COLUMN,answer=COLUMN.
+    """
+
+    answer_tokens: int | None = None
+    """Of data: sets, count only this many first answer tokens."""
+
+    fields: str = ""
+    """Of data: sets, the columns: prompt=COLUMN,answer=COLUMN."""
+
+    def __post_init__(self) -> None:
+        for pair in self._pairs():
+            if not all(pair):
+                raise BadInput(
+                    f"`fields` '{self.fields}' is not of the form prompt=COLUMN,answer=COLUMN"
+                )
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns by what they hold: `prompt` and `answer`."""
+        return dict(self._pairs())
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        parts = [part.partition("=") for part in self.fields.split(",") if part.strip()]
+        return [(name.strip(), column.strip()) for name, _, column in parts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """How neurons are trained."""
+
+    lr: float = 1e-5
+    """Learning rate of Adam."""
+
+    epochs: int = 20
+    """Most passes over the training items."""
+
+    batch: int = 8
+    """Items of a training step."""
+
+    patience: int = 3
+    """Epochs without lower validation loss before training stops."""
+
+
+@dataclass(frozen=True)
+class _Without:
+    names: tuple[str, ...]
+
+
+def without(*names: str) -> _Without:
+    """Excludes fields of an option class from the keywords of a verb.
+
+    It annotates the group, as in `Annotated[TaskOptions, without("limit")]`. The verb's callers
+    cannot give the fields as keywords, only in the class as a whole.
+    """
+    return _Without(names)
+
+
+@dataclass(frozen=True)
+class Group:
+    """An option class that a verb takes.
+
+    Attributes:
+        parameter: Name of the verb's parameter.
+        cls: The option class.
+        fields: Its fields that are keywords of the verb.
+    """
+
+    parameter: str
+    cls: type[Any]
+    fields: tuple[Field[Any], ...]
+
+
+R = TypeVar("R")
+
+
+def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
+    """Lets the callers of a verb give option classes as a whole, or their fields as keywords.
+
+    A parameter `..._options` that is annotated with an option class is a group. Keywords replace
+    the fields of a group that is given as a whole. The signature shows every field, and the
+    docstring's `Args` section gets the sentences of all fields that it does not explain itself.
+
+    Args:
+        verb: A function; its groups are always given to it.
+
+    Raises:
+        ValueError: A name is a parameter and a field, or a field of two groups.
+    """
+    own = inspect.signature(verb).parameters
+    groups = groups_of(verb)
+    taken = [name for name in own if name not in groups]
+    taken += [item.name for group in groups.values() for item in group.fields]
+    if len(set(taken)) < len(taken):
+        twice = next(name for name in taken if taken.count(name) > 1)
+        raise ValueError(
+            f"`{twice}` of {verb.__name__} comes twice: exclude it from a group with `without`"
+        )
+
+    @wraps(verb)
+    def with_groups(*args: Any, **given: Any) -> R:
+        unknown = [name for name in given if name not in taken and name not in groups]
+        if unknown:
+            raise BadInput(
+                f"`{verb.__name__}` has no parameter '{unknown[0]}'{nearest(unknown[0], taken)}"
+            )
+        for name, group in groups.items():
+            whole = given.pop(name, None)
+            if whole is not None and not isinstance(whole, group.cls):
+                raise BadInput(f"`{name}` must be {group.cls.__name__}, not {type(whole).__name__}")
+            values = {
+                item.name: given.pop(item.name) for item in group.fields if item.name in given
+            }
+            given[name] = replace(whole, **values) if whole is not None else group.cls(**values)
+        return verb(*args, **given)
+
+    shown = [parameter for name, parameter in own.items() if name not in groups]
+    for group in groups.values():
+        shown += [_as_parameter(item) for item in group.fields]
+    for name, group in groups.items():
+        annotation = f"{group.cls.__name__} | None"
+        shown.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
+    shown.sort(key=lambda parameter: parameter.kind)
+    with_groups.__signature__ = Signature(  # type: ignore[attr-defined]
+        shown, return_annotation=inspect.signature(verb).return_annotation
+    )
+    with_groups.__doc__ = _completed(verb.__doc__ or "", groups.values())
+    return with_groups
+
+
+def groups_of(verb: Callable[..., Any]) -> dict[str, Group]:
+    """The option classes that a verb takes, by the names of its parameters."""
+    function: Any = inspect.unwrap(verb)
+    groups = {}
+    for name, annotation in function.__annotations__.items():
+        if not name.endswith("_options"):
+            continue
+        if isinstance(annotation, str):
+            annotation = eval(annotation, function.__globals__)
+        notes = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+        cls = get_args(annotation)[0] if notes else annotation
+        if not (isinstance(cls, type) and is_dataclass(cls)):
+            raise ValueError(f"`{name}` of {function.__name__} is annotated with no option class")
+        excluded = {name for note in notes if isinstance(note, _Without) for name in note.names}
+        known = {item.name for item in fields(cls)}
+        if excluded - known:
+            raise ValueError(f"{cls.__name__} has no field {sorted(excluded - known)[0]}")
+        shown = tuple(item for item in fields(cls) if item.name not in excluded)
+        groups[name] = Group(name, cls, shown)
+    return groups
+
+
+def _as_parameter(item: Field[Any]) -> Parameter:
+    default = item.default
+    if default is MISSING:
+        default = Parameter.empty if item.default_factory is MISSING else item.default_factory()
+    return Parameter(item.name, Parameter.KEYWORD_ONLY, default=default, annotation=item.type)
+
+
+def field_help(cls: type[Any]) -> dict[str, str]:
+    """The sentences under the fields of an option class, in their order."""
+    return _sentences(cls.__module__).get(cls.__name__, {})
+
+
+@cache
+def _sentences(module: str) -> dict[str, dict[str, str]]:
+    source = inspect.getsource(sys.modules[module])
+    found: dict[str, dict[str, str]] = {}
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        sentences = found[node.name] = {}
+        for item, text in zip(node.body, node.body[1:], strict=False):
+            if (
+                isinstance(item, ast.AnnAssign)
+                and isinstance(item.target, ast.Name)
+                and isinstance(text, ast.Expr)
+                and isinstance(text.value, ast.Constant)
+            ):
+                sentences[item.target.id] = " ".join(str(text.value.value).split())
+    return found
+
+
+_ARGS = re.compile(r"^Args:\n((?:(?:    .*)?\n)*)", re.MULTILINE)
+_ENTRY = re.compile(r"^    (\w+): ((?:.*\n?)(?:^        .*\n?)*)", re.MULTILINE)
+_NEXT_SECTION = re.compile(r"^(?:Returns|Yields|Raises|Examples?|Notes?|Source):$", re.MULTILINE)
+
+
+def parameter_help(docstring: str) -> dict[str, str]:
+    """The sentences of the `Args` section of a docstring, by parameter."""
+    section = _ARGS.search(inspect.cleandoc(docstring) + "\n")
+    if section is None:
+        return {}
+    return {name: " ".join(text.split()) for name, text in _ENTRY.findall(section[1])}
+
+
+def _completed(docstring: str, groups: Any) -> str:
+    """The docstring with all fields in its `Args` section."""
+    text = inspect.cleandoc(docstring) + "\n"
+    explained = parameter_help(text)
+    lines = []
+    for group in groups:
+        sentences = field_help(group.cls)
+        for item in group.fields:
+            if item.name not in explained and item.name in sentences:
+                entry = f"{item.name}: {sentences[item.name]}"
+                lines += textwrap.wrap(
+                    entry, 96, initial_indent="    ", subsequent_indent="        "
+                )
+        if group.parameter not in explained:
+            lines.append(f"    {group.parameter}: The fields of {group.cls.__name__} as a whole.")
+    if not lines:
+        return text
+    added = "\n".join(lines)
+    section = _ARGS.search(text)
+    if section is not None:
+        head, tail = text[: section.start()], text[section.end() :]
+        return f"{head}Args:\n{section[1].rstrip()}\n{added}\n\n{tail}".rstrip() + "\n"
+    following = _NEXT_SECTION.search(text)
+    place = len(text) if following is None else following.start()
+    return f"{text[:place].rstrip()}\n\nArgs:\n{added}\n\n{text[place:]}".rstrip() + "\n"

@@ -141,8 +141,8 @@ def test_ablation_that_does_not_exist_is_refused(arguments, message):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"share_prefixes": "yes"}, "--share-prefixes 'yes'"),
-     ({"reuse_layers": ""}, "--reuse-layers"), ({"token_budget": 0}, "--token-budget")],
+    [({"share_prefixes": "yes"}, "`share_prefixes` 'yes'"),
+     ({"reuse_layers": ""}, "`reuse_layers`"), ({"token_budget": 0}, "`token_budget`")],
 )  # fmt: skip
 def test_engine_option_that_does_not_exist_is_refused(options, message):
     """In one line."""

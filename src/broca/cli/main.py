@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
@@ -23,6 +23,7 @@ from broca.cli.scan import scan
 from broca.cli.stress import stress
 from broca.cli.tasks import tasks
 from broca.cli.verify import verify
+from broca.cli.wording import in_flags
 from broca.errors import BrocaError
 from broca.executors.process import tune_process
 
@@ -75,6 +76,18 @@ def _common(
         go_offline()
 
 
+def _flags(command: Any) -> dict[str, str]:
+    """The flags of a command and of those below it, by parameter."""
+    flags = {
+        parameter.name: parameter.opts[0]
+        for parameter in command.params
+        if parameter.opts[0].startswith("--")
+    }
+    for inner in getattr(command, "commands", {}).values():
+        flags |= _flags(inner)
+    return flags
+
+
 def main() -> NoReturn:
     """Runs the command line; exit codes: 0 done, 2 bad input, 130 interrupted."""
     tune_process()
@@ -85,7 +98,8 @@ def main() -> NoReturn:
     try:
         app(standalone_mode=True)
     except BrocaError as error:
-        typer.echo(f"broca: {' '.join(str(error).splitlines())}", err=True)
+        message = in_flags(" ".join(str(error).splitlines()), _flags(typer.main.get_command(app)))
+        typer.echo(f"broca: {message}", err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         typer.echo("broca: interrupted", err=True)

@@ -3,7 +3,7 @@
 from broca.engine.ablation import Ablation, donor_activations
 from broca.engine.engine import Engine, Progress
 from broca.engine.norms import output_norms
-from broca.engine.work import EngineOptions
+from broca.options import EngineOptions
 
 __all__ = [
     "Ablation",

@@ -15,9 +15,10 @@ from broca.engine.budget import Budget
 from broca.engine.checks import require_finite
 from broca.engine.prefixes import PrefixGroup, groups_that_fit, prefix_groups
 from broca.engine.stopping import StopRule
-from broca.engine.work import Decoding, EngineOptions, Masking, Store, longest_first
+from broca.engine.work import Decoding, Masking, Store, longest_first
 from broca.models import ActiveGates, GatedModel
 from broca.models.caches import is_plain, join, select_rows, trim_left
+from broca.options import EngineOptions
 from broca.tasks.items import Generation
 
 LEAVE_SHARE = 1 / 8

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from broca.engine.gradients import Differentiator
 from broca.engine.lanes import Lanes
 from broca.engine.stopping import StopRule
-from broca.engine.work import Decoding, EngineOptions, Masking, Reading
+from broca.engine.work import Decoding, Masking, Reading
 from broca.models import GatedModel, GatePoint
+from broca.options import EngineOptions
 from broca.tasks.items import Output, Request
 from broca.tasks.margins import Margin
 

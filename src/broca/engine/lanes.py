@@ -16,8 +16,9 @@ from broca.engine.budget import Budget
 from broca.engine.decoding import Decoder
 from broca.engine.reading import Reader
 from broca.engine.stopping import StopRule
-from broca.engine.work import Decoding, EngineOptions, Masking, Reading, Store, W
+from broca.engine.work import Decoding, Masking, Reading, Store, W
 from broca.models import GatedModel
+from broca.options import EngineOptions
 
 SMALL = 20_000_000
 """Parameters up to which a model gets lanes by itself; measured at 1.2 million."""

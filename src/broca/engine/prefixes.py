@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic
 
-from broca.engine.work import Switch, W
+from broca.engine.work import W
+from broca.options import Switch
 
 WORTH_SHARING = 0.25
 """Share of all tokens that must be saved before a prefix is shared by `auto`."""

@@ -12,8 +12,9 @@ from broca.engine.batches import Batch, plain_batch, shared_batches
 from broca.engine.budget import Budget
 from broca.engine.checks import require_finite
 from broca.engine.prefixes import PrefixGroup, groups_that_fit, prefix_groups
-from broca.engine.work import EngineOptions, Masking, Reading, Store, left_padded, longest_first
+from broca.engine.work import Masking, Reading, Store, left_padded, longest_first
 from broca.models import GatedModel
+from broca.options import EngineOptions
 from broca.tasks.items import LogLikelihood, Output
 
 WORTH_REUSING = 0.1

@@ -1,56 +1,17 @@
-"""Units of work of the engine, and the options that steer it."""
+"""Units of work of the engine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from broca.errors import BadInput
 from broca.models import GatePoint, Replacement
 from broca.tasks.items import Output, Request
-
-Switch = Literal["auto", "on", "off"]
-"""`auto` lets the planner decide by what is saved."""
-
-
-@dataclass(frozen=True)
-class EngineOptions:
-    """How the engine runs.
-
-    Attributes:
-        token_budget: Most tokens of a batch, padding included; found from the free memory if None.
-        share_prefixes: Read a prompt prefix once for all rows that share it and their mask.
-        reuse_layers: Read the layers below the first ablated one once for all masks of an item.
-        compact: Cut ended generations out of the batch and let new rows in.
-        lanes: Copies of the model that run side by side around the same weights; None for one for
-            each thread where the model is small and on a CPU, else one.
-
-    Raises:
-        BadInput: A value that does not exist.
-    """
-
-    token_budget: int | None = None
-    share_prefixes: Switch = "auto"
-    reuse_layers: Switch = "auto"
-    compact: bool = True
-    lanes: int | None = None
-
-    def __post_init__(self) -> None:
-        for option, value in (
-            ("--share-prefixes", self.share_prefixes),
-            ("--reuse-layers", self.reuse_layers),
-        ):
-            if value not in get_args(Switch):
-                raise BadInput(f"{option} '{value}' is unknown: use auto, on or off")
-        if self.token_budget is not None and self.token_budget < 1:
-            raise BadInput(f"--token-budget must be at least 1, not {self.token_budget}")
-        if self.lanes is not None and self.lanes < 1:
-            raise BadInput(f"the number of lanes must be at least 1, not {self.lanes}")
 
 
 @dataclass(frozen=True)

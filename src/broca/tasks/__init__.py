@@ -1,10 +1,10 @@
 """What is asked: lm-eval tasks and the shipped ones, their items, splits and metrics."""
 
+from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
 from broca.tasks.catalog import Catalog, shipped_folder
 from broca.tasks.items import Generation, Item, LogLikelihood, Output, Request
 from broca.tasks.margins import Margin
-from broca.tasks.options import TaskOptions
 from broca.tasks.splits import Split, split_items
 from broca.tasks.tokenizing import RequestTokenizer
 

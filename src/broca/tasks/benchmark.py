@@ -7,11 +7,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from broca.options import Reference, TaskOptions
 from broca.tasks.groups import TaskGroup
 from broca.tasks.items import Item, Output
 from broca.tasks.margins import Margin
 from broca.tasks.metrics import aggregate, is_weighted, number_of, raw_value
-from broca.tasks.options import Reference, TaskOptions, reference_function
+from broca.tasks.options import reference_function
 from broca.tasks.prepared import PreparedTask, prepare
 from broca.tasks.splits import Split, SplitPart, split_parts
 from broca.tasks.tokenizing import RequestTokenizer

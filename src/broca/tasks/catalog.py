@@ -12,10 +12,10 @@ from typing import Any
 
 from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, nearest
 from broca.models.hub import skip_retries_if_unreachable
+from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
 from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.groups import group_of
-from broca.tasks.options import TaskOptions
 from broca.tasks.paper import paper_metric
 from broca.tasks.taskfiles import BrokenFile, broken_files
 from broca.tasks.tokenizing import RequestTokenizer

@@ -13,12 +13,12 @@ import numpy as np
 from lm_eval.api.instance import Instance
 
 from broca.errors import TaskUnusable
+from broca.options import TaskOptions
 from broca.tasks.code import code_isolation, executes_code
 from broca.tasks.deciding import likeliest, takes_likeliest
 from broca.tasks.fewshot import document_key, keep_apart, set_fewshot
 from broca.tasks.items import Generation, LogLikelihood, Output, Request
 from broca.tasks.metrics import Metric, choose_metric, full_metric_names, raw_value
-from broca.tasks.options import TaskOptions
 from broca.tasks.templates import compiled_once
 from broca.tasks.tokenizing import RequestTokenizer
 

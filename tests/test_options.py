@@ -1,0 +1,205 @@
+"""Option classes check their values, explain their fields, and become keywords of a verb."""
+
+import inspect
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass
+from typing import Annotated
+
+import pytest
+
+from broca import options
+from broca.errors import BadInput
+from broca.options import (
+    DataOptions,
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    SearchOptions,
+    TaskOptions,
+    field_help,
+    groups_of,
+    parameter_help,
+    takes_options,
+    without,
+)
+
+CLASSES = [
+    cls for name, cls in vars(options).items() if name.endswith("Options") and is_dataclass(cls)
+]
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_every_field_has_a_sentence_and_a_default(cls):
+    """The sentence is the field's `--help`; a class can be made of nothing."""
+    assert list(field_help(cls)) == [field.name for field in fields(cls)]
+    assert all(text.endswith(".") for text in field_help(cls).values())
+    assert cls() == cls()
+
+
+def test_nothing_heavy_is_loaded():
+    """Options are read for `--help`: numpy and torch would make it slow."""
+    code = (
+        "import sys; from broca import options; options.field_help(options.TaskOptions);"
+        "print([name for name in ('numpy', 'torch', 'transformers') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("cls", "values", "message"),
+    [
+        (TaskOptions, {"num_fewshot": -1}, "`num_fewshot` must be 0 or more"),
+        (TaskOptions, {"limit": 0}, "`limit` must be"),
+        (TaskOptions, {"limit": 2.5}, "`limit` must be"),
+        (TaskOptions, {"metric": " "}, "`metric` is empty"),
+        (TaskOptions, {"reference": "golden"}, "`reference` 'golden' is unknown"),
+        (SearchOptions, {"k": 0}, "`k` must be at least 1, not 0"),
+        (SearchOptions, {"rows": 0}, "`rows` must be at least 1"),
+        (SearchOptions, {"items": -3}, "`items` must be at least 1"),
+        (SearchOptions, {"response": "x"}, "`response` 'x' is unknown: use accuracy, margin or"),
+        (EngineOptions, {"share_prefixes": "yes"}, "`share_prefixes` 'yes' is unknown"),
+        (EngineOptions, {"reuse_layers": ""}, "`reuse_layers` '' is unknown"),
+        (EngineOptions, {"token_budget": 0}, "`token_budget` must be at least 1"),
+        (EngineOptions, {"lanes": 0}, "`lanes` must be at least 1"),
+        (ExecutorOptions, {"workers": 2}, "`workers` needs `executor` ray"),
+        (ExecutorOptions, {"executor": "ray", "workers": 0}, "`workers` must be at least 1"),
+        (ExecutorOptions, {"executor": "ray", "gpus_per_worker": 1.5}, "`gpus_per_worker` must"),
+        (ExecutorOptions, {"batch_limit": 0}, "`batch_limit` must be above 0"),
+        (JournalOptions, {"keep_outputs": 2}, "`keep_outputs` must lie between 0 and 1"),
+        (DataOptions, {"fields": "prompt"}, "`fields` 'prompt' is not of the form"),
+        (DataOptions, {"fields": "prompt= "}, "is not of the form"),
+    ],
+)
+def test_values_that_mean_nothing_are_refused(cls, values, message):
+    """The parameter is named, in backticks."""
+    with pytest.raises(BadInput, match=message):
+        cls(**values)
+
+
+def test_only_what_differs_is_recorded():
+    """A function is recorded by its name."""
+    assert TaskOptions().to_dict() == {}
+    assert TaskOptions(limit=0.5, chat_template=True).to_dict() == {
+        "limit": 0.5,
+        "chat_template": True,
+    }
+    recorded = TaskOptions(reference=test_only_what_differs_is_recorded).to_dict()["reference"]
+    assert recorded.endswith(":test_only_what_differs_is_recorded")
+
+
+def test_columns_of_data_sets_are_read():
+    """By what they hold."""
+    assert DataOptions(fields="prompt=question, answer = target").columns == {
+        "prompt": "question",
+        "answer": "target",
+    }
+
+
+@takes_options
+def measure(
+    model: str,
+    task: str = "addition",
+    *,
+    limit: int | None = None,
+    search_options: SearchOptions,
+    task_options: Annotated[TaskOptions, without("limit", "metric")],
+) -> tuple:
+    """Measures something.
+
+    Args:
+        model: What is measured.
+        limit: Most report items.
+        rows: Most rows over all
+            tasks.
+
+    Returns:
+        What it was called with.
+    """
+    return model, task, limit, search_options, task_options
+
+
+def test_a_field_or_a_whole_class_can_be_given():
+    """Fields replace those of the class; what is not given has its default."""
+    assert measure("m", "t", rows=7, num_fewshot=2) == (
+        "m", "t", None, SearchOptions(rows=7), TaskOptions(num_fewshot=2),
+    )  # fmt: skip
+    whole = SearchOptions(rows=7, k=3)
+    assert measure("m", search_options=whole)[3] is not None
+    assert measure("m", search_options=whole, rows=9)[3] == SearchOptions(rows=9, k=3)
+    assert measure("m", search_options=None)[3] == SearchOptions()
+
+
+def test_an_excluded_field_belongs_to_the_verb():
+    """The class as a whole may still hold it."""
+    assert measure("m", limit=8) == ("m", "addition", 8, SearchOptions(), TaskOptions())
+    whole = TaskOptions(limit=3, metric="acc")
+    assert measure("m", limit=8, task_options=whole)[2:] == (8, SearchOptions(), whole)
+    with pytest.raises(BadInput, match="`measure` has no parameter 'metric'"):
+        measure("m", metric="acc")
+
+
+def test_unknown_keywords_and_other_classes_are_refused():
+    """In one line, with the nearest name."""
+    with pytest.raises(BadInput, match="has no parameter 'row'; did you mean 'rows'"):
+        measure("m", row=3)
+    with pytest.raises(BadInput, match="`search_options` must be SearchOptions, not TaskOptions"):
+        measure("m", search_options=TaskOptions())
+    with pytest.raises(BadInput, match="`k` must be at least 1"):
+        measure("m", k=0)
+
+
+def test_the_signature_shows_every_field():
+    """With defaults and annotations; classes as a whole come last."""
+    parameters = inspect.signature(measure).parameters
+    names = [field.name for field in fields(SearchOptions)]
+    assert list(parameters)[: 3 + len(names)] == ["model", "task", "limit", *names]
+    assert list(parameters)[-2:] == ["search_options", "task_options"]
+    assert (parameters["k"].default, parameters["k"].annotation) == (5, "int")
+    assert parameters["options"].default == {}
+    assert "metric" not in parameters
+    assert groups_of(measure)["task_options"].cls is TaskOptions
+
+
+def test_the_docstring_explains_every_parameter():
+    """With the fields' sentences, except where the verb has its own."""
+    sentences = parameter_help(measure.__doc__)
+    assert set(sentences) == set(inspect.signature(measure).parameters) - {"task"}
+    assert sentences["rows"] == "Most rows over all tasks."
+    assert sentences["k"] == field_help(SearchOptions)["k"]
+    assert sentences["search_options"] == "The fields of SearchOptions as a whole."
+    assert measure.__doc__.startswith("Measures something.\n\nArgs:\n    model: What")
+    assert measure.__doc__.endswith("Returns:\n    What it was called with.\n")
+
+
+def test_a_docstring_without_arguments_gets_them():
+    """Before the section that follows."""
+
+    @takes_options
+    def count(*, search_options: Annotated[SearchOptions, without("options")]) -> int:
+        """Counts.
+
+        Raises:
+            BadInput: Never.
+        """
+        return 0
+
+    assert list(parameter_help(count.__doc__))[:2] == ["method", "rows"]
+    assert count.__doc__.endswith("\n\nRaises:\n    BadInput: Never.\n")
+
+
+def test_a_name_cannot_come_twice():
+    """Neither from two classes nor from a class and the verb, unless it is excluded."""
+
+    def draw(limit: int = 3, *, task_options: TaskOptions) -> None:
+        """Draws."""
+
+    with pytest.raises(ValueError, match="`limit` of draw comes twice"):
+        takes_options(draw)
+
+    def shade(*, task_options: Annotated[TaskOptions, without("depth")]) -> None:
+        """Shades."""
+
+    with pytest.raises(ValueError, match="TaskOptions has no field depth"):
+        takes_options(shade)
