@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from broca.tasks import TaskOptions
     from broca.verbs.atlas import atlas, save_atlas
     from broca.verbs.localize import localize, save
-    from broca.verbs.verify import verify_heads
+    from broca.verbs.verify import verify
 
 _HOME = {
     "Atlas": "broca.results.atlas",
@@ -34,7 +34,7 @@ _HOME = {
     "localize": "broca.verbs.localize",
     "save": "broca.verbs.localize",
     "save_atlas": "broca.verbs.atlas",
-    "verify_heads": "broca.verbs.verify",
+    "verify": "broca.verbs.verify",
 }
 
 __all__ = [
@@ -51,7 +51,7 @@ __all__ = [
     "localize",
     "save",
     "save_atlas",
-    "verify_heads",
+    "verify",
 ]
 
 

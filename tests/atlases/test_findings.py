@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from broca.atlases import Matrix, find, keep_to_groups
+from broca.atlases import find, keep_to_groups
+from broca.verification.effects import Matrix
 
 NAMES = [f"L{layer}H{head}" for layer in range(2) for head in range(4)]
 TASKS = ("sums", "words", "more sums", "broken")

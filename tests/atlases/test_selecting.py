@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from broca.atlases import Matrix, contrasts, universal
+from broca.atlases import contrasts
+from broca.verification.effects import Matrix, universal
 
 CAPABILITIES = ("sums", "sums", "words", "facts", "code")
 

@@ -3,19 +3,16 @@
 from broca.atlases.clusters import Clustering, cluster
 from broca.atlases.findings import Findings, find, keep_to_groups
 from broca.atlases.groups import GroupCount, count_groups
-from broca.atlases.selecting import LEAST, Contrast, Matrix, contrasts, universal
+from broca.atlases.selecting import Contrast, contrasts
 
 __all__ = [
-    "LEAST",
     "Clustering",
     "Contrast",
     "Findings",
     "GroupCount",
-    "Matrix",
     "cluster",
     "contrasts",
     "count_groups",
     "find",
     "keep_to_groups",
-    "universal",
 ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from broca.atlases.clusters import cluster
 from broca.atlases.groups import count_groups
-from broca.atlases.selecting import Contrast, Matrix, contrasts, universal
+from broca.atlases.selecting import Contrast, contrasts
 from broca.components import Component
 from broca.recovery import interval
 from broca.results.atlas import (
@@ -21,6 +21,7 @@ from broca.results.atlas import (
     Selection,
     UniversalComponent,
 )
+from broca.verification.effects import Matrix, universal
 
 
 @dataclass(frozen=True)

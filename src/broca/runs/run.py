@@ -32,7 +32,7 @@ from broca.models import GatedModel
 from broca.options import ModelOptions
 from broca.runs.progress import Stages
 from broca.runs.references import Referenced, with_references
-from broca.runs.task_sets import Bank, Places, TaskSet
+from broca.runs.task_sets import Bank, Part, Places, TaskSet
 from broca.runs.workspace import Workspace
 from broca.searches import Problem, Ranking
 from broca.tasks import Benchmark, Item, Output
@@ -115,14 +115,18 @@ class Run:
             response: What its rows return where its plans do not say it.
             options: Settings of the method.
         """
+        self.note_search(method, problem, options)
+        search = searches.make_search(method, problem, **options)
+        return searches.run(search, self.responding(response))
+
+    def note_search(self, method: str, problem: Problem, options: Mapping[str, Any]) -> None:
+        """Writes down a search, so that it can be repeated without a model."""
         record = {
             "method": method,
             "options": {name: searches.written(value) for name, value in options.items()},
             "problem": encoded(problem),
         }
         self._recording.journal.note_search(self._recording.run, record)
-        search = searches.make_search(method, problem, **options)
-        return searches.run(search, self.responding(response))
 
     def responding(self, response: Response) -> Execute:
         """Measures plans of a search, in a response that they need not name."""
@@ -149,14 +153,21 @@ class Run:
         self._asker.refer(references.bank)
         return references
 
-    def scores(self, columns: Sequence[int], names: Sequence[str] | None = None) -> dict[str, float]:
-        """Scores of tasks on their report items with some components ablated, by task.
+    def scores(
+        self,
+        columns: Sequence[int],
+        names: Sequence[str] | None = None,
+        *,
+        part: Part = "report",
+    ) -> dict[str, float]:
+        """Scores of tasks with some components ablated, by task.
 
         Args:
             columns: The components; none for the intact model.
             names: The tasks; all by default.
+            part: The items that are scored.
         """
-        trial = self.tasks.trial
+        trial = self.tasks.trial(part)
         places = {name: trial.places[name] for name in names or self.tasks.benchmarks}
         responses = trial.responses(self.measure, self.mask(columns)[None], places)
         return {name: trial.score(name, values[0]) for name, values in responses.items()}
@@ -189,7 +200,7 @@ class Run:
             kinds: Kinds of ablation that the claim is to survive.
         """
         return Examiner(
-            trial=self.tasks.trial,
+            trial=self.tasks.trial(),
             components=self.model.components,
             execute=self.measure,
             answer=self.answers,

@@ -43,12 +43,11 @@ class TaskSet:
     bank: Bank
     places: Mapping[Part, Places]
 
-    @property
-    def trial(self) -> Trial:
-        """The tasks with their report items."""
+    def trial(self, part: Part = "report") -> Trial:
+        """The tasks with a part of their items."""
         items = [item for _, item in self.bank]
         return Trial(
-            self.task, self.same_skill, self.others, self.benchmarks, self.places["report"], items
+            self.task, self.same_skill, self.others, self.benchmarks, self.places[part], items
         )
 
     def prompts(self, positions: Sequence[int]) -> list[tuple[int, ...]]:

@@ -128,7 +128,7 @@ def localize(
         if ranking.universal:
             stages.enter("measuring alone what the others need too")
         shared = ablate_alone(
-            ranking.universal, gated.components, tasks.trial, run.measure, baseline, seed=seed
+            ranking.universal, gated.components, tasks.trial(), run.measure, baseline, seed=seed
         )
         stages.enter("measuring pairs")
         pairs = pairwise(

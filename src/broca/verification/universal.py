@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from broca.atlases import LEAST, Matrix, universal
 from broca.components import ComponentSet
 from broca.measurement import Execute
-from broca.verification import Trial
+from broca.verification.effects import LEAST, Matrix, universal
 from broca.verification.statistics import bootstrap_drops
+from broca.verification.trial import Trial
 
 _ITEMS = 60
 """Most report items of each task."""

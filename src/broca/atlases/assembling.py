@@ -1,0 +1,158 @@
+"""Puts what an atlas measured into the shape that is written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.atlases.findings import Findings, find, keep_to_groups
+from broca.recovery import interval
+from broca.results.atlas import Atlas, AtlasCost, AtlasTask, Rows
+from broca.results.localization import AblationInfo
+from broca.runs.provenance import model_info, version_of_broca
+from broca.runs.references import Referenced
+from broca.runs.run import Run
+from broca.searches.atlas import Chart
+from broca.verification.effects import LEAST, Matrix
+
+
+def matrix_of(run: Run, chart: Chart, scores: Mapping[str, float]) -> Matrix:
+    """The effects of all components on all tasks.
+
+    Args:
+        run: What measured them.
+        chart: What the search found.
+        scores: Score of every task on the intact model.
+    """
+    return Matrix(
+        chart.found.effects,
+        chart.found.resampled,
+        np.array([not at_chance(run, name, scores) for name in run.tasks.benchmarks]),
+        tuple(benchmark.capability for benchmark in run.tasks.benchmarks.values()),
+        LEAST,
+    )
+
+
+def at_chance(run: Run, name: str, scores: Mapping[str, float]) -> bool:
+    """Whether the intact model cannot do a task: it can show no damage."""
+    items = len(run.tasks.places["locate"][name])
+    return run.tasks.benchmarks[name].at_chance(scores[name], items=items)
+
+
+def assembled(
+    run: Run,
+    chart: Chart,
+    scores: Mapping[str, float],
+    referenced: Referenced,
+    *,
+    k: int,
+    seed: int,
+    started: float,
+) -> Atlas:
+    """The result of an atlas.
+
+    Args:
+        run: What measured it.
+        chart: What the search found.
+        scores: Score of every task on the intact model.
+        referenced: What the rows returned.
+        k: Most components to select for a task.
+        seed: Seed of the run.
+        started: When the run began, on `time.perf_counter`.
+    """
+    model, names = run.model, run.model.components.names
+    matrix = matrix_of(run, chart, scores)
+    findings = find(matrix, chart.tasks, names, k=k)
+    low, high = interval(matrix.effects, matrix.resampled)
+
+    def arranged(values: NDArray[np.float64]) -> Rows:
+        return tuple(tuple(row) for row in values[np.ix_(findings.rows, findings.columns)].tolist())
+
+    groups, why_not = keep_to_groups(
+        _by_capability(run, findings),
+        {part.layer: part.heads // part.kv_heads for part in model.structure.projections},
+        names,
+        seed=seed,
+    )
+    scoring_rows = run.scoring_rows
+    new_rows, tokens = run.finish()
+    return Atlas(
+        model=model_info(model),
+        tasks=tuple(_task(run, chart, matrix, scores, row) for row in findings.rows),
+        components=tuple(names[column] for column in findings.columns),
+        effects=arranged(matrix.effects),
+        low=arranged(low),
+        high=arranged(high),
+        universal=findings.universal,
+        selections=findings.selections,
+        clusters=findings.clusters,
+        task_clusters=findings.task_clusters,
+        groups=groups,
+        groups_note=why_not,
+        response=referenced.response,
+        kinds=model.kinds,
+        ablation=AblationInfo(run.ablation.kind, run.ablation.scale),
+        masks=len(chart.masks),
+        share=float(chart.masks.mean()),
+        least=matrix.least,
+        k=k,
+        resamples=len(matrix.resampled),
+        shrunk=chart.found.shrunk,
+        seed=seed,
+        cost=AtlasCost(
+            rows=run.search_rows,
+            scoring_rows=scoring_rows,
+            tokens=tokens,
+            wall_s=round(time.perf_counter() - started, 3),
+            measured=new_rows,
+        ),
+        notes=(*_notes(run, matrix, chart), *referenced.notes),
+        broca=version_of_broca(),
+    )
+
+
+def _task(
+    run: Run, chart: Chart, matrix: Matrix, scores: Mapping[str, float], row: int
+) -> AtlasTask:
+    name = chart.tasks[row]
+    benchmark = run.tasks.benchmarks[name]
+    return AtlasTask(
+        name=name,
+        capability=benchmark.capability,
+        metric=benchmark.metric,
+        intact=scores[name],
+        items=chart.items[row],
+        at_chance=not bool(matrix.usable[row]),
+        change=float(chart.changes[:, row].mean()),
+        explained=float(chart.found.explained[row]),
+    )
+
+
+def _by_capability(run: Run, findings: Findings) -> dict[str, list[str]]:
+    """The selected components of all tasks of a capability, each once."""
+    sets: dict[str, dict[str, None]] = {}
+    for selection in findings.selections:
+        members = sets.setdefault(run.tasks.benchmarks[selection.task].capability, {})
+        members.update(dict.fromkeys(component.name for component in selection.components))
+    return {capability: list(members) for capability, members in sets.items()}
+
+
+def _notes(run: Run, matrix: Matrix, chart: Chart) -> Sequence[str]:
+    notes: list[str] = []
+    for row, name in enumerate(run.tasks.benchmarks):
+        notes += run.tasks.notes_of(name)
+        if not matrix.usable[row]:
+            notes.append(f"{name} is at chance on the intact model: it can show no damage")
+    if len(set(matrix.capabilities)) == 1:
+        notes.append("all tasks are of one capability: selections have nothing to be compared with")
+    if chart.found.shrunk:
+        components = chart.masks.shape[1]
+        notes.append(
+            f"{len(chart.masks)} masks for {components} components are few: effects are smaller "
+            f"than they are, and intervals cover the noise alone; about "
+            f"{5 * components * len(chart.tasks):,} `rows` would do"
+        )
+    return notes
