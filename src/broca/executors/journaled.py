@@ -143,7 +143,13 @@ class JournaledExecutor:
         """What the model answers in every row of a plan, from the journal where it can."""
         plan = replace(plan, response="accuracy", gradients=False)
         rows = self._rows(plan)
-        self._recording.note(role=role, rows=rows)
+        self._recording.journal.note_outputs(
+            self._recording.run,
+            role=role,
+            condition=rows.condition,
+            masks=rows.masks,
+            items=rows.items,
+        )
         self._answer_missing(plan, rows, role)
         texts = self._recording.journal.outputs(rows.condition, rows.masks, rows.items)
         self.cost[role] += plan.cost
@@ -181,7 +187,7 @@ class JournaledExecutor:
                 vectors=vectors,
                 tokens=tokens,
             )
-        journal.note_vectors(recording.run, condition, digests)
+        journal.note_vectors(recording.run, condition=condition, digests=digests)
         self.cost[role] += len(observations)
         return [vector for vector in journal.vectors(condition, digests) if vector is not None]
 
