@@ -57,6 +57,7 @@ class Engine:
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         options = options or EngineOptions()
+        self._model = model
         self._donors = donors or {}
         self._on_progress = on_progress
         self._lanes = Lanes(model, options, StopRule(model.tokenizer, _eos_tokens(model)))
@@ -124,7 +125,8 @@ class Engine:
                 one.targets.append((position, request.continuation))
             else:
                 decodings.append(Decoding(mask, donor, position, request))
-        self._lanes.run(list(readings.values()), decodings, self._masking(gates), store)
+        with self._model.in_use():
+            self._lanes.run(list(readings.values()), decodings, self._masking(gates), store)
         return [answer for answer in answers if answer is not None]
 
     def differentiate(
@@ -154,7 +156,8 @@ class Engine:
             (margin, int(mask), int(donor))
             for margin, mask, donor in zip(margins, gate_index, donor_index, strict=True)
         ]
-        return self._differentiator.run(rows, self._masking(gates))
+        with self._model.in_use():
+            return self._differentiator.run(rows, self._masking(gates))
 
     def _masking(self, gates: NDArray[np.float32]) -> Masking:
         return Masking(
