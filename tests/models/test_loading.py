@@ -99,7 +99,7 @@ def pickled(folder):
 
 def test_pickled_weights_are_refused(pickled):
     """Loading a pickle can run code; the option that allows it is named."""
-    with pytest.raises(BadInput, match=r"only pickled weights.*--allow-pickle"):
+    with pytest.raises(BadInput, match=r"only pickled weights.*`allow_pickle`"):
         load(str(pickled))
 
 

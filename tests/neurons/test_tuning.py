@@ -34,6 +34,7 @@ def belongs(name, shape):
 def test_only_the_neurons_parameters_change_to_the_bit(neurons, ask):
     """All others are equal bit for bit while tuned; everything is afterwards."""
     before = snapshot(neurons)
+    trainable = [weight.requires_grad for weight in neurons.model.model.parameters()]
     options = TuningOptions(lr=0.01, epochs=3, patience=3)
     with tuned(neurons, COLUMNS, ask(8), ask(8), options=options) as done:
         assert done.best > 0
@@ -46,8 +47,9 @@ def test_only_the_neurons_parameters_change_to_the_bit(neurons, ask):
                 assert (value[own] != before[name][own]).float().mean() > 0.9
     after = snapshot(neurons)
     assert all(torch.equal(after[name], before[name]) for name in before)
-    assert not any(one.requires_grad or one.grad is not None
-                   for one in neurons.model.model.parameters())  # fmt: skip
+    weights = list(neurons.model.model.parameters())
+    assert [weight.requires_grad for weight in weights] == trainable
+    assert all(weight.grad is None for weight in weights)
 
 
 def test_training_equals_adam_with_masked_gradients(neurons, ask):

@@ -85,7 +85,7 @@ def donor_activations(
     while start < len(prompts):
         batch = list(prompts[start : start + budget.rows(longest)])
         tokens, attention = left_padded(batch, device=model.device)
-        with captured(model.points) as seen:
+        with model.in_use(), captured(model.points) as seen:
             model.forward(tokens, attention, keep=1)
         for point, activation in seen.items():
             shaped = activation.reshape(*tokens.shape, -1)  # (rows, tokens, width)

@@ -126,7 +126,8 @@ class Engine:
                 one.targets.append((position, request.continuation))
             else:
                 decodings.append(Decoding(mask, donor, position, request))
-        self._lanes.run(list(readings.values()), decodings, self._masking(gates), store)
+        with self.model.in_use():
+            self._lanes.run(list(readings.values()), decodings, self._masking(gates), store)
         return [answer for answer in answers if answer is not None]
 
     def differentiate(
@@ -156,7 +157,8 @@ class Engine:
             (margin, int(mask), int(donor))
             for margin, mask, donor in zip(margins, gate_index, donor_index, strict=True)
         ]
-        return self._differentiator.run(rows, self._masking(gates))
+        with self.model.in_use():
+            return self._differentiator.run(rows, self._masking(gates))
 
     def _masking(self, gates: NDArray[np.float32]) -> Masking:
         return Masking(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import inspect
-from contextlib import AbstractContextManager, nullcontext
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,9 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from broca.components import ComponentSet
-from broca.models.choosing import choose
-from broca.models.fingerprint import fingerprint
+from broca.components import Component, ComponentSet
+from broca.errors import BadInput
+from broca.models.choosing import KINDS, choose
 from broca.models.gates import ActiveGates, GatePoint, Replacement
 from broca.models.resuming import (
     Shortcut,
@@ -24,6 +26,13 @@ from broca.models.resuming import (
     taken_up,
 )
 from broca.models.structure import Structure, find_structure, text_config
+from broca.models.using import Usage
+
+_GREEDY = {
+    "do_sample": False, "num_beams": 1, "temperature": 1.0, "top_k": 50, "top_p": 1.0,
+    "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
+}  # fmt: skip
+"""What makes transformers' `generate` greedy whatever the model's own settings are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,50 +40,203 @@ class GatedModel:
     """A causal language model, its tokenizer and its components.
 
     Attributes:
-        name: What the user called it.
-        model: The transformers model, in evaluation mode.
+        name: What it is called in messages and results.
+        model: The transformers model.
         tokenizer: Its tokenizer.
         structure: What was found in it.
         kinds: Which parts are its components, such as `heads` or `heads+mlp`.
         components: They, kind by kind and layer by layer: the columns of every matrix.
         points: Where their gates act.
+        source: The name or folder that it was loaded from; None for a caller's model in memory.
     """
 
     name: str
-    model: Any
-    tokenizer: Any
-    structure: Structure
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    structure: Structure = field(repr=False)
     kinds: str
-    components: ComponentSet
+    components: ComponentSet = field(repr=False)
     points: tuple[GatePoint, ...] = field(repr=False)
+    source: str | None
+    _usage: Usage = field(repr=False)
+    _chosen: dict[str, tuple[ComponentSet, tuple[GatePoint, ...]]] = field(
+        repr=False, default_factory=dict
+    )
 
     @classmethod
     def wrap(
-        cls, model: Any, tokenizer: Any, *, name: str, components: str = "heads"
+        cls,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str,
+        components: str = "heads",
+        source: str | None = None,
     ) -> GatedModel:
         """Finds the components of a transformers model and prepares their gates.
 
+        The model is left as it was found: it is in evaluation mode and frozen only `in_use`.
+
         Args:
-            model: A causal language model of transformers; it is put in evaluation mode and its
-                weights are frozen.
+            model: A causal language model of transformers.
             tokenizer: Its tokenizer.
             name: What to call it in messages and results.
             components: Which parts to gate, such as `heads` or `heads+mlp`.
+            source: The name or folder that it was loaded from; None for a model in memory.
 
         Raises:
             UnsupportedModel: The architecture is not covered.
         """
-        model.eval()
-        model.requires_grad_(False)
-        structure = find_structure(model)
+        usage = Usage(model, belongs_to_caller=source is None)
+        return cls._of(
+            model, tokenizer, name=name, components=components, source=source, usage=usage
+        )
+
+    @classmethod
+    def _of(
+        cls,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str,
+        components: str,
+        source: str | None,
+        usage: Usage,
+    ) -> GatedModel:
+        with usage.held():
+            structure = find_structure(model)
         chosen, points = choose(structure, components, architecture=type(model).__name__)
-        return cls(name, model, tokenizer, structure, components, chosen, points)
+        return cls(
+            name, model, tokenizer, structure, components, chosen, points, source, usage,
+            {components: (chosen, points)},
+        )  # fmt: skip
 
     def copy(self) -> GatedModel:
-        """A copy of the modules around the same weights, with hooks of its own."""
-        shared = [*self.model.parameters(), *self.model.buffers()]
-        model = copy.deepcopy(self.model, {id(tensor): tensor for tensor in shared})
-        return GatedModel.wrap(model, self.tokenizer, name=self.name, components=self.kinds)
+        """A copy of the modules around the same weights, with hooks of its own.
+
+        Raises:
+            BadInput: Components are ablated at present: the copy would lose them for good.
+        """
+        self.require_intact()
+        with self.in_use():
+            shared = [*self.model.parameters(), *self.model.buffers()]
+            model = copy.deepcopy(self.model, {id(tensor): tensor for tensor in shared})
+            return GatedModel._of(
+                model,
+                self.tokenizer,
+                name=self.name,
+                components=self.kinds,
+                source=self.source,
+                usage=self._usage,
+            )
+
+    def in_use(self) -> AbstractContextManager[None]:
+        """Within the context the model is in evaluation mode and its weights are frozen.
+
+        When the last context ends, also by an error, every module's training mode and every
+        parameter's `requires_grad` are what they were. Contexts may be nested, and entered from
+        several threads.
+        """
+        return self._usage.held()
+
+    @contextmanager
+    def ablated(self, components: Any, scale: float = 0.0) -> Iterator[GatedModel]:
+        """Ablates components in every forward pass and `generate` of the model within the context.
+
+        It holds for the transformers model itself, for batches of any size. Gates multiply: a
+        context within another adds its components, and a component in both is scaled twice. The
+        hooks are removed when the context ends, also by an error. Training mode and
+        `requires_grad` are not touched.
+
+        Args:
+            components: Names joined by `+`, a list of names or components, or a result with
+                `selected`; of every kind, whichever kinds the model was loaded with.
+            scale: Factor of their outputs; 0 ablates.
+
+        Raises:
+            BadInput: A name is malformed, or `scale` is no finite number.
+            UnknownName: The model has no such component.
+            UnsupportedModel: The model has no components of such a kind.
+        """
+        if not math.isfinite(scale):
+            raise BadInput(f"`scale` must be a finite number, not {scale}")
+        wanted = _listed(components)
+        kinds = dict.fromkeys(_plural(component) for component in wanted)
+        known, points = self._choose("+".join(kinds)) if wanted else (self.components, ())
+        names = [component.name for component in wanted]
+        values = torch.ones(1, len(known), device=self.device)
+        values[:, known.columns(names)] = scale
+        with ActiveGates(points, values, every_row=True):
+            self._usage.ablated += names
+            try:
+                yield self
+            finally:
+                for name in names:
+                    self._usage.ablated.remove(name)
+
+    def _choose(self, kinds: str) -> tuple[ComponentSet, tuple[GatePoint, ...]]:
+        """The components of some kinds and their gate points; chosen once."""
+        if kinds not in self._chosen:
+            self._chosen[kinds] = choose(self.structure, kinds, architecture=self.architecture)
+        return self._chosen[kinds]
+
+    def require_intact(self) -> None:
+        """Refuses a model of which `ablated` ablates components at present.
+
+        Raises:
+            BadInput: It does: what is measured now would pass for the intact model's.
+        """
+        if self._usage.ablated:
+            raise BadInput(
+                f"components of model '{self.name}' are ablated already "
+                f"({'+'.join(self._usage.ablated[:5])}): leave `with model.ablated(...)` first"
+            )
+
+    def generate(self, text: str, *, max_new_tokens: int = 64, **options: Any) -> str:
+        """Continues a text, greedily unless the options say otherwise.
+
+        Args:
+            text: What the model reads, as it is: no chat template is put around it.
+            max_new_tokens: Longest continuation in tokens; it ends before at an end of sequence.
+            options: Passed to transformers' `generate`, such as `do_sample` or `stop_strings`.
+
+        Returns:
+            The continuation alone, without special tokens.
+
+        Raises:
+            BadInput: The model has no tokenizer, or the text is empty and the tokenizer has no
+                token to begin with.
+        """
+        tokenizer = self.tokenizer
+        if tokenizer is None:
+            raise BadInput(
+                f"model '{self.name}' has no tokenizer: give one, `broca.load(hf_model, tokenizer)`"
+            )
+        prompt = list(tokenizer.encode(text))
+        if not prompt:
+            first = tokenizer.bos_token_id
+            first = tokenizer.eos_token_id if first is None else first
+            if first is None:
+                raise BadInput(
+                    "`text` is empty, and the tokenizer has no token to begin with: give some text"
+                )
+            prompt = [first]
+        padding = tokenizer.pad_token_id
+        options = {
+            **({} if options.get("do_sample") else _GREEDY),
+            "pad_token_id": tokenizer.eos_token_id if padding is None else padding,
+            "tokenizer": tokenizer,
+            **options,
+        }
+        tokens = torch.tensor([prompt], device=self.device)
+        with self.in_use(), torch.no_grad():
+            output = self.model.generate(
+                input_ids=tokens,
+                attention_mask=torch.ones_like(tokens),
+                max_new_tokens=max_new_tokens,
+                **options,
+            )
+        return str(tokenizer.decode(output[0, len(prompt) :], skip_special_tokens=True))
 
     @property
     def architecture(self) -> str:
@@ -102,10 +264,14 @@ class GatedModel:
         """Key/value heads of one attention layer."""
         return self.structure.projections[0].kv_heads
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """A digest of the weights: two models of equal fingerprint give equal scores."""
-        return fingerprint(self.model)
+        """A digest of the weights: two models of equal fingerprint give equal scores.
+
+        It is taken once; of a caller's model once for every outermost `in_use`, since the caller
+        may train it in between.
+        """
+        return self._usage.fingerprint
 
     @property
     def max_length(self) -> int:
@@ -117,8 +283,9 @@ class GatedModel:
     def describe(self) -> str:
         """One line that says what was found."""
         attention = self.structure.projections
+        heads = sum(layer.heads for layer in attention)
         text = (
-            f"{self.name}: {sum(one.heads for one in attention)} heads in {len(attention)} layers, "
+            f"{self.name}: {heads} heads in {len(attention)} layers, "
             f"{self.heads} query heads on {self.kv_heads} KV heads, {self.architecture}, "
             f"{self.dtype}"
         )
@@ -161,18 +328,22 @@ class GatedModel:
         tokens = torch.arange(6, device=self.device)[None] % self.vocabulary
         attention = torch.ones_like(tokens)
         try:
-            with torch.no_grad():
+            with self.in_use(), torch.no_grad():
                 logits, inputs = self.forward_with_layer_inputs(tokens, attention, keep=6)
         finally:
             for handle in handles:
                 handle.remove()
-        if len(lengths) != 1 or any(one is None for one in inputs):
+        if len(lengths) != 1 or any(hidden is None for hidden in inputs):
             return None
         (length,) = lengths
         middle = len(self._layers) - 1
         hidden = inputs[middle]
         assert hidden is not None
-        with torch.no_grad(), resumed_at(self._layers, middle, hidden, tuple_length=length):
+        with (
+            self.in_use(),
+            torch.no_grad(),
+            resumed_at(self._layers, middle, hidden, tuple_length=length),
+        ):
             resumed, _ = self.forward(tokens, attention, keep=6)
         return length if torch.equal(resumed, logits) else None
 
@@ -190,9 +361,9 @@ class GatedModel:
         tokens = torch.arange(6, device=self.device)[None] % self.vocabulary
         gates = torch.ones(1, len(self.components), device=self.device, requires_grad=True)
         try:
-            with torch.enable_grad(), self.gates(gates):
+            with self.in_use(), torch.enable_grad(), self.gates(gates):
                 logits, _ = self.forward(tokens, torch.ones_like(tokens), keep=6)
-                # of log-likelihoods, as in earnest: less would be nothing in half precision
+                # of log-likelihoods, as in a run: less would be nothing in half precision
                 likely = logits.float().log_softmax(-1)[..., 0].sum()
                 (slopes,) = torch.autograd.grad(likely, gates)
         except (RuntimeError, NotImplementedError):
@@ -207,40 +378,41 @@ class GatedModel:
         """By layer, attention that can be taken up at its output projection; tried once."""
         modules = dict(self.model.named_modules())
         # where a norm mixes the heads, they are gated before it: what follows is no mere projection
-        plain = [one for one in self.structure.projections if one.norm is None]
-        owners = [modules[one.path.rpartition(".")[0]] for one in plain]
-        projections = [one.module for one in plain]
+        plain = [found for found in self.structure.projections if found.norm is None]
+        owners = [modules[found.path.rpartition(".")[0]] for found in plain]
+        projections = [found.module for found in plain]
         tokens = torch.arange(6, device=self.device)[None] % self.vocabulary
         attention = torch.ones_like(tokens)
-        with (
-            torch.no_grad(),
-            captured_outputs(owners) as returned,
-            captured_outputs(projections) as projected,
-            captured_inputs(projections) as mixed,
-        ):
-            logits, inputs = self.forward_with_layer_inputs(tokens, attention, keep=6)
-        found: dict[int, Shortcut] = {}
-        for index, one in enumerate(plain):
-            output, hidden, outputs = returned[index], inputs[one.layer], mixed[index]
-            length = len(output) if isinstance(output, tuple) else 0
-            first = output[0] if length else output
-            if not isinstance(first, Tensor) or not torch.equal(first, projected[index]):
-                continue
-            assert hidden is not None
-            assert outputs is not None
-            shortcut = Shortcut(owners[index], one.module, length)
-            with torch.no_grad(), self.resumed_at(one.layer, hidden), taken_up(shortcut, outputs):
-                resumed, _ = self.forward(tokens, attention, keep=6)
-            if torch.equal(resumed, logits):
-                found[one.layer] = shortcut
-        return found
+        shortcuts: dict[int, Shortcut] = {}
+        with self.in_use(), torch.no_grad():
+            with (
+                captured_outputs(owners) as returned,
+                captured_outputs(projections) as projected,
+                captured_inputs(projections) as mixed,
+            ):
+                logits, inputs = self.forward_with_layer_inputs(tokens, attention, keep=6)
+            for index, projection in enumerate(plain):
+                output, outputs = returned[index], mixed[index]
+                length = len(output) if isinstance(output, tuple) else 0
+                first = output[0] if length else output
+                if not isinstance(first, Tensor) or not torch.equal(first, projected[index]):
+                    continue
+                hidden = inputs[projection.layer]
+                assert hidden is not None
+                assert outputs is not None
+                shortcut = Shortcut(owners[index], projection.module, length)
+                with self.resumed_at(projection.layer, hidden), taken_up(shortcut, outputs):
+                    resumed, _ = self.forward(tokens, attention, keep=6)
+                if torch.equal(resumed, logits):
+                    shortcuts[projection.layer] = shortcut
+        return shortcuts
 
     def head_outputs(self) -> AbstractContextManager[list[Tensor | None]]:
         """Within the context, forward passes record what enters the output projections.
 
         One tensor `(rows, tokens, width)` for each layer of `skippable`, in its order.
         """
-        return captured_inputs([one.projection for one in self._shortcuts.values()])
+        return captured_inputs([shortcut.projection for shortcut in self._shortcuts.values()])
 
     @property
     def skippable(self) -> tuple[int, ...]:
@@ -298,7 +470,7 @@ class GatedModel:
         cache: Any | None = None,
         use_cache: bool = False,
     ) -> tuple[Tensor, Any]:
-        """Runs the model on left-padded rows.
+        """Runs the model on left-padded rows, within `in_use`.
 
         Args:
             tokens: New tokens, `(rows, new)`.
@@ -309,7 +481,12 @@ class GatedModel:
 
         Returns:
             Logits `(rows, keep, vocabulary)` and the cache.
+
+        Raises:
+            RuntimeError: The model is in training mode.
         """
+        if self.model.training:
+            raise RuntimeError(f"model '{self.name}' is in training mode: run it within `in_use()`")
         new = tokens.shape[1]
         arguments: dict[str, Any] = {"use_cache": use_cache}
         if cache is not None:
@@ -323,3 +500,25 @@ class GatedModel:
             arguments["logits_to_keep"] = keep
         output = self.model(input_ids=tokens, **arguments)
         return output.logits[:, -keep:], output.past_key_values if use_cache else None
+
+
+def _listed(components: Any) -> list[Component]:
+    """Components from names joined by `+`, a list of names or components, or a result."""
+    components = getattr(components, "selected", components)
+    if isinstance(components, str):
+        components = [name for name in components.split("+") if name.strip()]
+    if not isinstance(components, Iterable):
+        raise BadInput(
+            f"`components` must be names, components or a result with `selected`, not "
+            f"{type(components).__name__}"
+        )
+    names = (
+        entry if isinstance(entry, str) else str(getattr(entry, "name", entry))
+        for entry in components
+    )
+    return list(dict.fromkeys(Component.parse(name) for name in names))
+
+
+def _plural(component: Component) -> str:
+    """The key of `KINDS` that a component belongs to."""
+    return next(kinds for kinds in KINDS if kinds.startswith(component.kind))

@@ -67,6 +67,7 @@ class ActiveGates:
         values: One gate for every row and component, `(rows, components)`; differentiable.
         replacement: What an ablated activation becomes; zeros by default.
         force: Multiply even where every gate of a point is 1 (the self-test does).
+        every_row: `values` is one row, which holds for every row of batches of any size.
     """
 
     def __init__(
@@ -76,7 +77,9 @@ class ActiveGates:
         *,
         replacement: Replacement | None = None,
         force: bool = False,
+        every_row: bool = False,
     ) -> None:
+        self._every_row = every_row
         self._points = points
         self._values = values
         self._replacement = dict(replacement or {})
@@ -91,8 +94,10 @@ class ActiveGates:
         ]
 
     def __enter__(self) -> ActiveGates:
-        for point in self._closed:
-            self._hooks.callback(_INSTALL[point.place](point, self).remove)
+        with ExitStack() as hooks:
+            for point in self._closed:
+                hooks.callback(_INSTALL[point.place](point, self).remove)
+            self._hooks = hooks.pop_all()  # all of them, or after an error none
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -125,12 +130,12 @@ class ActiveGates:
         Args:
             point: Where it was met.
             activation: `(rows, tokens, width)`.
-            gates: `(rows, units)`.
+            gates: `(rows, units)`, or one row for all.
 
         Raises:
             RuntimeError: The batch has another number of rows than there are gates.
         """
-        if gates.shape[0] != activation.shape[0]:
+        if gates.shape[0] != activation.shape[0] and not self._every_row:
             raise RuntimeError(
                 f"{point.path} was run on {activation.shape[0]} rows under gates for "
                 f"{gates.shape[0]}"

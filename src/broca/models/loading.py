@@ -1,4 +1,4 @@
-"""Loads a model: one that broca ships, a local folder, or an id of the Hugging Face hub."""
+"""Loads a model: a shipped one, a local folder, an id of the Hugging Face hub, or one in memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
+
+from torch import nn
 
 from broca.errors import BadInput, UnknownName, UnsupportedModel, nearest
 from broca.models.gated import GatedModel
@@ -28,21 +30,30 @@ def shipped_model_folder(name: str) -> Path:
 
 
 def load(
-    name: str,
+    model: str | os.PathLike[str] | nn.Module,
+    tokenizer: Any = None,
     *,
-    dtype: str = "auto",
+    name: str | None = None,
     components: str = "heads",
+    dtype: str = "auto",
     device: str | None = None,
     device_map: str | None = None,
     allow_pickle: bool = False,
     offline: bool = False,
 ) -> GatedModel:
-    """Loads a causal language model and proves that its heads can be gated.
+    """Loads a causal language model, or takes one in memory, and proves that it can be gated.
+
+    A model in memory is left as it was found: its training mode, `requires_grad` and hooks are
+    what they were after every call. It stays on its device, in its number format.
 
     Args:
-        name: `reference`, `reference-small` or `planted`, a local folder, or a hub id.
-        dtype: `float32`, `bfloat16`, `float16`, or `auto`: float32 on a CPU, else bfloat16.
+        model: `reference`, `reference-small` or `planted`, a local folder, a hub id, or a model of
+            transformers.
+        tokenizer: The tokenizer of a model in memory; others bring their own.
+        name: What to call a model in memory; by default where its configuration says it comes
+            from, marked as in memory.
         components: Which parts can be ablated, such as `heads` or `heads+mlp`; see `KINDS`.
+        dtype: `float32`, `bfloat16`, `float16`, or `auto`: float32 on a CPU, else bfloat16.
         device: Where to put it; the first GPU if there is one, else the CPU.
         device_map: Passed to transformers (`auto` spreads a model over devices).
         allow_pickle: Whether weights in pickle format may be loaded, where there are no others.
@@ -50,16 +61,74 @@ def load(
         offline: Make no network call: a hub model must be in the local cache.
 
     Returns:
-        The model with gates on its query heads; the self-test has passed.
+        The model with gates on its components; the self-test has passed.
 
     Raises:
         UnknownName: No such model.
-        BadInput: The folder holds no loadable model.
+        BadInput: The folder holds no loadable model, or an argument is for the other kind of model.
         UnsupportedModel: Not a decoder, or an architecture that is not covered.
         SelfTestFailed: The gates do not do what they must on this model.
     """
+    if not isinstance(model, str | os.PathLike):
+        given = {
+            "dtype": dtype != "auto", "device": device, "device_map": device_map,
+            "allow_pickle": allow_pickle, "offline": offline,
+        }  # fmt: skip
+        return _wrapped(model, tokenizer, name, components, [key for key in given if given[key]])
+    for key, value in (("tokenizer", tokenizer), ("name", name)):
+        if value is not None:
+            raise BadInput(
+                f"`{key}` is for models in memory: '{model}' is loaded with its own; leave it out"
+            )
+    return _loaded(
+        str(model),
+        components=components,
+        dtype=dtype,
+        device=device,
+        device_map=device_map,
+        allow_pickle=allow_pickle,
+        offline=offline,
+    )
+
+
+def _wrapped(
+    model: Any, tokenizer: Any, name: str | None, components: str, unused: list[str]
+) -> GatedModel:
+    """A caller's model with gates."""
+    if not isinstance(model, nn.Module) or not hasattr(model, "config"):
+        raise BadInput(
+            f"`model` is a {type(model).__name__}: give the name of a model, a folder or a causal "
+            "language model of transformers"
+        )
+    if tokenizer is None:
+        raise BadInput(
+            "`tokenizer` is missing: a model in memory needs one, as its second argument"
+        )
+    if unused:
+        raise BadInput(
+            f"`{unused[0]}` is for models that broca loads itself: a model in memory stays as it is"
+        )
+    origin = getattr(model.config, "name_or_path", "") or type(model).__name__
+    name = name or f"{origin} (in memory)"
+    _require_decoder(name, model.config, architecture=type(model).__name__)
+    gated = GatedModel.wrap(model, tokenizer, name=name, components=components)
+    require_self_test(gated)
+    return gated
+
+
+def _loaded(
+    name: str,
+    *,
+    components: str,
+    dtype: str,
+    device: str | None,
+    device_map: str | None,
+    allow_pickle: bool,
+    offline: bool,
+) -> GatedModel:
+    """A model that broca loads, in evaluation mode and frozen for good."""
     if dtype not in DTYPES:
-        raise BadInput(f"dtype '{dtype}' is unknown: use one of {', '.join(DTYPES)}")
+        raise BadInput(f"`dtype` '{dtype}' is unknown: use one of {', '.join(DTYPES)}")
     source = _source(name, allow_pickle=allow_pickle)
     import torch
     from safetensors import SafetensorError
@@ -100,12 +169,14 @@ def load(
     ) as error:
         raise BadInput(
             f"model '{name}' could not be loaded: {_first_line(error)}; check that the folder "
-            "holds config.json, *.safetensors (or pytorch_model*.bin, with --allow-pickle) and "
+            "holds config.json, *.safetensors (or pytorch_model*.bin, with `allow_pickle`) and "
             "tokenizer.json"
         ) from error
     if not device_map:
         model = model.to(device)
-    gated = GatedModel.wrap(model, tokenizer, name=name, components=components)
+    model.eval()
+    model.requires_grad_(False)
+    gated = GatedModel.wrap(model, tokenizer, name=name, components=components, source=name)
     require_self_test(gated)
     return gated
 
@@ -159,7 +230,7 @@ def _source(name: str, *, allow_pickle: bool = True) -> Path | str:
         if not allow_pickle and not any(path.glob("*.safetensors")):
             raise BadInput(
                 f"folder '{name}' holds only pickled weights, which can run code when loaded: "
-                "convert them to safetensors (save_pretrained does), or give --allow-pickle"
+                "convert them to safetensors (save_pretrained does), or set `allow_pickle`"
             )
         return path
     if path.exists():
@@ -192,11 +263,17 @@ def _config(name: str, source: Path | str, *, offline: bool) -> Any:
         ) from error
 
 
-def _require_decoder(name: str, config: Any) -> None:
-    """Refuses encoder-decoder and encoder-only models by name."""
+def _require_decoder(name: str, config: Any, *, architecture: str | None = None) -> None:
+    """Refuses encoder-decoder and encoder-only models by name.
+
+    Args:
+        name: What the model is called.
+        config: Its configuration.
+        architecture: Its class, where it is known; else what the configuration names first.
+    """
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-    declared = (config.architectures or [config.model_type])[0]
+    declared = architecture or (config.architectures or [config.model_type])[0]
     if getattr(config, "is_encoder_decoder", False):
         raise UnsupportedModel(
             f"'{name}' is an encoder-decoder model ({declared}): broca localizes in decoder-only "
@@ -205,7 +282,8 @@ def _require_decoder(name: str, config: Any) -> None:
     causal = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     generates = any(word in declared for word in ("CausalLM", "LMHead", "ForConditionalGeneration"))
     bidirectional = not getattr(config, "is_decoder", True) and not generates
-    if not causal or (config.architectures and not generates) or bidirectional:
+    named = architecture or config.architectures
+    if not causal or (named and not generates) or bidirectional:
         raise UnsupportedModel(
             f"'{name}' is not a causal language model ({declared}, type {config.model_type}): "
             "give a decoder-only model with a language-model head"

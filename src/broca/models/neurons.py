@@ -81,7 +81,7 @@ def _refuse_experts(part: LayerParts) -> None:
         raise UnsupportedModel(
             f"layer {part.layer} ({part.experts.path}, {type(part.whole.module).__name__}) routes "
             "its tokens to experts: neurons of mixtures of experts are not covered; use "
-            "--components experts with `broca localize`"
+            "`components` 'experts' to ablate whole experts"
         )
 
 

@@ -1,4 +1,4 @@
-"""Proves on the loaded model that the gates do what they must; runs at every load.
+"""Proves on the loaded model that the gates do what they must; runs at every load and wrap.
 
 Four checks, on random tokens: gates of one change no bit; every head contributes to its
 projection's output, and the contributions plus the bias make up that output; gates of zero equal
@@ -53,7 +53,7 @@ def self_test(model: GatedModel) -> tuple[Check, ...]:
     results = []
     for name, check in checks:
         start = time.perf_counter()
-        with torch.no_grad():
+        with model.in_use(), torch.no_grad():
             passed, detail = check(model)
         results.append(Check(name, passed, detail, time.perf_counter() - start))
     return tuple(results)

@@ -124,7 +124,9 @@ class Attributor:
                     for position, attribution in zip(some, found, strict=True):
                         store(position, attribution)
 
-                if self._budget.attempt(run, rows=size):
+                with self._model.in_use():
+                    answered = self._budget.attempt(run, rows=size)
+                if answered:
                     del pending[:size]
 
     def _batch(self, requests: list[Request], positions: list[int]) -> list[Attribution]:

@@ -102,7 +102,8 @@ class NeuronModel:
     @cached_property
     def slices(self) -> dict[int, tuple[Slice, ...]]:
         """The parameters of the neurons, layer by layer."""
-        return neuron_slices(self.model.model, self.blocks)
+        with self.model.in_use():
+            return neuron_slices(self.model.model, self.blocks)
 
     def parameter_counts(self) -> NDArray[np.int64]:
         """Parameters of every neuron, `(neurons,)`."""

@@ -169,7 +169,7 @@ def _train(
     rng = np.random.default_rng([seed, 7])
     losses = [_loss_over(neurons, validation, options.batch)]
     best, kept = 0, [share.own.detach().clone() for share in shares]
-    with _gradients_of(shares):
+    with neurons.model.in_use(), _gradients_of(shares):
         for epoch in range(1, options.epochs + 1):
             order = rng.permutation(len(train))
             for start in range(0, len(train), options.batch):
@@ -203,7 +203,7 @@ def _gradients_of(shares: Sequence[_Share]) -> Iterator[None]:
     with ExitStack() as undo:
         for share in shares:
             undo.callback(setattr, share.whole, "grad", None)
-            undo.callback(share.whole.requires_grad_, False)
+            undo.callback(share.whole.requires_grad_, share.whole.requires_grad)
             share.whole.requires_grad_(True)
         yield
 

@@ -1,0 +1,87 @@
+"""A model in use: in evaluation mode and frozen, and afterwards as it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any
+
+from torch import nn
+
+from broca.models.fingerprint import fingerprint
+
+
+class Usage:
+    """Counts who uses a model, from any thread, and holds the state to restore.
+
+    Copies of a model around the same weights share one: the weights are frozen once and thawed
+    when the last user is done.
+
+    Args:
+        model: The transformers model.
+        belongs_to_caller: Whether the caller may change its weights between two uses.
+    """
+
+    def __init__(self, model: nn.Module, *, belongs_to_caller: bool) -> None:
+        self._model = model
+        self._belongs_to_caller = belongs_to_caller
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lock = RLock()
+        self._users = 0
+        self._modes: list[tuple[nn.Module, bool]] = []
+        self._trained: list[nn.Parameter] = []
+        self._fingerprint = ""
+        self.ablated: list[str] = []
+        """Names of the components that `GatedModel.ablated` ablates at present."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_model": self._model, "_belongs_to_caller": self._belongs_to_caller}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Within the context the model is in evaluation mode and its weights are frozen."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._freeze()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._restore()
+
+    @property
+    def fingerprint(self) -> str:
+        """The digest of the weights, taken once for each use where the caller may change them."""
+        with self._lock:
+            digest = self._fingerprint or fingerprint(self._model)
+            if self._users or not self._belongs_to_caller:
+                self._fingerprint = digest
+            return digest
+
+    def _freeze(self) -> None:
+        # the attribute, not eval(): a module's own eval() may change its weights (merged adapters)
+        self._modes = [(module, module.training) for module in self._model.modules()]
+        self._trained = [one for one in self._model.parameters() if one.requires_grad]
+        for module, _ in self._modes:
+            module.training = False
+        for parameter in self._trained:
+            parameter.requires_grad_(False)
+
+    def _restore(self) -> None:
+        for module, training in self._modes:
+            module.training = training
+        for parameter in self._trained:
+            parameter.requires_grad_(True)
+        self._modes, self._trained = [], []
+        if self._belongs_to_caller:
+            self._fingerprint = ""

@@ -1,0 +1,243 @@
+"""`model.ablated` around any forward pass, and `model.generate`."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from independent import plain_generation, zeroed_by_hand
+from models.architectures import ARCHITECTURES, make_model
+
+import broca
+from broca.components import ComponentSet
+from broca.errors import BadInput, UnknownName, UnsupportedModel
+from broca.models import GatedModel
+from broca.testing import tiny_llama, tiny_tokenizer
+
+HEADS = [(0, 1), (1, 2), (1, 3)]
+NAMES = "L0H1+L1H2+L1H3"
+
+
+@pytest.fixture
+def plain():
+    """A caller's model."""
+    return tiny_llama()
+
+
+@pytest.fixture
+def model(plain):
+    """The same with gates on its heads."""
+    return broca.load(plain, tiny_tokenizer())
+
+
+@torch.no_grad()
+def logits(model, rows=3):
+    """Logits of a padded batch."""
+    tokens = torch.randint(2, 258, (rows, 7), generator=torch.Generator().manual_seed(rows))
+    attention = torch.ones_like(tokens)
+    attention[0, :2] = 0
+    return model(input_ids=tokens, attention_mask=attention).logits
+
+
+@pytest.mark.parametrize("rows", [1, 3, 5])
+def test_ablated_equals_weights_zeroed_by_hand(plain, model, rows):
+    """In a forward pass of the caller's own model, for batches of any size, and not afterwards."""
+    bare, expected = logits(plain, rows), logits(zeroed_by_hand(plain, HEADS, head_dim=8), rows)
+    with model.ablated(NAMES):
+        ours = logits(plain, rows)
+    torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-4)
+    assert not torch.allclose(ours, bare, atol=1e-2)
+    assert torch.equal(logits(plain, rows), bare)
+
+
+def test_generations_under_ablation(plain, model):
+    """`generate` of transformers, sampled in beams or greedy, and of broca, sees the ablation."""
+    edited = zeroed_by_hand(plain, HEADS, head_dim=8)
+    tokens = tiny_tokenizer()("2 + 2 =", return_tensors="pt")
+    beams = {"max_new_tokens": 6, "num_beams": 3, "do_sample": False, "pad_token_id": 1}
+    greedy = plain_generation(edited, tokens["input_ids"][0].tolist(), new_tokens=12)
+    with model.ablated(NAMES):
+        assert torch.equal(plain.generate(**tokens, **beams), edited.generate(**tokens, **beams))
+        text = model.generate("2 + 2 =", max_new_tokens=12)
+    assert text == tiny_tokenizer().decode(greedy, skip_special_tokens=True)
+    assert text != model.generate("2 + 2 =", max_new_tokens=12)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        ["L0H1", "L1H2", "L1H3"],
+        ("L1H3", "L0H1", "L1H2", "L0H1"),
+        SimpleNamespace(selected=("L0H1", "L1H2", "L1H3")),
+        SimpleNamespace(selected=[SimpleNamespace(name=name) for name in NAMES.split("+")]),
+    ],
+    ids=["list", "repeated", "result", "named components"],
+)
+def test_components_are_named_in_several_ways(plain, model, named):
+    """A list, a result with `selected`, a set of components: all the same as joined names."""
+    with model.ablated(NAMES):
+        expected = logits(plain)
+    with model.ablated(named):
+        assert torch.equal(logits(plain), expected)
+    chosen = ComponentSet(
+        tuple(model.components[column] for column in model.components.columns(NAMES))
+    )
+    with model.ablated(chosen):
+        assert torch.equal(logits(plain), expected)
+
+
+def test_nested_gates_multiply(plain, model):
+    """A context adds its components to those around it; a component in both is scaled twice."""
+    with model.ablated("L0H1+L1H2+L1H3"):
+        together = logits(plain)
+    with model.ablated("L0H1"), model.ablated(["L1H2", "L1H3"]):
+        assert torch.equal(logits(plain), together)
+    with model.ablated("L0H1", scale=0.25):
+        quarter = logits(plain)
+    with model.ablated("L0H1", scale=0.5):
+        half = logits(plain)
+        with model.ablated("L0H1", scale=0.5):
+            torch.testing.assert_close(logits(plain), quarter)
+        assert torch.equal(logits(plain), half)
+    with model.ablated("L0H1", scale=1.0):
+        assert torch.equal(logits(plain), logits(tiny_llama()))
+
+
+def test_an_error_removes_the_hooks(plain, model):
+    """Of every context, whatever is raised and wherever."""
+    bare = logits(plain)
+    with pytest.raises(ZeroDivisionError), model.ablated("L0H1"), model.ablated("L1M+L0N3"):
+        raise ZeroDivisionError
+    with pytest.raises(UnknownName), model.ablated("L0H1"), model.ablated("L7H0"):
+        pass
+    assert torch.equal(logits(plain), bare)
+    hooks = [[*module._forward_hooks, *module._forward_pre_hooks] for module in plain.modules()]
+    assert not any(hooks)
+
+
+def test_every_kind_of_component(plain):
+    """Groups, attention, MLP blocks, layers, neurons, on a model that was loaded with heads."""
+    model = broca.load(plain, tiny_tokenizer())
+    sets = {
+        "L1G1": "L1H2+L1H3",
+        "L0A": "L0H0+L0H1+L0H2+L0H3",
+        "L1M": "+".join(f"L1N{neuron}" for neuron in range(64)),
+        "L1G1+L0A": "L1G1+L0G0+L0G1",
+    }
+    for names, same in sets.items():
+        with model.ablated(names):
+            ours = logits(plain)
+        with model.ablated(same):
+            torch.testing.assert_close(logits(plain), ours, atol=1e-5, rtol=1e-4)
+    plain.model.layers, layers = (
+        torch.nn.ModuleList(list(plain.model.layers)[:1]),
+        plain.model.layers,
+    )
+    shorter = logits(plain)
+    plain.model.layers = layers
+    with model.ablated("L1"):
+        torch.testing.assert_close(logits(plain), shorter, atol=1e-5, rtol=1e-4)
+
+
+def test_experts_are_ablated():
+    """A routed expert of a mixture, with tokens flattened over the rows of the batch."""
+    architecture = next(one for one in ARCHITECTURES if one.name == "Mixtral")
+    plain = make_model(architecture)
+    model = GatedModel.wrap(plain, tiny_tokenizer(), name="mixture")
+    routed = GatedModel.wrap(plain, tiny_tokenizer(), name="mixture", components="experts")
+    tokens = torch.randint(2, 90, (3, 7), generator=torch.Generator().manual_seed(1))
+    gates = torch.ones(3, len(routed.components))
+    gates[:, 1] = 0
+    with torch.no_grad(), routed.in_use():
+        with routed.gates(gates):
+            expected, _ = routed.forward(tokens, torch.ones_like(tokens), keep=7)
+        with model.ablated(routed.components.names[1]):
+            torch.testing.assert_close(plain(input_ids=tokens).logits, expected)
+
+
+def test_training_goes_on_under_ablation(plain, model):
+    """Only hooks are added: the caller's weights still get gradients."""
+    plain.train()
+    with model.ablated("L0H1"):
+        assert plain.training
+        plain(input_ids=torch.arange(2, 9)[None], labels=torch.arange(2, 9)[None]).loss.backward()
+    columns = plain.model.layers[0].self_attn.o_proj.weight.grad[:, 8:16]
+    assert not columns.any()
+    assert plain.model.layers[1].self_attn.o_proj.weight.grad.any()
+
+
+def test_what_cannot_be_ablated_is_refused(model):
+    """Unknown and malformed names, kinds that the model lacks, factors that are no numbers."""
+    for names, error, message in [
+        ("L7H0", UnknownName, "no component 'L7H0'"),
+        ("head 3", BadInput, "is not a component name"),
+        ("L0E1", UnsupportedModel, "no experts were found"),
+        (7, BadInput, "`components` must be names"),
+    ]:
+        with pytest.raises(error, match=message), model.ablated(names):
+            pass
+    with pytest.raises(BadInput, match="`scale` must be a finite number"):
+        model.ablated("L0H1", scale=float("nan")).__enter__()
+
+
+def test_an_ablated_model_is_not_taken_for_intact(model):
+    """Neither measured as a whole model nor copied, which would keep the ablation for good."""
+    model.require_intact()
+    with model.ablated("L0H1"), model.ablated("L0H1"):
+        for refused in (model.require_intact, model.copy):
+            with pytest.raises(BadInput, match=r"ablated already \(L0H1\+L0H1\)"):
+                refused()
+    model.require_intact()
+
+
+def test_generate_returns_the_continuation_alone(plain, model):
+    """Greedy whatever the model's own settings are, up to the end of the sequence."""
+    tokens = tiny_tokenizer().encode("ab")
+    expected = plain_generation(plain, tokens, new_tokens=16)
+    plain.generation_config.update(do_sample=True, temperature=9.0, repetition_penalty=3.0)
+    text = model.generate("ab", max_new_tokens=16)
+    assert text == tiny_tokenizer().decode(expected, skip_special_tokens=True)
+    assert model.generate("ab", max_new_tokens=3) == tiny_tokenizer().decode(expected[:3])
+    assert model.generate("", max_new_tokens=3) == model.generate("<bos>", max_new_tokens=3)
+    stopped = model.generate("ab", max_new_tokens=16, stop_strings=[text[1]])
+    assert stopped == text[:2]
+
+
+def test_generate_samples_where_wanted(model):
+    """Options go to transformers' `generate`."""
+    torch.manual_seed(0)
+    texts = {model.generate("ab", max_new_tokens=8, do_sample=True) for _ in range(4)}
+    assert len(texts) > 1
+
+
+def test_generate_needs_a_tokenizer(plain):
+    """And says how to give one."""
+    bare = GatedModel.wrap(plain, None, name="tiny")
+    with pytest.raises(BadInput, match="no tokenizer"):
+        bare.generate("a")
+
+
+def test_arguments_of_the_other_kind_of_model_are_refused(plain):
+    """What only makes sense for a model by name, or only for one in memory; and what is neither."""
+    for arguments, options, message in [
+        ((plain,), {}, "`tokenizer` is missing"),
+        ((plain, tiny_tokenizer()), {"dtype": "float16"}, "`dtype` is for models that broca loads"),
+        ((plain, tiny_tokenizer()), {"offline": True}, "`offline` is for models that broca loads"),
+        (("reference-small",), {"name": "mine"}, "`name` is for models in memory"),
+        (("reference-small", tiny_tokenizer()), {}, "`tokenizer` is for models in memory"),
+        ((7, tiny_tokenizer()), {}, "`model` is a int"),
+        ((torch.nn.Linear(2, 2), tiny_tokenizer()), {}, "`model` is a Linear"),
+    ]:
+        with pytest.raises(BadInput, match=message):
+            broca.load(*arguments, **options)
+
+
+def test_a_model_in_memory_is_tested_and_named(plain):
+    """The self-test runs, encoders are refused, the name says that the weights are in memory."""
+    assert broca.load(plain, tiny_tokenizer()).name == "LlamaForCausalLM (in memory)"
+    from transformers import BertConfig, BertForMaskedLM
+
+    encoder = BertForMaskedLM(
+        BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
+    )
+    with pytest.raises(UnsupportedModel, match="BertForMaskedLM"):
+        broca.load(encoder, tiny_tokenizer())

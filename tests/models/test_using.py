@@ -1,0 +1,139 @@
+"""A model in use is frozen and in evaluation mode; afterwards it is as it was found."""
+
+import copy
+import pickle
+from threading import Thread
+
+import pytest
+import torch
+
+import broca
+from broca.engine import Engine
+from broca.models import GatedModel
+from broca.tasks.items import Request
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+@pytest.fixture
+def plain():
+    """A caller's model in the middle of training: some modules train, some weights do not."""
+    model = tiny_llama()
+    model.train()
+    model.model.layers[1].mlp.eval()
+    model.model.embed_tokens.weight.requires_grad_(False)
+    model.model.norm.register_forward_hook(lambda *_: None)
+    return model
+
+
+def state(model):
+    """Training modes, what is trained, hooks and `forward` functions put on modules."""
+    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
+    return (
+        [module.training for module in model.modules()],
+        [parameter.requires_grad for parameter in model.parameters()],
+        [list(getattr(module, kind)) for module in model.modules() for kind in hooks],
+        ["forward" in module.__dict__ for module in model.modules()],
+    )
+
+
+def test_loading_and_asking_leave_the_model_as_it_was(plain):
+    """Self-test, engine, trials of what the model can do, `generate`: nothing stays behind."""
+    before, weights = state(plain), copy.deepcopy(plain.state_dict())
+    model = broca.load(plain, tiny_tokenizer())
+    assert state(plain) == before
+    requests = [Request("loglikelihood", (5, 6, 7), (8, 9))] * 2
+    gates = torch.ones(2, 8).numpy()
+    gates[1, 3] = 0
+    Engine(model).run(requests, gates, torch.tensor([0, 1]).numpy())
+    assert model.resumable
+    assert model.differentiable
+    assert model.skippable == (0, 1)
+    model.generate("a", max_new_tokens=2)
+    assert state(plain) == before
+    assert all(torch.equal(plain.state_dict()[name], weights[name]) for name in weights)
+
+
+def test_in_use_the_model_is_frozen_and_evaluated(plain):
+    """Contexts may be nested: the state comes back when the outermost one ends."""
+    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
+    before = state(plain)
+    with model.in_use():
+        with model.in_use():
+            pass
+        assert not any(module.training for module in plain.modules())
+        assert not any(parameter.requires_grad for parameter in plain.parameters())
+    assert state(plain) == before
+
+
+def test_an_error_restores_the_state(plain):
+    """Whatever is raised within a context, and within a context in it."""
+    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
+    before = state(plain)
+    with pytest.raises(ZeroDivisionError), model.in_use(), model.ablated("L0H1"), model.in_use():
+        raise ZeroDivisionError
+    assert state(plain) == before
+    with pytest.raises(ValueError, match="no_such_option"):
+        model.generate("a", no_such_option=1)
+    assert state(plain) == before
+
+
+def test_copies_in_threads_share_the_state(plain):
+    """Copies around the same weights, used side by side, thaw them once, when all are done."""
+    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
+    before = state(plain)
+    copies = [model.copy() for _ in range(3)]
+    seen = []
+
+    def work(lane):
+        for _ in range(20):
+            with lane.in_use():
+                seen.append(any(weight.requires_grad for weight in plain.parameters()))
+
+    threads = [Thread(target=work, args=(lane,)) for lane in [model, *copies]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 80
+    assert not any(seen)
+    assert state(plain) == before
+
+
+def test_a_model_in_training_mode_is_not_run_by_accident(plain):
+    """A forward pass outside of `in_use` would drop activations at random."""
+    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
+    tokens = torch.arange(2, 6)[None]
+    with pytest.raises(RuntimeError, match="in training mode"):
+        model.forward(tokens, torch.ones_like(tokens), keep=1)
+
+
+def test_a_trained_model_has_another_fingerprint(plain):
+    """The caller may train the model between two runs: the digest is taken anew for each."""
+    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
+    with model.in_use():
+        before = model.fingerprint
+        assert model.copy().fingerprint == before
+    assert model.fingerprint == before
+    with torch.no_grad():
+        plain.lm_head.weight.add_(1)
+    assert model.fingerprint != before
+
+
+def test_a_model_in_memory_says_so(plain, reference):
+    """What has no source can only be handed over as an object; copies and pickles keep that."""
+    model = broca.load(plain, tiny_tokenizer(), name="mine")
+    assert (model.name, model.source) == ("mine", None)
+    assert model.copy().source is None
+    assert (reference.name, reference.source) == ("reference", "reference")
+    assert reference.copy().source == "reference"
+    plain.model.norm._forward_hooks.clear()  # a lambda, which pickle does not take
+    with model.in_use():
+        sent = pickle.loads(pickle.dumps(model))
+    assert sent.source is None
+    assert sent.fingerprint == model.fingerprint
+    with sent.in_use(), torch.no_grad():
+        tokens = torch.arange(2, 6)[None]
+        theirs, _ = sent.forward(tokens, torch.ones_like(tokens), keep=4)
+    with model.in_use(), torch.no_grad():
+        ours, _ = model.forward(tokens, torch.ones_like(tokens), keep=4)
+    assert torch.equal(theirs, ours)
