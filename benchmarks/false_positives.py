@@ -15,9 +15,9 @@ import json
 from collections import Counter
 
 import numpy as np
+from broca.runs.workbench import Workbench
 
 import broca
-from broca.runs.workbench import Workbench
 from broca.tasks import Catalog
 from broca.verification import Scope
 from broca.verification.verdict import SPILL

@@ -26,12 +26,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
+from broca.runs.recording import recording as runs
 
 import broca
 from broca.engine import EngineOptions
 from broca.journal import Journal
 from broca.journal.checking import check
-from broca.runs.recording import recording as runs
 from broca.tasks import TaskOptions
 
 STAGES = ("building", "scoring", "searching", "verifying", "writing")

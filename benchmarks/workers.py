@@ -29,13 +29,13 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import numpy as np
 import torch
+from broca.runs.recording import Journaling
+from broca.runs.recording import recording as runs
 
 import broca
 from broca.engine import EngineOptions
 from broca.executors import Asker, RayExecutor, RayOptions, RayPool, WorkerSpec
 from broca.measurement import Plan
-from broca.runs.recording import Journaling
-from broca.runs.recording import recording as runs
 from broca.tasks import Catalog, RequestTokenizer
 
 RAY = [sys.executable, "-m", "ray.scripts.scripts", "start"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from broca.runs.recording import Journaling
 
 import broca
 from broca.engine import Ablation, Engine, EngineOptions, donor_activations
@@ -19,7 +20,6 @@ from broca.executors.workers import Refusal
 from broca.journal import Journal
 from broca.measurement import Plan
 from broca.runs.interrupts import Stopper
-from broca.runs.recording import Journaling
 from broca.tasks import Catalog, Request, RequestTokenizer
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")

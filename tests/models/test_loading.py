@@ -4,11 +4,11 @@ import json
 
 import pytest
 import torch
+from broca.runs.workbench import Workbench
 from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration
 
 from broca.errors import BadInput, SelfTestFailed, UnknownName, UnsupportedModel
 from broca.models import SHIPPED_MODELS, load, shipped_model_folder
-from broca.runs.workbench import Workbench
 from broca.testing import tiny_llama, tiny_tokenizer
 from broca.verification import Scope
 

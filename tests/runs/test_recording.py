@@ -12,6 +12,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from broca.runs.recording import Journaling, RowProgress, chunk_tokens
+from broca.runs.recording import recording as runs
 
 import broca
 from broca.engine import EngineOptions
@@ -20,8 +22,6 @@ from broca.journal import Journal, read_run, read_runs
 from broca.journal.checking import check
 from broca.journal.encoding import decoded, encoded
 from broca.runs.interrupts import Stopper
-from broca.runs.recording import Journaling, RowProgress, chunk_tokens
-from broca.runs.recording import recording as runs
 from broca.searches import Problem
 from broca.tasks import TaskOptions
 

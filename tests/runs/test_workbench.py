@@ -1,7 +1,8 @@
 """What the workbench tells."""
 
-from broca.engine import Progress
 from broca.runs.workbench import Stage
+
+from broca.engine import Progress
 
 
 def test_progress_is_told_with_its_stage():

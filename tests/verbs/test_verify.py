@@ -5,11 +5,11 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from broca.runs.workbench import Workbench
 
 import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.executors import LocalExecutor
-from broca.runs.workbench import Workbench
 from broca.tasks import TaskOptions
 from broca.verbs.verify import verify_heads
 from broca.verification import Scope

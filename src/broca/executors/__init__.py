@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from broca.executors.asking import Asker as Asker
     from broca.executors.base import Executor as Executor
-    from broca.executors.base import StreamingExecutor as StreamingExecutor
+    from broca.executors.base import Setting as Setting
     from broca.executors.journaled import JournaledExecutor as JournaledExecutor
     from broca.executors.journaled import Recording as Recording
     from broca.executors.local import LocalExecutor as LocalExecutor
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from broca.executors.ray import RayOptions as RayOptions
     from broca.executors.ray import RayPool as RayPool
     from broca.executors.ray import require_ray as require_ray
-    from broca.executors.references import Referenced as Referenced
-    from broca.executors.references import with_references as with_references
     from broca.executors.workers import WorkerSpec as WorkerSpec
 
 _HOME = {
@@ -32,11 +30,9 @@ _HOME = {
     "RayOptions": "ray",
     "RayPool": "ray",
     "Recording": "journaled",
-    "Referenced": "references",
-    "StreamingExecutor": "base",
+    "Setting": "base",
     "WorkerSpec": "workers",
     "require_ray": "ray",
-    "with_references": "references",
 }
 
 

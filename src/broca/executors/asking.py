@@ -212,10 +212,9 @@ class Asker:
         The journal keeps outputs of such rows, never their scores: it could not tell two functions
         apart.
         """
-        if not any(benchmark.rescored for benchmark, _ in self._bank):
-            return np.zeros(len(plan), dtype=bool)
-        flags = np.array([benchmark.rescored for benchmark, _ in self._bank], dtype=bool)
-        return flags[plan.item_index]
+        by_item = np.array([benchmark.rescored for benchmark, _ in self._bank], dtype=bool)
+        rows: NDArray[np.bool_] = by_item[plan.item_index]
+        return rows
 
     def outputs(self, questions: Questions, answers: Answers) -> list[tuple[Output, ...]]:
         """The answers row by row."""

@@ -287,9 +287,7 @@ class RayPool:
         ready, _ = self._ray.wait(list(self._busy), num_returns=1, timeout=_LOOK_S)
         now = time.monotonic()
         late = [
-            ref
-            for ref, member in self._busy.items()
-            if member.deadline < now and ref not in ready
+            ref for ref, member in self._busy.items() if member.deadline < now and ref not in ready
         ]
         for ref in (*ready, *late):
             member = self._busy.pop(ref)
@@ -456,9 +454,7 @@ class RayExecutor:
         self, jobs: Iterable[Job], *, rows: int
     ) -> Iterator[tuple[int, Answers | BrocaError]]:
         with closing(
-            self._pool.stream(
-                jobs, rows=rows, setting=self._setting, on_progress=self._on_progress
-            )
+            self._pool.stream(jobs, rows=rows, setting=self._setting, on_progress=self._on_progress)
         ) as stream:
             yield from stream
 

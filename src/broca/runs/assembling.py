@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any
 
 from broca import searches
-from broca.engine import Ablation
 from broca.options import AblationOptions, SearchOptions, TaskOptions
 from broca.results.localization import (
     AblationInfo,

@@ -100,5 +100,3 @@ def require_search(method: str, options: SearchOptions, model: GatedModel, tasks
     places = measured_places(method, tasks)
     problem = problem_of(model, tasks, places, options, seed=0, continuous=True)
     searches.make_search(method, problem, **options.options)
-
-

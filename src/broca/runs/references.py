@@ -72,9 +72,7 @@ def with_references(
         if otherwise is None:
             raise
         return Referenced(bank, places, "accuracy", notes=(f"{otherwise}: {error}",))
-    with_margin = {
-        name: items[np.isin(items, sorted(usable))] for name, items in places.items()
-    }
+    with_margin = {name: items[np.isin(items, sorted(usable))] for name, items in places.items()}
     return Referenced(answered, with_margin, response, continuous=True, notes=notes)
 
 

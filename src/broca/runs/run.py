@@ -335,8 +335,12 @@ class Run:
 
         def margin_items(positions: NDArray[np.intp]) -> NDArray[np.int64]:
             new = sorted(set(positions.tolist()) - set(known))
-            digests = [margin_digest(*self._bank[place], self._digests[place]) for place in new]
-            records = _records([self._bank[place] for place in new], digests)
+            bank = [self._bank[place] for place in new]
+            digests = [
+                margin_digest(benchmark, item, self._digests[place])
+                for place, (benchmark, item) in zip(new, bank, strict=True)
+            ]
+            records = _records(bank, digests)
             known.update(zip(new, self._recording.journal.items(records).tolist(), strict=True))
             return np.array([known[place] for place in positions.tolist()], dtype=np.int64)
 

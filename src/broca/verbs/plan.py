@@ -1,4 +1,4 @@
-"""What each method would take on this machine, from a few timed rows; nothing is searched."""
+"""`plan`: what each method would take on this machine, from a few timed rows."""
 
 from __future__ import annotations
 
@@ -8,24 +8,32 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from broca import searches
-from broca.engine import Engine, EngineOptions
 from broca.errors import BadInput, TaskUnusable
-from broca.executors import LocalExecutor, with_references
 from broca.measurement import Measurement, Plan, Response
-from broca.models import GatedModel, load
-from broca.runs.recording import shared_tokens, tokens_of
-from broca.runs.task_sets import lay_out, load_tasks, other_tasks
-from broca.searches import OtherTask, Problem
-from broca.tasks import Benchmark, Catalog, Item, TaskOptions
-from broca.verification import roles
+from broca.models import GatedModel
+from broca.options import (
+    EngineOptions,
+    ExecutorOptions,
+    ModelOptions,
+    SearchOptions,
+    SourceOptions,
+    TaskOptions,
+    takes_options,
+    without,
+)
+from broca.runs.problems import problem_of
+from broca.runs.progress import Report, Stages
+from broca.runs.run import Run, tokens_of
+from broca.runs.setup import claimed, model_in_use
+from broca.runs.workspace import Workspace
+from broca.searches import Problem
 
 WARM_UP = 4
 SAMPLE = 32
@@ -86,101 +94,78 @@ class Estimate:
         return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 
-def estimate(
+@takes_options
+def plan(
     model: str | GatedModel,
-    *,
     task: str,
+    *,
     others: str | Sequence[str] = "auto",
-    include_path: str | Path | None = None,
-    rows: int | None = None,
-    k: int = 5,
-    items: int = 100,
     seed: int = 0,
-    components: str = "heads",
-    dtype: str = "auto",
-    device: str | None = None,
-    allow_pickle: bool = False,
-    allow_code: bool = False,
-    task_options: TaskOptions | None = None,
-    engine_options: EngineOptions | None = None,
     sample: int = SAMPLE,
+    on_progress: Report | None = None,
+    search_options: Annotated[SearchOptions, without("method", "response", "options")],
+    source_options: SourceOptions,
+    task_options: TaskOptions,
+    model_options: ModelOptions,
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
 ) -> Estimate:
     """Times some rows of the task and works out what each method would take.
 
     Each method's search is asked for its plans, and its rows are counted instead of measured.
 
     Args:
-        model: As for `broca.localize`, like all that follow.
+        model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: The task.
-        others: The tasks that the heads should leave alone.
-        include_path: A folder of lm-eval YAML tasks to add.
-        rows: Most rows of a search.
-        k: Most heads to select.
-        items: Most items to search on.
+        others: The tasks that the heads should leave alone, as in `localize`.
         seed: Seed of everything random.
-        components: Which parts can be ablated.
-        dtype: Number format of the weights.
-        device: Device.
-        allow_pickle: Whether weights in pickle format may be loaded.
-        allow_code: Whether tasks may execute what the model writes.
-        task_options: How the tasks are asked.
-        engine_options: Size of batches and sharing of work.
-        sample: Rows to time in each response.
+        sample: Rows to time, in each response.
+        on_progress: Receives what is going on.
 
     Raises:
         BrocaError: Bad input.
     """
-    for name, value in (("--k", k), ("--rows", 1 if rows is None else rows), ("--sample", sample)):
-        if value < 1:
-            raise BadInput(f"{name} must be at least 1, not {value}")
-    if not isinstance(model, GatedModel):
-        model = load(
-            model,
-            dtype=dtype,
-            device=device,
-            allow_pickle=allow_pickle,
-            components=components,
+    if sample < 1:
+        raise BadInput(f"`sample` must be at least 1, not {sample}")
+    stages = Stages(on_progress)
+    with (
+        Workspace(executor=executor_options) as space,  # timed rows are never in a journal
+        model_in_use(model, model_options, stages) as gated,
+    ):
+        stages.enter("building the tasks")
+        tasks = claimed(
+            gated, task, space.catalog(source_options), others=others, task_options=task_options,
+            items=search_options.items, seed=seed,
+        )  # fmt: skip
+        run = Run(
+            gated,
+            tasks,
+            space,
+            engine_options=engine_options,
+            model_options=model_options,
+            stages=stages,
         )
-    catalog = Catalog(include_path, allow_code=allow_code)
-    benchmarks = load_tasks(
-        model,
-        (task, *other_tasks(task, others, model.name, catalog)),
-        catalog,
-        task=task,
-        options=task_options,
-    )
-    splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
-    _, rest = roles(task, benchmarks, ())
-    searchable = (task, *rest)
-    bank, places = lay_out(benchmarks, splits, {"locate": searchable, "confirm": searchable})
-    located = places["locate"][task]
-    speeds, timed = _speeds(model, bank, located, engine_options, seed=seed, sample=sample)
-    problem = Problem(
-        components=len(model.components),
-        items=located,
-        k=k,
-        rows=rows,
-        seed=seed,
-        confirm=places["confirm"][task],
-        continuous="probability" in speeds,
-        differentiable=True,
-        others=tuple(
-            OtherTask(name, places["locate"][name], places["confirm"][name]) for name in rest
-        ),
-        **shared_tokens([bank[position][1] for position in located]),
-    )
-    lengths = np.array([tokens_of(item) for _, item in bank], dtype=np.int64)
-    return Estimate(
-        model=model.name,
-        task=task,
-        items=len(located),
-        components=len(model.components),
-        timed_rows=timed,
-        tokens_per_second=speeds,
-        memory_bytes=_memory(model),
-        proof_rows=2 * sum(len(split.report) for split in splits.values()),
-        methods=tuple(count_rows(method, problem, lengths, speeds) for method in searches.METHODS),
-    )
+        stages.enter("timing some rows")
+        speeds, timed = _speeds(run, seed=seed, sample=sample)
+        continuous = "probability" in speeds
+        problem = problem_of(
+            gated, tasks, tasks.places["locate"], search_options, seed=seed, continuous=continuous
+        )
+        lengths = np.array([tokens_of(item) for _, item in tasks.bank], dtype=np.int64)
+        stages.enter("counting the rows of every method")
+        return Estimate(
+            model=gated.name,
+            task=tasks.task,
+            items=len(tasks.places["locate"][tasks.task]),
+            components=len(gated.components),
+            timed_rows=timed,
+            tokens_per_second=speeds,
+            memory_bytes=_memory(gated),
+            proof_rows=2 * sum(len(places) for places in tasks.places["report"].values()),
+            methods=tuple(
+                count_rows(method, problem, lengths, speeds) for method in searches.METHODS
+            ),
+        )
 
 
 def count_rows(
@@ -233,44 +218,35 @@ def count_rows(
     )
 
 
-def _speeds(
-    model: GatedModel,
-    bank: Sequence[tuple[Benchmark, Item]],
-    located: NDArray[np.intp],
-    options: EngineOptions | None,
-    *,
-    seed: int,
-    sample: int,
-) -> tuple[dict[str, float], int]:
+def _speeds(run: Run, *, seed: int, sample: int) -> tuple[dict[str, float], int]:
     """Tokens a second in each response that the task has, and the rows that were timed."""
-    engine = Engine(model, options)
+    located = run.tasks.places["locate"][run.tasks.task]
     rng = np.random.default_rng(seed)
     wanted = located[np.arange(sample) % len(located)]
-    masks = rng.random((sample, len(model.components))) < _SHARE
-    plan = Plan(masks, np.arange(sample), wanted)
-    tokens = sum(tokens_of(bank[position][1]) for position in wanted)
-    speeds = {"accuracy": tokens / _seconds(LocalExecutor(engine, bank), plan)}
+    masks = rng.random((sample, len(run.model.components))) < _SHARE
+    speeds = {"accuracy": _tokens_a_second(run, Plan(masks, np.arange(sample), wanted), rng)}
     try:
-        referenced = with_references(
-            engine, list(bank), sorted(set(wanted.tolist())), components=len(model.components)
-        )
+        referenced = run.referenced("probability", {run.tasks.task: located}, otherwise=None)
     except TaskUnusable:
         return speeds, sample
-    usable = np.isin(wanted, referenced.positions)
-    if usable.any():
-        some = Plan(masks[usable], np.arange(int(usable.sum())), wanted[usable])
-        executor = LocalExecutor(engine, referenced.bank, response="probability")
-        tokens = sum(tokens_of(bank[position][1]) for position in wanted[usable])
-        speeds["probability"] = tokens / _seconds(executor, some)
-    return speeds, sample + int(usable.sum()) * (len(speeds) - 1)
+    usable = np.isin(wanted, referenced.places[run.tasks.task])
+    if not usable.any():
+        return speeds, sample
+    rows = int(usable.sum())
+    plan = Plan(masks[usable], np.arange(rows), wanted[usable], response="probability")
+    speeds["probability"] = _tokens_a_second(run, plan, rng)
+    return speeds, sample + rows
 
 
-def _seconds(executor: LocalExecutor, plan: Plan) -> float:
-    """Time of a plan, after a few of its rows to warm up."""
-    executor.run(Plan(plan.masks, plan.mask_index[:WARM_UP], plan.item_index[:WARM_UP]))
+def _tokens_a_second(run: Run, plan: Plan, rng: np.random.Generator) -> float:
+    """Speed of a plan, after a few rows of other masks to warm up."""
+    warm_up = rng.random((WARM_UP, plan.masks.shape[1])) < _SHARE
+    items = plan.item_index[np.arange(WARM_UP) % len(plan)]
+    run.measure(Plan(warm_up, np.arange(WARM_UP), items, response=plan.response))
+    tokens = sum(tokens_of(run.bank[position][1]) for position in plan.item_index)
     start = time.perf_counter()
-    executor.run(plan)
-    return max(time.perf_counter() - start, 1e-9)
+    run.measure(plan)
+    return tokens / max(time.perf_counter() - start, 1e-9)
 
 
 def _memory(model: GatedModel) -> int:
