@@ -31,7 +31,7 @@ import torch
 
 from broca import designs
 from broca.engine import Engine, EngineOptions
-from broca.executors import LocalExecutor
+from broca.executors import Asker, LocalExecutor
 from broca.measurement import Plan
 from broca.models import GatedModel, load, shipped_model_folder
 from broca.tasks import Benchmark, Catalog, Request, RequestTokenizer
@@ -154,7 +154,7 @@ def protocol() -> list[Line]:
     for task in ("addition", "mc_biology"):
         benchmark = benchmark_of(model, task)
         bank = [(benchmark, item) for item in benchmark.items[:50]]
-        executor = LocalExecutor(Engine(model), bank)
+        executor = LocalExecutor(Engine(model), Asker(bank))
         ours = executor.run(Plan.crossed(masks, np.arange(50))).mask_means()
         np.testing.assert_allclose(ours, plain_protocol(task, masks, 50), atol=1e-9)
         benchmark._scored.clear()

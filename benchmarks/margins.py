@@ -22,7 +22,7 @@ from scipy.stats import spearmanr
 
 from broca import designs
 from broca.engine import Engine
-from broca.executors import LocalExecutor, with_references
+from broca.executors import Asker, LocalExecutor, with_references
 from broca.measurement import Plan
 from broca.models import load
 from broca.tasks import Catalog, RequestTokenizer, TaskOptions
@@ -51,7 +51,7 @@ def correlations(model, task, *, masks, items, seed):  # type: ignore[no-untyped
                 kept = len(found.positions)
             plan = Plan.crossed(design, np.asarray(found.positions))
             accuracy, margin = (
-                LocalExecutor(engine, found.bank, response=response).run(plan).mask_means()
+                LocalExecutor(engine, Asker(found.bank, response=response)).run(plan).mask_means()
                 for response in ("accuracy", "margin")
             )
             columns.append((float(spearmanr(accuracy, margin).statistic), float(accuracy.mean())))

@@ -13,7 +13,7 @@ from broca.components import Component, ComponentSet
 from broca.errors import BrocaError, all_errors, table
 from broca.reports import render_html
 from broca.results.localization import Localization
-from broca.runs.folder import OutFolder
+from broca.runs.folder import RunFolder
 
 DOCS = Path(__file__).parent.parent / "docs" / "errors.md"
 VALUES = st.recursive(
@@ -81,7 +81,7 @@ def test_files_of_any_bytes_are_refused(content, tmp_path):
     with pytest.raises(BrocaError):
         Localization.read(tmp_path)
     with pytest.raises(BrocaError):
-        OutFolder.read(tmp_path)
+        RunFolder.read(tmp_path)
 
 
 @settings(max_examples=200, deadline=None)

@@ -124,7 +124,7 @@ class Observation(Protocol):
 
     @property
     def key(self) -> str:
-        """All that decides the vector besides the weights, their number format and the tokenizer."""
+        """All that decides the vector besides weights, number format and tokenizer."""
 
     @property
     def length(self) -> int:

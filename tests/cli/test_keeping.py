@@ -13,7 +13,7 @@ from cli.running import assert_refused, broca
 
 from broca.errors import BadInput, OutFolderTaken
 from broca.journal import Journal
-from broca.runs.folder import OutFolder
+from broca.runs.folder import RunFolder
 
 ASKED = ("--task", "mc_biology", "--others", "", "--rows", 300, "--items", 12, "--no-verify")
 
@@ -122,7 +122,7 @@ def _rows(path):
 def claim(folder, *, seed=0, **options):
     """Claims a folder for a small command."""
     folder.mkdir(exist_ok=True)
-    return OutFolder.claim(
+    return RunFolder.claim(
         folder, verb="localize", asked={"task": "a", "seed": seed}, how={}, command=["broca"],
         **options,
     )  # fmt: skip

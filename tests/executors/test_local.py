@@ -8,7 +8,7 @@ import torch
 
 from broca.engine import Ablation, Engine, donor_activations
 from broca.errors import BadLogits
-from broca.executors import LocalExecutor
+from broca.executors import Asker, LocalExecutor
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.tasks import Catalog, RequestTokenizer
@@ -36,8 +36,8 @@ def masks():
 def test_margin_is_high_where_the_answer_is_right(reference, bank, masks):
     """On the intact model, which knows these tasks, right choices have positive margins."""
     plan = Plan.crossed(masks[:1], np.arange(12))
-    accuracy = LocalExecutor(Engine(reference), bank).run(plan).responses
-    margin = LocalExecutor(Engine(reference), bank, response="margin").run(plan).responses
+    accuracy = LocalExecutor(Engine(reference), Asker(bank)).run(plan).responses
+    margin = LocalExecutor(Engine(reference), Asker(bank, response="margin")).run(plan).responses
     choice = np.arange(12) >= 6
     assert (margin[choice & (accuracy == 1)] > 0).all()
     assert (margin[~choice & (accuracy == 1)] > -0.7).all()  # nats a token
@@ -46,7 +46,7 @@ def test_margin_is_high_where_the_answer_is_right(reference, bank, masks):
 def test_gradients_come_with_the_margins_and_cost_three_rows(reference, bank, masks):
     """The responses are the margins; the gradient has a column for every component."""
     crossed = Plan.crossed(masks, np.arange(12))
-    executor = LocalExecutor(Engine(reference), bank, response="margin")
+    executor = LocalExecutor(Engine(reference), Asker(bank, response="margin"))
     plain = executor.run(crossed).responses
     assert executor.rows == 48
     plan = Plan(crossed.masks, crossed.mask_index, crossed.item_index, gradients=True)
@@ -60,8 +60,10 @@ def test_gradients_come_with_the_margins_and_cost_three_rows(reference, bank, ma
 def test_a_plan_may_set_the_gate_of_its_ablated_components(reference, bank, masks):
     """As an executor whose ablation has that scale; the run's own is used by other plans."""
     plan = replace(Plan.crossed(masks, np.arange(12)), scale=0.4)
-    executor = LocalExecutor(Engine(reference), bank, response="margin")
-    scaled = LocalExecutor(Engine(reference), bank, response="margin", ablation=Ablation(scale=0.4))
+    executor = LocalExecutor(Engine(reference), Asker(bank, response="margin"))
+    scaled = LocalExecutor(
+        Engine(reference), Asker(bank, response="margin", ablation=Ablation(scale=0.4))
+    )
     expected = scaled.run(replace(plan, scale=None)).responses
     np.testing.assert_array_equal(executor.run(plan).responses, expected)
     assert not np.allclose(executor.run(replace(plan, scale=None)).responses, expected)
@@ -70,7 +72,7 @@ def test_a_plan_may_set_the_gate_of_its_ablated_components(reference, bank, mask
 @pytest.mark.parametrize("response", ["margin", "probability"])
 def test_gradients_hold_where_gates_are_half_closed(reference, bank, response):
     """All gates at 0.7: their sum is the slope between plans a little to each side."""
-    executor = LocalExecutor(Engine(reference), bank, response=response)
+    executor = LocalExecutor(Engine(reference), Asker(bank, response=response))
     plan = Plan.crossed(np.ones((1, 96), dtype=bool), np.arange(12))
     step = 0.002
     low, high = (
@@ -92,7 +94,7 @@ def test_infinite_logits_name_the_item(reference, bank, masks, monkeypatch):
         return logits, cache
 
     monkeypatch.setattr(GatedModel, "forward", poisoned)
-    executor = LocalExecutor(Engine(reference), bank)
+    executor = LocalExecutor(Engine(reference), Asker(bank))
     with pytest.raises(BadLogits, match=r"item \d+ of task 'mc_biology' with 0 components ablated"):
         executor.run(Plan.crossed(masks[:1], np.arange(12)))
 
@@ -105,7 +107,7 @@ def test_resampled_rows_never_get_their_own_item(reference, bank, masks):
         reference, [bank[d][1].requests[0].context for d in donors], ablation
     )
     engine = Engine(reference, donors=activations)
-    executor = LocalExecutor(engine, bank, ablation=ablation, donors=donors)
+    executor = LocalExecutor(engine, Asker(bank, ablation=ablation, donors=donors))
     plan = Plan.crossed(masks, np.arange(12))
     chosen = executor._asker._donor_index(plan).reshape(4, 12)
     assert not (chosen == np.arange(12)).any()

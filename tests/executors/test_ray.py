@@ -103,14 +103,14 @@ def gone(process):
 @pytest.mark.parametrize("response", ["accuracy", "margin", "probability"])
 def test_responses_are_those_of_this_process(pool, reference, bank, plan, response):
     """Row by row, in the plan's order."""
-    expected = LocalExecutor(Engine(reference), bank, response=response).run(plan)
+    expected = LocalExecutor(Engine(reference), Asker(bank, response=response)).run(plan)
     found = RayExecutor(pool, Asker(bank, response=response)).run(plan)
     np.testing.assert_allclose(found.responses, expected.responses, atol=1e-5)
 
 
 def test_answers_and_gradients_are_those_of_this_process(pool, reference, bank, plan):
     """The same texts; gradients to rounding."""
-    local = LocalExecutor(Engine(reference), bank, response="margin")
+    local = LocalExecutor(Engine(reference), Asker(bank, response="margin"))
     far = RayExecutor(pool, Asker(bank, response="margin"))
     texts = [getattr(one[0], "text", None) for one in far.answers(plan)]
     assert texts == [getattr(one[0], "text", None) for one in local.answers(plan)]
@@ -137,7 +137,7 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     """SIGKILL after the first batch: the result is the same, and another worker comes."""
     await_workers(pool, 2)
     victim = pool.workers[0].process
-    expected = LocalExecutor(Engine(reference), bank, response="margin").run(plan).responses
+    expected = LocalExecutor(Engine(reference), Asker(bank, response="margin")).run(plan).responses
     parts = [replace(plan, mask_index=plan.mask_index[i::8], item_index=plan.item_index[i::8])
              for i in range(8)]  # fmt: skip
     found = np.full(len(plan), np.nan)
@@ -167,7 +167,7 @@ def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
         pool.options = usual
         if not gone(victim):
             os.kill(victim, signal.SIGCONT)
-    expected = LocalExecutor(Engine(reference), bank, response="margin").run(plan).responses
+    expected = LocalExecutor(Engine(reference), Asker(bank, response="margin")).run(plan).responses
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert victim not in [one.process for one in pool.workers]
 

@@ -6,7 +6,7 @@ from harness_tasks import write_tasks
 
 from broca.engine import Engine
 from broca.errors import TaskUnusable
-from broca.executors import LocalExecutor, with_references
+from broca.executors import Asker, LocalExecutor, with_references
 from broca.measurement import Plan
 from broca.tasks import Catalog, Generation, RequestTokenizer, TaskOptions
 
@@ -92,7 +92,7 @@ def test_function_gives_the_answers(reference, tokenizer):
 
     bank = bank_of("addition", tokenizer, TaskOptions(reference=answers), 20)
     found = with_references(Engine(reference), bank, list(range(20)), components=96)
-    measured = LocalExecutor(Engine(reference), found.bank, response="margin").run(
+    measured = LocalExecutor(Engine(reference), Asker(found.bank, response="margin")).run(
         Plan.crossed(np.zeros((1, 96), dtype=bool), np.asarray(found.positions))
     )
     for value, position in zip(measured.responses, found.positions, strict=True):

@@ -13,7 +13,7 @@ from lm_eval.models.huggingface import HFLM
 
 from broca.engine import Engine
 from broca.errors import BrocaError
-from broca.executors import LocalExecutor
+from broca.executors import Asker, LocalExecutor
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.tasks import Catalog, Generation, RequestTokenizer
@@ -93,7 +93,7 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, small, full_manager):
     benchmark = benchmarks(name)
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(small.components)), dtype=bool), np.arange(len(bank)))
-    responses = LocalExecutor(Engine(small), bank).run(plan).responses
+    responses = LocalExecutor(Engine(small), Asker(bank)).run(plan).responses
 
     lm = HFLM(pretrained=small.model, tokenizer=small.tokenizer, batch_size=16)
     results = harness(lm, name, full_manager)
@@ -117,7 +117,7 @@ def test_scores_of_a_random_model_differ(benchmarks, small):
         benchmark = benchmarks(name)
         bank = [(benchmark, item) for item in benchmark.items]
         plan = Plan.crossed(np.zeros((1, len(small.components)), dtype=bool), np.arange(len(bank)))
-        responses = LocalExecutor(Engine(small), bank).run(plan).responses
+        responses = LocalExecutor(Engine(small), Asker(bank)).run(plan).responses
         assert 0 < responses.mean() < 1, name
 
 
@@ -193,7 +193,7 @@ def test_code_of_many_rows_is_executed_together(benchmarks, small, monkeypatch):
     )
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(small.components)), dtype=bool), np.arange(len(bank)))
-    responses = LocalExecutor(Engine(small), bank).run(plan).responses
+    responses = LocalExecutor(Engine(small), Asker(bank)).run(plan).responses
     assert responses.tolist() == [1.0] * paper_data.ROWS
     assert batches == [paper_data.ROWS]
 

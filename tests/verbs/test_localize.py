@@ -49,7 +49,7 @@ def test_finds_the_planted_heads(planted, planted_heads):
 def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
     """Gating a set off costs its task 80 points; the others at most 5 on average; five times."""
     from broca.engine import Engine
-    from broca.executors import LocalExecutor
+    from broca.executors import Asker, LocalExecutor
     from broca.tasks import Catalog, RequestTokenizer
     from broca.verification.proof import scores_under
 
@@ -60,7 +60,7 @@ def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
         tried = benchmark.items[::2]
         positions[name] = list(range(len(bank), len(bank) + len(tried)))
         bank += [(benchmark, item) for item in tried]
-    execute = LocalExecutor(Engine(planted), bank).run
+    execute = LocalExecutor(Engine(planted), Asker(bank)).run
     before = scores_under(np.zeros(96, dtype=bool), benchmarks, positions, execute)
     good = 0
     for capability, heads in planted_heads.items():
@@ -75,7 +75,7 @@ def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
 def test_every_task_is_learned(reference):
     """95 % and more on held-out items, for every shipped task, with the engine of broca."""
     from broca.engine import Engine
-    from broca.executors import LocalExecutor
+    from broca.executors import Asker, LocalExecutor
     from broca.measurement import Plan
     from broca.tasks import Catalog, RequestTokenizer
 
@@ -85,7 +85,7 @@ def test_every_task_is_learned(reference):
         assert len(benchmark.items) >= 400
         bank = [(benchmark, item) for item in benchmark.items[::3]]
         plan = Plan.crossed(np.zeros((1, 96), dtype=bool), np.arange(len(bank)))
-        score = LocalExecutor(Engine(reference), bank).run(plan).responses.mean()
+        score = LocalExecutor(Engine(reference), Asker(bank)).run(plan).responses.mean()
         assert score >= 0.95, f"{name}: {score}"
 
 

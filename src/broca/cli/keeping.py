@@ -45,10 +45,10 @@ def keeping(
         Interrupted: The user asked for an end; the message is the command that goes on.
         BrocaError: The folder holds something else.
     """
-    from broca.runs.folder import OutFolder
+    from broca.runs.folder import RunFolder
 
     command = ["broca", *sys.argv[1:]]
-    folder = OutFolder.claim(
+    folder = RunFolder.claim(
         out,
         verb=verb,
         asked=asked,

@@ -20,10 +20,10 @@ def rerun(
 ) -> None:
     """Repeat the run of FOLDER from its journal alone, or from scratch, and compare."""
     from broca.results.localization import Localization
-    from broca.runs.folder import OutFolder
+    from broca.runs.folder import RunFolder
     from broca.verbs.rerun import compare_results, rerun_from_journal
 
-    run = OutFolder.read(folder)
+    run = RunFolder.read(folder)
     if run.record["asked"].get("verb") != "localize":
         raise BadInput(f"'{folder}' holds no run of `broca localize`: only those can be repeated")
     if from_scratch:

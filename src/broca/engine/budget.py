@@ -53,7 +53,7 @@ class Budget:
             if rows <= 1:
                 raise OutOfMemory(
                     "not even one row fits the memory of the device: use a smaller model or "
-                    "--dtype, --device-map auto, or a shorter task; what was measured is kept"
+                    "`dtype`, `device_map` auto, or a shorter task; what was measured is kept"
                 ) from error
         else:
             return True

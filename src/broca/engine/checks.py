@@ -26,6 +26,6 @@ def require_finite(logits: Tensor, requests: Sequence[int]) -> None:
         request = requests[int((~finite).nonzero()[0, 0])]
         raise BadLogits(
             f"the model returned NaN or infinite logits for request {request}: its weights or its "
-            "number format are at fault; try --dtype float32",
+            "number format are at fault; try `dtype` float32",
             request=request,
         )

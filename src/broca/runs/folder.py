@@ -1,4 +1,4 @@
-"""The out folder of a run: what was asked there, so that the same command goes on with it."""
+"""The folder of a run: what was asked there, so that the same command goes on with it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ import re
 import shlex
 import sqlite3
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from broca.errors import BadInput, OutFolderTaken
+from broca.errors import BadInput, BrocaError, Interrupted, OutFolderTaken
+from broca.options import ExecutorOptions
 from broca.results.files import write_beside
+from broca.runs.interrupts import Stopper
+from broca.runs.workspace import Workspace
 
 SCHEMA = 1
 NAME = "reproduce.json"
@@ -26,8 +30,8 @@ _PACKAGES = ("broca", "torch", "transformers", "lm-eval", "datasets", "numpy", "
 
 
 @dataclass
-class OutFolder:
-    """An out folder that belongs to one command.
+class RunFolder:
+    """A folder that belongs to one command.
 
     Attributes:
         path: The folder.
@@ -51,7 +55,7 @@ class OutFolder:
         journal: str | None = None,
         fresh: bool = False,
         resume: bool = False,
-    ) -> OutFolder:
+    ) -> RunFolder:
         """Takes a folder for a command, or goes on with what the same command left there.
 
         Args:
@@ -69,17 +73,17 @@ class OutFolder:
             BadInput: `resume` is wanted and nothing is there; both switches are given.
         """
         if fresh and resume:
-            raise BadInput("--fresh and --resume exclude each other: give one of them")
+            raise BadInput("`fresh` and `resume` exclude each other: give one of them")
         wanted = json.loads(json.dumps({"verb": verb, **asked}))
         there = None if fresh else _read(folder)
         if fresh:
             _set_aside(folder)
         elif there is None and resume:
-            raise BadInput(f"--resume: '{folder}' holds no run to go on with; leave --resume out")
+            raise BadInput(f"`resume`: '{folder}' holds no run to go on with; leave `resume` out")
         elif there is None and (folder / "result.json").exists():
             raise OutFolderTaken(
-                f"'{folder}' holds a result.json of unknown origin: choose another --out, or "
-                "--fresh to replace it"
+                f"'{folder}' holds a result.json of unknown origin: choose another `out`, or "
+                "`fresh` to replace it"
             )
         elif there is not None:
             _require_same(folder, there["asked"], wanted)
@@ -98,7 +102,7 @@ class OutFolder:
         return taken
 
     @classmethod
-    def read(cls, folder: str | Path) -> OutFolder:
+    def read(cls, folder: str | Path) -> RunFolder:
         """Reads the out folder of a run.
 
         Raises:
@@ -127,7 +131,7 @@ class OutFolder:
             if name != "run" and before.get(name, value) != value:
                 raise OutFolderTaken(
                     f"'{self.path}' holds a run with other {name} (digest {_short(before[name])}, "
-                    f"now {_short(value)}): they changed since; choose another --out, or --fresh "
+                    f"now {_short(value)}): they changed since; choose another `out`, or `fresh` "
                     "to replace it"
                 )
         self.record["digests"] = dict(digests)
@@ -141,6 +145,90 @@ class OutFolder:
     def _write(self) -> None:
         text = json.dumps(self.record, indent=2, ensure_ascii=False) + "\n"
         write_beside(self.path / NAME, text)
+
+
+@contextmanager
+def folder_workspace(
+    folder: RunFolder,
+    *,
+    goes_on: str,
+    executor: ExecutorOptions | None = None,
+    keep_outputs: float = 0.0,
+    say: Callable[[str], None] = lambda text: None,
+) -> Iterator[Workspace]:
+    """A workspace that keeps its rows in a claimed folder; Ctrl+C ends after the batch.
+
+    Args:
+        folder: The folder; it is given back if its run is refused before it begins.
+        goes_on: What the user gives to go on with what was ended.
+        executor: Where rows are measured.
+        keep_outputs: Share of the rows whose raw output is kept.
+        say: Receives what the user should know, line by line.
+
+    Raises:
+        Interrupted: The user asked for an end; the message is the command that goes on.
+        BrocaError: Any of it is refused.
+    """
+    if folder.resumed:
+        say(f"going on with the run in {folder.path}")
+    try:
+        with journal_workspace(
+            folder.journal,
+            goes_on=goes_on,
+            executor=executor,
+            keep_outputs=keep_outputs,
+            on_begin=folder.note,
+            say=say,
+        ) as workspace:
+            yield workspace
+    except Interrupted:
+        raise
+    except BrocaError:
+        folder.release()
+        raise
+
+
+@contextmanager
+def journal_workspace(
+    journal: str | Path,
+    *,
+    goes_on: str,
+    executor: ExecutorOptions | None = None,
+    keep_outputs: float = 0.0,
+    on_begin: Callable[[dict[str, Any]], None] = lambda digests: None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Iterator[Workspace]:
+    """A workspace that keeps its rows in a journal; Ctrl+C ends after the batch.
+
+    Args:
+        journal: The journal's file.
+        goes_on: What the user gives to go on with what was ended.
+        executor: Where rows are measured.
+        keep_outputs: Share of the rows whose raw output is kept.
+        on_begin: Receives the digests of every run, once they are known.
+        say: Receives what the user should know, line by line.
+
+    Raises:
+        Interrupted: The user asked for an end; the message is the command that goes on.
+    """
+
+    def announce() -> None:
+        say("broca: ending after this batch; Ctrl+C again ends at once")
+
+    with Stopper(announce) as stopper:
+        try:
+            with Workspace(
+                journal,
+                executor=executor,
+                keep_outputs=keep_outputs,
+                stopper=stopper,
+                on_begin=on_begin,
+            ) as workspace:
+                yield workspace
+        except (Interrupted, KeyboardInterrupt) as error:
+            raise Interrupted(
+                f"interrupted; what was measured is kept in '{journal}'; this goes on: {goes_on}"
+            ) from error
 
 
 def versions() -> dict[str, str]:
@@ -179,7 +267,7 @@ def _read(folder: Path) -> dict[str, Any] | None:
         if record["schema"] != SCHEMA:
             raise BadInput(
                 f"'{file}' has schema {record['schema']}, this broca reads {SCHEMA}: use the broca "
-                "that wrote it, or another --out"
+                "that wrote it, or another `out`"
             )
         kinds = (("asked", dict), ("how", dict), ("digests", dict), ("journal", str))
         for name, kind in kinds:
@@ -187,8 +275,8 @@ def _read(folder: Path) -> dict[str, Any] | None:
                 raise TypeError(f"{name} is no {kind.__name__}")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadInput(
-            f"'{file}' cannot be read ({type(error).__name__}: {error}): choose another --out, or "
-            "--fresh to replace it"
+            f"'{file}' cannot be read ({type(error).__name__}: {error}): choose another `out`, or "
+            "`fresh` to replace it"
         ) from error
     return dict(record)
 
@@ -196,10 +284,10 @@ def _read(folder: Path) -> dict[str, Any] | None:
 def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     for name in dict.fromkeys([*now, *before]):
         if before.get(name) != now.get(name):
-            label = "the command" if name == "verb" else f"--{name.replace('_', '-')}"
+            label = "the command" if name == "verb" else f"`{name}`"
             raise OutFolderTaken(
                 f"'{folder}' holds another run: there {label} is {before.get(name)!r}, here "
-                f"{now.get(name)!r}; choose another --out, or --fresh to replace it"
+                f"{now.get(name)!r}; choose another `out`, or `fresh` to replace it"
             )
 
 
@@ -218,7 +306,7 @@ def _set_aside(folder: Path) -> None:
                     (folder / f"{JOURNAL}{end}").rename(folder / f"journal.old{number}.sqlite{end}")
     except OSError as error:
         raise BadInput(
-            f"'{folder}' cannot be cleared ({error.strerror}): choose another --out"
+            f"'{folder}' cannot be cleared ({error.strerror}): choose another `out`"
         ) from error
 
 

@@ -19,7 +19,7 @@ from broca.recovery import recovery_name
 from broca.recovery.uncertainty import RESAMPLES
 from broca.results.files import write_beside
 from broca.results.localization import AdditivityInfo, RankedComponent, ranked
-from broca.runs.folder import OutFolder
+from broca.runs.folder import RunFolder
 from broca.searches import Problem
 from broca.searches.regression import rank_by_regression
 
@@ -100,7 +100,7 @@ def refit(
     """
     if k is not None and k < 1:
         raise BadInput(f"--k must be at least 1, not {k}")
-    run_folder = OutFolder.read(folder)
+    run_folder = RunFolder.read(folder)
     if run_folder.record["asked"].get("verb") != "localize":
         raise BadInput(f"'{folder}' holds no run of `broca localize`: only those can be refitted")
     with Journal(run_folder.journal, read_only=True) as journal:

@@ -16,7 +16,7 @@ from broca.journal import Journal, Replay
 from broca.journal.encoding import decoded
 from broca.journal.reading import RunRecord, find_run
 from broca.results.localization import Localization, RankedComponent, ranked
-from broca.runs.folder import OutFolder
+from broca.runs.folder import RunFolder
 from broca.searches import Problem, Ranking
 
 TOLERANCE = {"float32": 1e-6, "bfloat16": 1e-2, "float16": 1e-2}
@@ -58,7 +58,7 @@ def ranking_from_journal(journal: Journal, run: RunRecord) -> Ranking:
     return searches.run(search, Replay(journal, run.id, components=run.components).run)
 
 
-def rerun_from_journal(folder: OutFolder) -> Comparison:
+def rerun_from_journal(folder: RunFolder) -> Comparison:
     """Repeats the search of an out folder from its journal and compares it with `result.json`.
 
     Raises:

@@ -69,7 +69,7 @@ def judge(
         return Verdict(
             "inconclusive",
             f"{lost}; no other task was measured, so that nothing can be said on specificity: "
-            "name some with --others.",
+            "name some in `others`.",
         )
     spill = f"the others lose {_points(off_target)} on average"
     hurt = [one for one in others if one.p_holm <= level and one.drop.value > 0]
