@@ -16,6 +16,7 @@ WORDS = st.sampled_from(
         "localize", "journal", "rerun", "tasks", "scan", "reference", "addition", "--task", "--k",
         "--rows", "--items", "--seed", "--out", "--others", "--method", "--option", "--scale",
         "--keep-outputs", "--fresh", "--resume", "--journal", "--check", "--export", "--json",
+        "--prune", "--forget",
         "--from-scratch", "--offline", "--token-budget", "--response", "--limit", "--include-path",
         "x=1", "=", "-1", "0", "3", "nan", "1e999", "", "..", "/dev/null", "result.json", "\udcff",
     ]

@@ -1,50 +1,16 @@
-"""Rows go in once, come out as they were, and nothing wrong passes in silence."""
+"""Rows and vectors go in once, come out as they were, and nothing wrong passes in silence."""
 
-import sqlite3
+import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from journals import CONDITION, DIGESTS, NAMES, filled, observed
 
-from broca.errors import (
-    BadInput,
-    JournalBusy,
-    JournalDamaged,
-    JournalNotWritable,
-    JournalTooNew,
-)
-from broca.journal import Condition, ItemRecord, Journal, schema
+from broca.errors import JournalDamaged, JournalNotWritable
+from broca.journal import Condition, ItemRecord, Journal
 from broca.journal.checking import check
-
-NAMES = ("L0H0", "L0H1", "L1H0", "L1H1", "L2H0", "L2H1", "L3H0", "L3H1", "L4H0")
-CONDITION = Condition("w", "t", "float32", "zero", 0.0, 0, "", "margin")
-
-
-def filled(journal, *, rows=12, seed=0, gradients=False):
-    """Writes one batch of random rows and returns all that went in."""
-    rng = np.random.default_rng(seed)
-    components = journal.components(NAMES)
-    masks = journal.masks(rng.random((rows, 9)) < 0.5, components)
-    items = journal.items([ItemRecord(f"{seed} {n}".encode(), "task", n) for n in range(rows)])
-    run = journal.begin_run(
-        b"run", settings={}, components=components, items=items, process="process 1"
-    )
-    condition = journal.condition(CONDITION)
-    responses = rng.normal(size=rows)
-    slopes = rng.normal(size=(rows, 9)).astype(np.float32) if gradients else None
-    journal.write(
-        run=run,
-        role="search",
-        condition=condition,
-        masks=masks,
-        items=items,
-        responses=responses,
-        gradients=slopes,
-        outputs={0: '["x"]'},
-        tokens=5,
-    )
-    return run, condition, masks, items, responses, slopes
 
 
 def test_rows_come_back_bit_for_bit(tmp_path):
@@ -52,20 +18,20 @@ def test_rows_come_back_bit_for_bit(tmp_path):
     with Journal(tmp_path / "j.sqlite") as journal:
         _, condition, masks, items, responses, slopes = filled(journal, gradients=True)
     with Journal(tmp_path / "j.sqlite", read_only=True) as journal:
-        there, found = journal.known(condition, masks, items)
-        assert there.all()
-        np.testing.assert_array_equal(found, responses)
+        known, stored = journal.known(condition, masks, items)
+        assert known.all()
+        np.testing.assert_array_equal(stored, responses)
         back = journal.gradients(condition, masks, items, components=9)
         np.testing.assert_array_equal(back, slopes)
-        there, _ = journal.known(condition, masks, items[::-1].copy())
-        assert not there.any()
+        known, _ = journal.known(condition, masks, items[::-1].copy())
+        assert not known.any()
 
 
 def test_a_closed_journal_is_one_file(tmp_path):
     """Which can be copied; only the empty file of the lock lies beside it."""
     with Journal(tmp_path / "j.sqlite") as journal:
         filled(journal)
-    assert {one.name for one in tmp_path.iterdir()} == {"j.sqlite", "j.sqlite.lock"}
+    assert {file.name for file in tmp_path.iterdir()} == {"j.sqlite", "j.sqlite.lock"}
 
 
 def test_a_row_is_never_written_twice():
@@ -82,8 +48,8 @@ def test_a_row_is_never_written_twice():
                 items=np.array([fresh[0], items[1]]),
                 responses=responses[:2],
             )
-        there, _ = journal.known(condition, masks[:1], fresh)
-        assert not there.any()
+        known, _ = journal.known(condition, masks[:1], fresh)
+        assert not known.any()
         assert journal.cost(run) == (12, 5)
 
 
@@ -102,29 +68,8 @@ def test_keys_are_contents():
             {"scale": 0.5}, {"seed": 1}, {"donors": "d"}, {"response": "accuracy"},
             {"gradients": True},
         ]  # fmt: skip
-        ids = {journal.condition(Condition(**{**values, **one})) for one in [{}, *changed]}
+        ids = {journal.condition(Condition(**{**values, **change})) for change in [{}, *changed]}
         assert len(ids) == 1 + len(changed)
-
-
-@pytest.mark.parametrize("table", ["rows", "masks", "gradients", "conditions"])
-def test_check_finds_a_changed_value(tmp_path, table):
-    """Even one that SQLite itself cannot see."""
-    with Journal(tmp_path / "j.sqlite") as journal:
-        filled(journal, gradients=True)
-        assert all(one.passed for one in check(journal))
-    changes = {
-        "rows": "UPDATE rows SET response = response + 1e-12 WHERE item = 3",
-        "masks": "UPDATE masks SET ablated = x'ff80' WHERE id = 2",
-        "gradients": "UPDATE gradients SET gradient = zeroblob(36) WHERE item = 3",
-        "conditions": "UPDATE conditions SET scale = 0.25",
-    }
-    with sqlite3.connect(tmp_path / "j.sqlite") as connection:
-        assert connection.execute(changes[table]).rowcount == 1
-    connection.close()
-    with Journal(tmp_path / "j.sqlite", read_only=True) as journal:
-        wrong = [one for one in check(journal) if not one.passed]
-    assert len(wrong) == 1
-    assert "altered" in wrong[0].wrong
 
 
 def test_a_changed_response_is_never_used(tmp_path):
@@ -134,103 +79,6 @@ def test_a_changed_response_is_never_used(tmp_path):
         journal._connection.execute("UPDATE rows SET response = 1 WHERE item = 3")
         with pytest.raises(JournalDamaged, match=r"altered.*restore it from a copy"):
             journal.known(condition, masks, items)
-
-
-@pytest.mark.parametrize("damage", ["cut", "flipped", "text"])
-def test_broken_files_are_refused(tmp_path, damage):
-    """Cut short, overwritten in the middle, or no database at all: one line each."""
-    path = tmp_path / "j.sqlite"
-    with Journal(path) as journal:
-        for seed in range(20):
-            filled(journal, rows=100, seed=seed)
-    content = bytearray(path.read_bytes())
-    if damage == "cut":
-        content = content[: len(content) // 2]
-    elif damage == "flipped":
-        for place in range(4096, len(content), 512):
-            content[place] ^= 0xFF
-    else:
-        content = bytearray(b"these are my notes\n" * 300)
-    path.write_bytes(content)
-    with pytest.raises(JournalDamaged, match=r"j\.sqlite' is damaged"):
-        Journal(path)
-    assert path.read_bytes() == content
-
-
-def test_a_writer_killed_within_a_write_is_taken_back(tmp_path):
-    """Where it was about to change the kind of file too: readers and writers go on."""
-    with Journal(tmp_path / "j.sqlite") as journal:
-        _, condition, masks, items, responses, _ = filled(journal)
-    code = (
-        "import os, sqlite3, sys\n"
-        "connection = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
-        "connection.execute('PRAGMA cache_size = 1')\n"
-        "connection.execute('BEGIN IMMEDIATE')\n"
-        "connection.execute('DELETE FROM rows')\n"
-        "connection.executemany('INSERT INTO batches VALUES (?, 1, 1, 0, ?, ?)',\n"
-        "    [(n, 'x' * 500, 'y') for n in range(100, 900)])\n"
-        "os.kill(os.getpid(), 9)"
-    )
-    for read_only in (True, False):
-        subprocess.run([sys.executable, "-c", code, str(tmp_path / "j.sqlite")], check=False)
-        assert (tmp_path / "j.sqlite-journal").exists()
-        with Journal(tmp_path / "j.sqlite", read_only=read_only) as journal:
-            there, found = journal.known(condition, masks, items)
-            assert there.all()
-            np.testing.assert_array_equal(found, responses)
-            assert all(one.passed for one in check(journal))
-
-
-def test_another_programs_database_is_refused(tmp_path):
-    """And is left alone."""
-    with sqlite3.connect(tmp_path / "j.sqlite") as connection:
-        connection.execute("CREATE TABLE mine (x)")
-    connection.close()
-    with pytest.raises(JournalDamaged, match="no journal of broca"):
-        Journal(tmp_path / "j.sqlite")
-
-
-def test_a_later_version_is_refused(tmp_path):
-    """With the version's number."""
-    with Journal(tmp_path / "j.sqlite") as journal:
-        journal._connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
-    with pytest.raises(JournalTooNew, match=f"version {schema.VERSION + 1}"):
-        Journal(tmp_path / "j.sqlite")
-
-
-def test_migrations_run_one_by_one(tmp_path, monkeypatch):
-    """A journal of the present version keeps its rows when the next step is added."""
-    with Journal(tmp_path / "j.sqlite") as journal:
-        _, condition, masks, items, responses, _ = filled(journal)
-    step = "ALTER TABLE runs ADD COLUMN remark TEXT"
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, step))
-    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
-    with Journal(tmp_path / "j.sqlite") as journal:
-        assert journal.query("SELECT remark FROM runs") == [(None,)]
-        np.testing.assert_array_equal(journal.known(condition, masks, items)[1], responses)
-
-
-def test_a_second_writer_is_refused_by_name(tmp_path):
-    """Another process is told who writes; it may read meanwhile; afterwards it may write."""
-    path = tmp_path / "j.sqlite"
-    code = (
-        "import sys; from broca.journal import Journal; from broca.errors import BrocaError\n"
-        "with Journal(sys.argv[1], read_only=True) as j: print(j.query('SELECT 1'))\n"
-        "try: Journal(sys.argv[1]).close(); print('written')\n"
-        "except BrocaError as error: print(type(error).__name__, error)\n"
-    )
-
-    def other():
-        command = [sys.executable, "-c", code, str(path)]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-    with Journal(path) as journal:
-        filled(journal)
-        assert "JournalBusy" in (said := other())
-        assert "written by process 1: wait" in said
-        with pytest.raises(JournalBusy):
-            Journal(path)
-    assert "written" in other().splitlines()[-1]
 
 
 def test_a_full_disk_loses_only_the_batch(tmp_path):
@@ -243,18 +91,151 @@ def test_a_full_disk_loses_only_the_batch(tmp_path):
         with pytest.raises(JournalNotWritable, match="make room on the disk"):
             filled(journal, rows=2000, seed=1)
         journal._connection.execute("PRAGMA max_page_count = 100000")
-        assert all(one.passed for one in check(journal))
+        assert all(finding.passed for finding in check(journal))
     with Journal(path) as journal:
         np.testing.assert_array_equal(journal.known(condition, masks, items)[1], responses)
-        there, _ = journal.known(condition, masks, items)
-        assert there.all()
+        known, _ = journal.known(condition, masks, items)
+        assert known.all()
     assert run == 1
 
 
-def test_places_that_cannot_be_written_or_read(tmp_path):
-    """A folder that is a file; a journal to read that does not exist."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(JournalNotWritable, match="cannot be written"):
-        Journal(tmp_path / "file" / "j.sqlite")
-    with pytest.raises(BadInput, match="does not exist"):
-        Journal(tmp_path / "none.sqlite", read_only=True)
+def test_vectors_come_back_bit_for_bit(tmp_path):
+    """Of any length, after closing and opening again, in any order; unknown ones are None."""
+    with Journal(tmp_path / "j.sqlite") as journal:
+        run, condition, *_ = filled(journal)
+        _, vectors = observed(journal, run)
+        assert journal.cost(run) == (12 + 5, 5 + 7)
+    with Journal(tmp_path / "j.sqlite", read_only=True) as journal:
+        back = journal.vectors(condition, [DIGESTS[3], b"?" * 16, DIGESTS[0], DIGESTS[3]])
+        assert back[1] is None
+        for number, vector in zip((3, 0, 3), (back[0], back[2], back[3]), strict=True):
+            assert vector.dtype == np.float32
+            np.testing.assert_array_equal(vector, vectors[number])
+        assert journal.vectors(condition + 1, DIGESTS) == [None] * 5
+        assert journal.vectors(condition, []) == []
+        ((size,),) = journal.query("SELECT sum(length(vector)) FROM vectors")
+        assert size < sum(vector.nbytes for vector in vectors) / 2
+
+
+def test_a_vector_is_never_written_twice():
+    """The second batch is refused whole."""
+    with Journal.in_memory() as journal:
+        run, *_ = filled(journal)
+        condition, _ = observed(journal, run)
+        with pytest.raises(JournalDamaged, match="UNIQUE"):
+            observed(journal, run, digests=[b"new." * 4, DIGESTS[2]])
+        assert journal.vectors(condition, [b"new." * 4]) == [None]
+        assert journal.cost(run) == (17, 12)
+        assert all(finding.passed for finding in check(journal))
+
+
+def test_a_changed_vector_is_never_used(tmp_path):
+    """Neither one with another blob nor one with another length."""
+    with Journal(tmp_path / "j.sqlite") as journal:
+        run, *_ = filled(journal)
+        condition, _ = observed(journal, run)
+        journal._connection.execute("UPDATE vectors SET length = 41 WHERE length = 40")
+        journal._connection.execute("UPDATE vectors SET vector = x'00' WHERE length = 80")
+        for digest in DIGESTS[1:3]:
+            with pytest.raises(JournalDamaged, match=r"altered.*restore it from a copy"):
+                journal.vectors(condition, [digest])
+        assert journal.vectors(condition, DIGESTS[3:])[0] is not None
+
+
+def test_a_kill_within_write_vectors_loses_only_that_batch(tmp_path):
+    """What was committed before stays; the same vectors can be written again."""
+    path = tmp_path / "j.sqlite"
+    code = (
+        "import os, sys, journals\n"
+        "from broca.journal import Journal, store\n"
+        "journal = Journal(sys.argv[1])\n"
+        "run, *_ = journals.filled(journal)\n"
+        "journals.observed(journal, run)\n"
+        "seal, left = store.vector_seal, iter(range(3))\n"
+        "def dying(*parts):\n"
+        "    if next(left, None) is None: os.kill(os.getpid(), 9)\n"
+        "    return seal(*parts)\n"
+        "store.vector_seal = dying\n"
+        "journals.observed(journal, run, digests=[bytes([n + 100]) * 16 for n in range(9)])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], env=environment(), check=False, timeout=60
+    )
+    assert done.returncode == -9
+    later = [bytes([n + 100]) * 16 for n in range(9)]
+    with Journal(path) as journal:
+        assert all(finding.passed for finding in check(journal))
+        condition = journal.condition(CONDITION)
+        assert all(vector is not None for vector in journal.vectors(condition, DIGESTS))
+        assert journal.vectors(condition, later) == [None] * 9
+        assert journal.cost(1) == (17, 12)
+        _, vectors = observed(journal, 1, digests=later)
+        np.testing.assert_array_equal(journal.vectors(condition, later)[8], vectors[8])
+
+
+def test_rows_asked_counts_distinct_rows():
+    """Repeated rows count once, a row with its gradient three times, an output once; by role."""
+    with Journal.in_memory() as journal:
+        run, condition, masks, items, _, _ = filled(journal)
+        slopes = journal.condition(Condition(**{**CONDITION.__dict__, "gradients": True}))
+        asked = [
+            ("scores", condition, slice(0, 6)),
+            ("scores", condition, slice(4, 8)),
+            ("scores", slopes, slice(4, 6)),
+            ("scores", slopes, slice(5, 6)),
+            ("search", condition, slice(0, 12)),
+        ]
+        for number, (role, where, rows) in enumerate(asked):
+            journal.add_plan(
+                run, number, role=role, condition=where, masks=masks[rows], items=items[rows]
+            )
+        assert journal.rows_asked(run, "scores") == 8 + 3 * 2
+        assert journal.rows_asked(run, "search") == 12
+        assert journal.rows_asked(run, "locate") == 0
+        for rows in (slice(0, 2), slice(1, 4)):
+            journal.note_outputs(
+                run, role="scores", condition=condition, masks=masks[rows], items=items[rows]
+            )
+        assert journal.rows_asked(run, "scores") == 8 + 3 * 2 + 4
+        journal.note_vectors(run, condition=condition, digests=DIGESTS)
+        assert journal.rows_asked(run, "scores") == 8 + 3 * 2 + 4
+
+
+def test_a_run_that_goes_on_asks_anew():
+    """What it asked for in its last process is forgotten; what it measured is not."""
+    with Journal.in_memory() as journal:
+        run, condition, masks, items, _, _ = filled(journal)
+        rows = {"condition": condition, "masks": masks, "items": items}
+        journal.add_plan(run, 0, role="search", **rows)
+        journal.note_outputs(run, role="search", **rows)
+        observed(journal, run)
+        again = journal.begin_run(
+            b"run", settings={}, components=1, items=items, process="process 2"
+        )
+        assert again == run
+        assert journal.rows_asked(run, "search") == 0
+        assert journal.query("SELECT count(*) FROM vector_requests") == [(0,)]
+        assert journal.known(condition, masks, items)[0].all()
+        assert all(vector is not None for vector in journal.vectors(condition, DIGESTS))
+
+
+def test_outputs_come_back_as_they_were_written():
+    """Those that were never written are None; writing them notes that they were asked for."""
+    with Journal.in_memory() as journal:
+        run, condition, masks, items, _, _ = filled(journal)
+        journal.write_outputs(
+            run=run,
+            role="scores",
+            condition=condition,
+            masks=masks[3:5],
+            items=items[3:5],
+            outputs=['["a"]', '["ü"]'],
+        )
+        back = journal.outputs(condition, masks[:5], items[:5])
+        assert back == ['["x"]', None, None, '["a"]', '["ü"]']
+        assert journal.rows_asked(run, "scores") == 2
+
+
+def environment():
+    """The environment of a process that finds the helpers of tests."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -1,6 +1,7 @@
-"""The journal: SQLite, one row for each measured (mask, item); what is in it is never lost."""
+"""The journal: an SQLite file with every measured row and vector, each once."""
 
 from broca.journal.keys import Condition, ItemRecord, components_digest, mask_digests
+from broca.journal.pruning import Pruned, prune
 from broca.journal.reading import RunRecord, RunRows, read_run, read_runs
 from broca.journal.replay import Replay
 from broca.journal.store import Journal
@@ -9,11 +10,13 @@ __all__ = [
     "Condition",
     "ItemRecord",
     "Journal",
+    "Pruned",
     "Replay",
     "RunRecord",
     "RunRows",
     "components_digest",
     "mask_digests",
+    "prune",
     "read_run",
     "read_runs",
 ]

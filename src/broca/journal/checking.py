@@ -1,4 +1,4 @@
-"""Examines a whole journal: pages, seals, digests, and that everything fits together."""
+"""Examines a whole journal: pages, checksums, digests, references and counts."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from broca.errors import JournalDamaged
+from broca.journal.blobs import blob_seal, row_seal, unpacked, vector_seal
 from broca.journal.files import require_sound
 from broca.journal.keys import Condition, components_digest, mask_digests
-from broca.journal.store import Journal, gradient_seal, seal
+from broca.journal.store import Journal
 
 _AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one examination found: its name, and what is wrong (empty if nothing is)."""
+    """The outcome of an examination: its name, and what is wrong (empty if nothing is)."""
 
     name: str
     wrong: str
@@ -31,15 +32,15 @@ class Finding:
 
 
 def check(journal: Journal) -> list[Finding]:
-    """Examines everything; what is wrong is said, nothing is mended."""
-    found = []
+    """Examines everything and mends nothing."""
+    findings = []
     for name, examine in _EXAMINATIONS.items():
         try:
             wrong = next(examine(journal), "")
         except JournalDamaged as error:
             wrong = str(error)
-        found.append(Finding(name, wrong))
-    return found
+        findings.append(Finding(name, wrong))
+    return findings
 
 
 def _pages(journal: Journal) -> Iterator[str]:
@@ -53,46 +54,59 @@ def _references(journal: Journal) -> Iterator[str]:
 
 
 def _rows(journal: Journal) -> Iterator[str]:
-    for condition, mask, item, response, written in _each(
+    for condition, mask, item, response, seal in _lines(
         journal, "rows", "condition, mask, item, response, seal"
     ):
-        if seal(condition, mask, item, response) != written:
+        if row_seal(condition, mask, item, response) != seal:
             yield f"the row of mask {mask} and item {item} was altered"
 
 
 def _gradients(journal: Journal) -> Iterator[str]:
-    for condition, mask, item, gradient, written in _each(
+    for condition, mask, item, gradient, seal in _lines(
         journal, "gradients", "condition, mask, item, gradient, seal"
     ):
-        if gradient_seal(condition, mask, item, gradient) != written:
+        if blob_seal(condition, mask, item, gradient) != seal:
             yield f"the gradient of mask {mask} and item {item} was altered"
 
 
 def _outputs(journal: Journal) -> Iterator[str]:
-    for condition, mask, item, text, written in _each(
+    for condition, mask, item, text, seal in _lines(
         journal, "outputs", "condition, mask, item, output, seal"
     ):
-        if gradient_seal(condition, mask, item, text.encode()) != written:
+        if blob_seal(condition, mask, item, text.encode()) != seal:
             yield f"the output of mask {mask} and item {item} was altered"
+
+
+def _vectors(journal: Journal) -> Iterator[str]:
+    for condition, digest, length, blob, seal in _lines(
+        journal, "vectors", "condition, digest, length, vector, seal"
+    ):
+        if vector_seal(condition, digest, length, blob) != seal:
+            yield f"the vector of observation {digest.hex()} was altered"
+        try:
+            unpacked(blob, length)
+        except ValueError as error:
+            yield f"the vector of observation {digest.hex()} cannot be read ({error})"
 
 
 def _masks(journal: Journal) -> Iterator[str]:
     lists = {}
-    for number, digest, names in _each(journal, "components", "id, digest, names"):
+    for number, digest, names in _lines(journal, "components", "id, digest, names"):
         lists[number] = components_digest(json.loads(names)), len(json.loads(names))
         if lists[number][0] != digest:
             yield f"the list of components {number} was altered"
-    for number, digest, components, bits in _each(
+    for number, digest, components, bits in _lines(
         journal, "masks", "id, digest, components, ablated"
     ):
-        own, count = lists[components]
+        names_digest, count = lists[components]
         packed = np.frombuffer(bits, dtype=np.uint8)[None]
-        if mask_digests(np.unpackbits(packed, axis=1, count=count).astype(bool), own) != [digest]:
+        mask = np.unpackbits(packed, axis=1, count=count).astype(bool)
+        if mask_digests(mask, names_digest) != [digest]:
             yield f"mask {number} was altered"
 
 
 def _conditions(journal: Journal) -> Iterator[str]:
-    for number, digest, *values in _each(
+    for number, digest, *values in _lines(
         journal,
         "conditions",
         "id, digest, weights, tokenizer, dtype, ablation, scale, seed, donors, response, gradients",
@@ -102,32 +116,40 @@ def _conditions(journal: Journal) -> Iterator[str]:
 
 
 def _condition(*values: Any) -> Condition:
-    names = [one.name for one in fields(Condition)]
+    names = [field.name for field in fields(Condition)]
     return Condition(**{**dict(zip(names, values, strict=True)), "gradients": bool(values[-1])})
 
 
 def _batches(journal: Journal) -> Iterator[str]:
-    for number, said, there in journal.query(
-        "SELECT batches.id, batches.rows, count(rows.batch) FROM batches "
-        "LEFT JOIN rows ON rows.batch = batches.id GROUP BY batches.id"
-    ):
-        if said != there:
-            yield f"batch {number} had {said} rows, and {there} are there"
+    stored = dict(journal.query("SELECT id, 0 FROM batches"))
+    for table in ("rows", "vectors"):
+        for batch, count in journal.query(f"SELECT batch, count(*) FROM {table} GROUP BY batch"):
+            stored[batch] = stored.get(batch, 0) + count
+    for batch, rows in journal.query("SELECT id, rows - pruned FROM batches"):
+        if rows != stored[batch]:
+            yield f"batch {batch} had {rows} rows, and {stored[batch]} are there"
 
 
-def _each(journal: Journal, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
+_KEYS = {
+    "rows": ("condition", "mask", "item"),
+    "gradients": ("condition", "mask", "item"),
+    "outputs": ("condition", "mask", "item"),
+    "vectors": ("condition", "digest"),
+}
+"""Tables whose lines are not numbered: the columns that tell their lines apart."""
+
+
+def _lines(journal: Journal, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
     """All lines of a table, without holding them all in memory."""
-    keys = {"rows", "gradients", "outputs"}
-    order = "condition, mask, item" if table in keys else "id"
-    width = 3 if table in keys else 1
-    last: tuple[Any, ...] = (-1,) * width
-    while some := journal.query(
-        f"SELECT {columns} FROM {table} WHERE ({order}) > ({', '.join('?' * width)}) "
+    keys = _KEYS.get(table, ("id",))
+    order, last = ", ".join(keys), (-1,) * len(keys)
+    while lines := journal.query(
+        f"SELECT {columns} FROM {table} WHERE ({order}) > ({', '.join('?' * len(keys))}) "
         f"ORDER BY {order} LIMIT {_AT_ONCE}",
         last,
     ):
-        yield from some
-        last = tuple(some[-1][:width])
+        yield from lines
+        last = tuple(lines[-1][: len(keys)])
 
 
 _EXAMINATIONS: dict[str, Callable[[Journal], Iterator[str]]] = {
@@ -138,5 +160,6 @@ _EXAMINATIONS: dict[str, Callable[[Journal], Iterator[str]]] = {
     "rows": _rows,
     "gradients": _gradients,
     "outputs": _outputs,
+    "vectors": _vectors,
     "batches": _batches,
 }

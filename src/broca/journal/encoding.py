@@ -14,11 +14,11 @@ def encoded(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return {"array": value.tolist(), "dtype": str(value.dtype)}
     if hasattr(value, "__dataclass_fields__"):
-        return {one.name: encoded(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: encoded(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {"mapping": [[encoded(key), encoded(one)] for key, one in value.items()]}
+        return {"mapping": [[encoded(key), encoded(entry)] for key, entry in value.items()]}
     if isinstance(value, tuple | list):
-        return {"tuple": [encoded(one) for one in value]}
+        return {"tuple": [encoded(entry) for entry in value]}
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -29,7 +29,7 @@ def decoded(value: Any) -> Any:
     if set(value) == {"array", "dtype"}:
         return np.array(value["array"], dtype=value["dtype"])
     if set(value) == {"mapping"}:
-        return {decoded(key): decoded(one) for key, one in value["mapping"]}
+        return {decoded(key): decoded(entry) for key, entry in value["mapping"]}
     if set(value) == {"tuple"}:
-        return tuple(decoded(one) for one in value["tuple"])
-    return {name: decoded(one) for name, one in value.items()}
+        return tuple(decoded(entry) for entry in value["tuple"])
+    return {name: decoded(entry) for name, entry in value.items()}

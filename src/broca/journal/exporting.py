@@ -43,15 +43,15 @@ def export(journal: Journal, path: str | Path) -> int:
     file = Path(path)
     writers = {".csv": _write_csv, ".parquet": _write_parquet}
     if file.suffix not in writers:
-        raise BadInput(f"--export '{path}': the name must end in .csv or .parquet")
+        raise BadInput(f"the name of export '{path}' must end in .csv or .parquet")
     lines = list(_lines(journal))
-    beside = file.with_name(file.name + ".part")
+    unfinished = file.with_name(file.name + ".part")
     try:
-        writers[file.suffix](beside, lines)
-        os.replace(beside, file)
+        writers[file.suffix](unfinished, lines)
+        os.replace(unfinished, file)
     except OSError as error:
         raise BadInput(
-            f"--export '{path}' cannot be written ({error.strerror}): choose another place"
+            f"export '{path}' cannot be written ({error.strerror}): choose another place"
         ) from error
     return len(lines)
 

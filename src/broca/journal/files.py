@@ -37,7 +37,7 @@ def in_our_words(name: str) -> Iterator[None]:
             ) from error
         if "readonly" in text or "unable to open" in text:
             raise JournalNotWritable(
-                f"journal '{name}' cannot be written ({text}): give --journal a file in a folder "
+                f"journal '{name}' cannot be written ({text}): give `journal` a file in a folder "
                 "that can be written"
             ) from error
         if "locked" in text or "busy" in text:
@@ -148,7 +148,7 @@ class WriterLock:
                     raise
             raise JournalBusy(
                 f"journal '{name}' is being written by {_writer(name)}: wait for its end, or give "
-                "another --journal"
+                "another `journal`"
             ) from error
 
     def close(self) -> None:

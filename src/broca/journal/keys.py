@@ -1,4 +1,4 @@
-"""What makes two rows the same: digests by content, never names, paths or positions."""
+"""Digests by content, never by names, paths or positions: what makes two rows the same."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Condition:
         scale: Gate of an ablated component.
         seed: Seed of the ablation; 0 where it draws nothing.
         donors: Digest of the items whose activations stand in for ablated ones; empty for `zero`.
-        response: `accuracy`, or `margin`.
+        response: `accuracy`, `margin` or `probability`; for vectors, what they are.
         gradients: Whether the row comes with its gradient. Such a row is computed in another way,
             so it is another row.
     """

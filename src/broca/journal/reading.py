@@ -1,4 +1,4 @@
-"""Reads what runs asked and what came of it, as matrices."""
+"""Reads what runs asked for and what was measured, as matrices."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class RunRecord:
     Attributes:
         id: Its number in the journal.
         digest: Digest of what it asked, hexadecimal.
-        settings: What was asked, as the command gave it.
+        settings: What the command asked for.
         search: Method, options and problem of its search.
         components: Names of the components, in column order.
         items: Ids of the bank of items, in the order of positions in plans.
         process: Who wrote it.
         finished: When it ended; None while it has not.
-        rows: Rows that it measured.
+        rows: Rows and vectors that it measured.
         tokens: Tokens that they took.
     """
 
@@ -46,7 +46,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class RunRows:
-    """Rows that a run asked for, in the order it asked, with what came of them.
+    """Rows that a run asked for, in the order it asked, with their responses.
 
     Attributes:
         components: Names of the columns.
@@ -100,13 +100,13 @@ def find_run(journal: Journal, digest: str | None = None) -> RunRecord:
         BadInput: The journal holds no such run.
     """
     runs = read_runs(journal)
-    found = [run for run in runs if digest in (None, run.digest)]
-    if not found:
+    matching = [run for run in runs if digest in (None, run.digest)]
+    if not matching:
         raise BadInput(
             f"journal '{journal.name}' holds no such run: give the journal that the run was "
             "written to"
         )
-    return found[-1]
+    return matching[-1]
 
 
 def read_run(journal: Journal, run: int, *, role: str = "search") -> RunRows:
@@ -137,10 +137,10 @@ def read_run(journal: Journal, run: int, *, role: str = "search") -> RunRows:
     (condition,) = conditions
     mask_ids = np.concatenate([np.frombuffer(masks, dtype="<i8") for _, masks, _ in plans])
     item_ids = np.concatenate([np.frombuffer(items, dtype="<i8") for _, _, items in plans])
-    there, responses = journal.known(condition, mask_ids, item_ids)
-    if not there.all():
+    known, responses = journal.known(condition, mask_ids, item_ids)
+    if not known.all():
         raise NotInJournal(
-            f"{int((~there).sum())} of {len(there)} rows of run {run} are not in journal "
+            f"{int((~known).sum())} of {len(known)} rows of run {run} are not in journal "
             f"'{journal.name}': give the command of the run again, which goes on where it ended"
         )
     distinct_masks, mask_index = np.unique(mask_ids, return_inverse=True)
@@ -165,11 +165,11 @@ def _masks(journal: Journal, ids: Ids) -> tuple[tuple[str, ...], NDArray[np.bool
     names: tuple[str, ...] = ()
     packed = []
     digests = []
-    for one in ids.tolist():
+    for mask in ids.tolist():
         ((digest, bits, listed),) = journal.query(
             "SELECT masks.digest, ablated, names FROM masks "
             "JOIN components ON components.id = masks.components WHERE masks.id = ?",
-            (one,),
+            (mask,),
         )
         names = names or tuple(json.loads(listed))
         packed.append(np.frombuffer(bits, dtype=np.uint8))
@@ -181,10 +181,10 @@ def _masks(journal: Journal, ids: Ids) -> tuple[tuple[str, ...], NDArray[np.bool
 
 
 def _items(journal: Journal, ids: Ids) -> tuple[ItemRecord, ...]:
-    found = []
-    for one in ids.tolist():
-        (row,) = journal.query(
-            "SELECT digest, task, number, prompt, target FROM items WHERE id = ?", (one,)
+    records = []
+    for item in ids.tolist():
+        (record,) = journal.query(
+            "SELECT digest, task, number, prompt, target FROM items WHERE id = ?", (item,)
         )
-        found.append(ItemRecord(*row))
-    return tuple(found)
+        records.append(ItemRecord(*record))
+    return tuple(records)

@@ -31,7 +31,7 @@ class Replay:
             "SELECT condition, masks, items FROM plans WHERE run = ? AND role = ? ORDER BY number",
             (run, role),
         )
-        self._told = 0
+        self._answered = 0
         self._places: dict[int, int] = {}
 
     def run(self, plan: Plan) -> Measurement:
@@ -40,19 +40,19 @@ class Replay:
         Raises:
             NotInJournal: The run did not come as far, or asked for other rows.
         """
-        if self._told == len(self._plans):
-            raise self._missing(f"the run ended after {self._told} plans")
-        condition, masks_then, items_then = self._plans[self._told]
+        if self._answered == len(self._plans):
+            raise self._missing(f"the run ended after {self._answered} plans")
+        condition, masks_then, items_then = self._plans[self._answered]
         masks = self._journal.find_masks(plan.masks, self._components)[plan.mask_index]
         items = np.frombuffer(items_then, dtype="<i8").astype(np.int64)
         if not np.array_equal(masks, np.frombuffer(masks_then, dtype="<i8")):
-            raise self._missing(f"plan {self._told} asked for other masks")
+            raise self._missing(f"plan {self._answered} asked for other masks")
         if not self._same_places(plan.item_index, items):
-            raise self._missing(f"plan {self._told} asked for other items")
-        there, responses = self._journal.known(condition, masks, items)
-        if not there.all():
-            raise self._missing(f"{int((~there).sum())} of {len(there)} rows were not measured")
-        self._told += 1
+            raise self._missing(f"plan {self._answered} asked for other items")
+        known, responses = self._journal.known(condition, masks, items)
+        if not known.all():
+            raise self._missing(f"{int((~known).sum())} of {len(known)} rows were not measured")
+        self._answered += 1
         gradients = None
         if plan.gradients:
             gradients = self._journal.gradients(

@@ -82,7 +82,7 @@ CREATE TABLE gradients (
     condition INTEGER NOT NULL,
     mask INTEGER NOT NULL,
     item INTEGER NOT NULL,
-    gradient BLOB NOT NULL,             -- little-endian float32, one a component
+    gradient BLOB NOT NULL,             -- one number a component, as `blobs.packed` makes it
     seal INTEGER NOT NULL,              -- CRC-32 of the four before
     PRIMARY KEY (condition, mask, item)
 ) WITHOUT ROWID;
@@ -96,10 +96,71 @@ CREATE TABLE outputs (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+# batches of a forgotten run have no run, which version 1 does not allow; an output of version 1
+# that has no row was asked for by a run that wrote a batch without rows
+_SECOND = """
+CREATE TABLE second_batches (
+    id INTEGER PRIMARY KEY,
+    run INTEGER REFERENCES runs,        -- NULL once the run is forgotten
+    rows INTEGER NOT NULL,              -- rows or vectors that were written
+    tokens INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    written TEXT NOT NULL,
+    pruned INTEGER NOT NULL DEFAULT 0   -- how many of them were dropped since
+);
+INSERT INTO second_batches SELECT *, 0 FROM batches;
+DROP TABLE batches;
+ALTER TABLE second_batches RENAME TO batches;
+ALTER TABLE outputs ADD COLUMN batch INTEGER REFERENCES batches;
+CREATE TABLE output_requests (
+    run INTEGER NOT NULL REFERENCES runs,
+    role TEXT NOT NULL,
+    condition INTEGER NOT NULL REFERENCES conditions,
+    mask INTEGER NOT NULL REFERENCES masks,
+    item INTEGER NOT NULL REFERENCES items,
+    PRIMARY KEY (run, role, condition, mask, item)
+) WITHOUT ROWID;
+INSERT OR IGNORE INTO output_requests
+SELECT batches.run, batches.role, outputs.condition, outputs.mask, outputs.item
+FROM outputs JOIN batches ON batches.rows = 0 AND EXISTS (
+    SELECT 1 FROM plans WHERE plans.run = batches.run AND plans.condition = outputs.condition
+) WHERE NOT EXISTS (
+    SELECT 1 FROM rows WHERE rows.condition = outputs.condition AND rows.mask = outputs.mask
+    AND rows.item = outputs.item
+);
+CREATE TABLE vectors (
+    condition INTEGER NOT NULL REFERENCES conditions,
+    digest BLOB NOT NULL,               -- of what is observed
+    kind TEXT NOT NULL,                 -- of observation, for people
+    length INTEGER NOT NULL,            -- numbers
+    vector BLOB NOT NULL,               -- as `blobs.packed` makes it
+    seal INTEGER NOT NULL,              -- CRC-32 of condition, digest, length and blob
+    batch INTEGER NOT NULL REFERENCES batches,
+    UNIQUE (condition, digest)
+);
+CREATE TABLE vector_requests (
+    run INTEGER NOT NULL REFERENCES runs,
+    condition INTEGER NOT NULL REFERENCES conditions,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (run, condition, digest)
+) WITHOUT ROWID;
+"""
+
+_SECOND_FOR_READERS = """
+CREATE TEMP VIEW batches AS SELECT *, 0 AS pruned FROM main.batches;
+CREATE TEMP VIEW outputs AS SELECT *, NULL AS batch FROM main.outputs;
+CREATE TEMP TABLE output_requests (run, role, condition, mask, item);
+CREATE TEMP TABLE vectors (condition, digest, kind, length, vector, seal, batch);
+CREATE TEMP TABLE vector_requests (run, condition, digest);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND)
 """What leads from each version to the next; version 0 is an empty file."""
 
 VERSION = len(MIGRATIONS)
+
+_FOR_READERS = {1: _SECOND_FOR_READERS}
+"""What a reader adds in memory to a journal of an older version, by that version."""
 
 
 def migrate(connection: sqlite3.Connection, *, name: str) -> None:
@@ -116,15 +177,30 @@ def migrate(connection: sqlite3.Connection, *, name: str) -> None:
     for step in range(require_readable(connection, name=name), VERSION):
         connection.execute("BEGIN IMMEDIATE")
         try:
-            for statement in MIGRATIONS[step].split(";"):
-                if statement.strip():
-                    connection.execute(statement)
+            _execute(connection, MIGRATIONS[step])
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {step + 1}")
             connection.execute("COMMIT")
         except BaseException:
             connection.execute("ROLLBACK")
             raise
+
+
+def adapt(connection: sqlite3.Connection, version: int) -> None:
+    """Lets a reader see a journal of an older version as one of the present version.
+
+    The tables and columns that the file lacks exist for this connection alone, in memory; the file
+    stays as it is.
+    """
+    for step in range(version, VERSION):
+        _execute(connection, _FOR_READERS.get(step, ""))
+
+
+def _execute(connection: sqlite3.Connection, script: str) -> None:
+    """Executes the statements of a script without ending the transaction."""
+    for statement in script.split(";"):
+        if statement.strip():
+            connection.execute(statement)
 
 
 def require_readable(connection: sqlite3.Connection, *, name: str) -> int:
@@ -142,6 +218,6 @@ def require_readable(connection: sqlite3.Connection, *, name: str) -> int:
     if version > VERSION:
         raise JournalTooNew(
             f"journal '{name}' has version {version}, this broca reads up to {VERSION}: use the "
-            "broca that wrote it, or another --journal"
+            "broca that wrote it, or another `journal`"
         )
     return int(version)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import struct
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -16,37 +14,32 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from broca.errors import JournalNotWritable
+from broca.journal.blobs import blob_seal, packed, row_seal, unpacked, vector_seal
 from broca.journal.files import MEMORY, WriterLock, connect, damaged, in_our_words, require_sound
 from broca.journal.keys import Condition, ItemRecord, components_digest, mask_digests
-from broca.journal.schema import migrate, require_readable
+from broca.journal.schema import adapt, migrate, require_readable
 
 _AT_ONCE = 500
 """Parameters of one SELECT."""
 
-_SEAL = struct.Struct("<qqqd")
+REQUESTS = ("plans", "output_requests", "vector_requests")
+"""Tables of what runs asked for."""
 
 Ids = NDArray[np.int64]
-
-
-def seal(condition: int, mask: int, item: int, response: float) -> int:
-    """CRC-32 of a row: a flipped bit in it does not pass in silence."""
-    return zlib.crc32(_SEAL.pack(condition, mask, item, response))
-
-
-def gradient_seal(condition: int, mask: int, item: int, gradient: bytes) -> int:
-    """CRC-32 of a row's gradient, or of its output in UTF-8."""
-    return zlib.crc32(gradient, zlib.crc32(_SEAL.pack(condition, mask, item, 0.0)))
 
 
 class Journal:
     """An open journal.
 
     Rows are facts: they are added, never changed, and a row that is there already is an error.
-    Masks, items and conditions are known by small ids within one journal.
+    Masks, items and conditions are known by small ids within one journal. A file of an older
+    version is brought to the present one when it is opened for writing; a reader leaves it as it
+    is.
 
     Args:
         path: The file; made if it does not exist. `:memory:` keeps everything in this process.
-        read_only: Read beside a process that writes; nothing is made.
+        read_only: Read beside a process that writes; nothing is written.
 
     Raises:
         BadInput: A journal to read does not exist.
@@ -69,17 +62,15 @@ class Journal:
                 self._open = connect(self.name, write=False)
                 with in_our_words(self.name):
                     require_sound(self._open, name=self.name, whole=False)
-                    require_readable(self._open, name=self.name)
+                    version = require_readable(self._open, name=self.name)
+                    if read_only:
+                        adapt(self._open, version)
             if not read_only:
                 self._disconnect()
                 self._open = connect(self.name, write=True)
                 self._writes = True
                 with in_our_words(self.name):
                     migrate(self._open, name=self.name)
-            with in_our_words(self.name):
-                self._connection.execute(
-                    "CREATE TEMP TABLE asked (position INTEGER PRIMARY KEY, mask, item)"
-                )
         except BaseException:
             self.close()
             raise
@@ -129,8 +120,16 @@ class Journal:
             return self._connection.execute(sql, parameters).fetchall()
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of it or nothing."""
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: all of it is written, or nothing.
+
+        Raises:
+            JournalNotWritable: The journal is open for reading alone.
+        """
+        if not self._writes:
+            raise JournalNotWritable(
+                f"journal '{self.name}' is open for reading alone: open it without `read_only`"
+            )
         with in_our_words(self.name):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -145,7 +144,7 @@ class Journal:
         """The id of a condition, which is added where it is new."""
         digest = condition.digest()
         values = asdict(condition)
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 f"INSERT OR IGNORE INTO conditions (digest, {', '.join(values)}) "
                 f"VALUES (?{', ?' * len(values)})",
@@ -156,7 +155,7 @@ class Journal:
     def components(self, names: Sequence[str]) -> int:
         """The id of a list of components, which is added where it is new."""
         digest = components_digest(names)
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO components (digest, names) VALUES (?, ?)",
                 (digest, json.dumps(list(names))),
@@ -165,13 +164,13 @@ class Journal:
 
     def items(self, items: Sequence[ItemRecord]) -> Ids:
         """The ids of items `(items,)`; new ones are added."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.executemany(
                 "INSERT OR IGNORE INTO items (digest, task, number, prompt, target) "
                 "VALUES (?, ?, ?, ?, ?)",
-                [(one.digest, one.task, one.number, one.prompt, one.target) for one in items],
+                [(item.digest, item.task, item.number, item.prompt, item.target) for item in items],
             )
-        return self._ids("items", [one.digest for one in items])
+        return self._ids("items", [item.digest for item in items])
 
     def masks(self, masks: NDArray[np.bool_], components: int) -> Ids:
         """The ids of masks `(masks,)` over the components of an id; new ones are added."""
@@ -180,7 +179,7 @@ class Journal:
         )
         digests = mask_digests(masks, components_digest(names))
         packed = np.packbits(masks, axis=1)
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.executemany(
                 "INSERT OR IGNORE INTO masks (digest, components, ablated) VALUES (?, ?, ?)",
                 [
@@ -193,27 +192,24 @@ class Journal:
     def find_masks(self, masks: NDArray[np.bool_], names: Sequence[str]) -> Ids:
         """The ids of masks `(masks,)` over named components; -1 for those that are not there."""
         digests = mask_digests(masks, components_digest(names))
-        found = self._found("masks", digests)
-        return np.array([found.get(digest, -1) for digest in digests], dtype=np.int64)
+        ids = self._ids_by_digest("masks", digests)
+        return np.array([ids.get(digest, -1) for digest in digests], dtype=np.int64)
 
     def _ids(self, table: str, digests: Sequence[bytes]) -> Ids:
-        found = self._found(table, digests)
-        if len(found) != len(set(digests)):
+        ids = self._ids_by_digest(table, digests)
+        if len(ids) != len(set(digests)):
             raise damaged(self.name, f"{table} that were just added are not there")
-        return np.array([found[digest] for digest in digests], dtype=np.int64)
+        return np.array([ids[digest] for digest in digests], dtype=np.int64)
 
-    def _found(self, table: str, digests: Sequence[bytes]) -> dict[bytes, int]:
-        found: dict[bytes, int] = {}
-        wanted = list(dict.fromkeys(digests))
-        for start in range(0, len(wanted), _AT_ONCE):
-            some = wanted[start : start + _AT_ONCE]
-            found.update(
-                self.query(
-                    f"SELECT digest, id FROM {table} WHERE digest IN (?{', ?' * (len(some) - 1)})",
-                    some,
-                )
-            )
-        return found
+    def _ids_by_digest(self, table: str, digests: Sequence[bytes]) -> dict[bytes, int]:
+        return dict(self._by_digest(f"SELECT digest, id FROM {table} WHERE", digests))
+
+    def _by_digest(self, select: str, digests: Sequence[bytes]) -> Iterator[Any]:
+        """What a SELECT returns for some digests; its condition is completed by them."""
+        distinct = list(dict.fromkeys(digests))
+        for start in range(0, len(distinct), _AT_ONCE):
+            part = distinct[start : start + _AT_ONCE]
+            yield from self.query(f"{select} digest IN (?{', ?' * (len(part) - 1)})", part)
 
     def known(
         self, condition: int, masks: Ids, items: Ids
@@ -231,15 +227,15 @@ class Journal:
         Raises:
             JournalDamaged: A row is not what was written.
         """
-        there = np.zeros(len(masks), dtype=bool)
+        known = np.zeros(len(masks), dtype=bool)
         responses = np.zeros(len(masks))
-        for position, mask, item, response, written in self._join(
+        for position, mask, item, response, seal in self._stored(
             "rows", "response", condition, masks, items
         ):
-            if seal(condition, mask, item, response) != written:
+            if row_seal(condition, mask, item, response) != seal:
                 raise damaged(self.name, f"the row of mask {mask} and item {item} was altered")
-            there[position], responses[position] = True, response
-        return there, responses
+            known[position], responses[position] = True, response
+        return known, responses
 
     def gradients(
         self, condition: int, masks: Ids, items: Ids, *, components: int
@@ -249,37 +245,72 @@ class Journal:
         Raises:
             JournalDamaged: A gradient is missing, or not what was written.
         """
-        gradients = np.empty((len(masks), components), dtype="<f4")
+        gradients = np.empty((len(masks), components), dtype=np.float32)
         count = 0
-        for position, mask, item, gradient, written in self._join(
+        for position, mask, item, blob, seal in self._stored(
             "gradients", "gradient", condition, masks, items
         ):
-            if gradient_seal(condition, mask, item, gradient) != written:
+            if blob_seal(condition, mask, item, blob) != seal:
                 raise damaged(self.name, f"the gradient of mask {mask}, item {item} was altered")
-            gradients[position] = np.frombuffer(gradient, dtype="<f4")
+            gradients[position] = self._unpacked(blob, components)
             count += 1
         if count != len(masks):
             raise damaged(self.name, f"{len(masks) - count} gradients are missing")
-        return gradients.astype(np.float32, copy=False)
+        return gradients
 
-    def _join(self, table: str, value: str, condition: int, masks: Ids, items: Ids) -> list[Any]:
-        """Position, mask, item, value and seal of the asked rows that a table holds."""
-        with in_our_words(self.name):
-            self._connection.execute("BEGIN")
-            try:
-                self._connection.execute("DELETE FROM temp.asked")
-                self._connection.executemany(
-                    "INSERT INTO temp.asked VALUES (?, ?, ?)",
-                    zip(range(len(masks)), masks.tolist(), items.tolist(), strict=True),
-                )
-                return self._connection.execute(
-                    f"SELECT asked.position, asked.mask, asked.item, kept.{value}, kept.seal "
-                    f"FROM temp.asked CROSS JOIN {table} AS kept ON kept.condition = ? "
-                    "AND kept.mask = asked.mask AND kept.item = asked.item",
-                    (condition,),
-                ).fetchall()
-            finally:
-                self._connection.execute("COMMIT")
+    def outputs(self, condition: int, masks: Ids, items: Ids) -> list[str | None]:
+        """What the model answered in rows, as it was written; None where that was not kept.
+
+        Raises:
+            JournalDamaged: An output is not what was written.
+        """
+        outputs: list[str | None] = [None] * len(masks)
+        for position, mask, item, text, seal in self._stored(
+            "outputs", "output", condition, masks, items
+        ):
+            if blob_seal(condition, mask, item, text.encode()) != seal:
+                raise damaged(self.name, f"the output of mask {mask}, item {item} was altered")
+            outputs[position] = text
+        return outputs
+
+    def _stored(self, table: str, value: str, condition: int, masks: Ids, items: Ids) -> list[Any]:
+        """Position, mask, item, value and seal of those of some rows that a table holds."""
+        return self.query(
+            f"SELECT wanted.key, stored.mask, stored.item, stored.{value}, stored.seal "
+            f"FROM json_each(?) AS wanted CROSS JOIN {table} AS stored ON stored.condition = ? "
+            "AND stored.mask = wanted.value >> 32 AND stored.item = wanted.value & 4294967295",
+            (json.dumps(((masks << 32) | items).tolist()), condition),
+        )
+
+    def vectors(self, condition: int, digests: Sequence[bytes]) -> list[NDArray[np.float32] | None]:
+        """The vectors of observations.
+
+        Args:
+            condition: Id of the condition.
+            digests: What is observed, 16 bytes each.
+
+        Returns:
+            The vector of every observation, None for one that was never written.
+
+        Raises:
+            JournalDamaged: A vector is not what was written.
+        """
+        vectors = {}
+        for digest, length, blob, seal in self._by_digest(
+            "SELECT digest, length, vector, seal FROM vectors "
+            f"WHERE condition = {int(condition)} AND",
+            digests,
+        ):
+            if vector_seal(condition, digest, length, blob) != seal:
+                raise damaged(self.name, f"the vector of observation {digest.hex()} was altered")
+            vectors[digest] = self._unpacked(blob, length)
+        return [vectors.get(digest) for digest in digests]
+
+    def _unpacked(self, blob: bytes, length: int) -> NDArray[np.float32]:
+        try:
+            return unpacked(blob, length)
+        except ValueError as error:
+            raise damaged(self.name, f"a vector of {length} numbers holds {error}") from error
 
     def write(
         self,
@@ -312,30 +343,26 @@ class Journal:
             JournalNotWritable: The disk is full.
         """
         pairs = list(zip(masks.tolist(), items.tolist(), strict=True))
-        with self._transaction() as connection:
-            batch = connection.execute(
-                "INSERT INTO batches (run, rows, tokens, role, written) VALUES (?, ?, ?, ?, ?)",
-                (run, len(pairs), tokens, role, now()),
-            ).lastrowid
+        with self.transaction() as connection:
+            batch = _add_batch(connection, run, role, rows=len(pairs), tokens=tokens)
             connection.executemany(
                 "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)",
                 [
-                    (condition, mask, item, value, seal(condition, mask, item, value), batch)
+                    (condition, mask, item, value, row_seal(condition, mask, item, value), batch)
                     for (mask, item), value in zip(pairs, responses.tolist(), strict=True)
                 ],
             )
             if gradients is not None:
-                blobs = [row.tobytes() for row in gradients.astype("<f4", copy=False)]
+                blobs = [packed(row) for row in gradients]
                 connection.executemany(
                     "INSERT INTO gradients VALUES (?, ?, ?, ?, ?)",
                     [
-                        (condition, *pair, blob, gradient_seal(condition, *pair, blob))
+                        (condition, *pair, blob, blob_seal(condition, *pair, blob))
                         for pair, blob in zip(pairs, blobs, strict=True)
                     ],
                 )
-            _add_outputs(
-                connection, condition, {pairs[row]: text for row, text in (outputs or {}).items()}
-            )
+            texts = {pairs[row]: text for row, text in (outputs or {}).items()}
+            _add_outputs(connection, condition, texts, batch)
 
     def write_outputs(
         self,
@@ -359,28 +386,48 @@ class Journal:
             outputs: The answers, one text a row.
             tokens: Tokens that they took.
         """
-        pairs = zip(masks.tolist(), items.tolist(), strict=True)
-        with self._transaction() as connection:
-            connection.execute(
-                "INSERT INTO batches (run, rows, tokens, role, written) VALUES (?, 0, ?, ?, ?)",
-                (run, tokens, role, now()),
-            )
-            _add_outputs(connection, condition, dict(zip(pairs, outputs, strict=True)))
+        pairs = list(zip(masks.tolist(), items.tolist(), strict=True))
+        with self.transaction() as connection:
+            batch = _add_batch(connection, run, role, rows=0, tokens=tokens)
+            _add_outputs(connection, condition, dict(zip(pairs, outputs, strict=True)), batch)
+            _request_outputs(connection, run, role, condition, pairs)
 
-    def outputs(self, condition: int, masks: Ids, items: Ids) -> list[str | None]:
-        """What the model answered in rows, as it was written; None where that was not kept.
+    def write_vectors(
+        self,
+        *,
+        run: int,
+        role: str,
+        condition: int,
+        kind: str,
+        digests: Sequence[bytes],
+        vectors: Sequence[NDArray[np.float32]],
+        tokens: int = 0,
+    ) -> None:
+        """Adds the vectors of new observations, in one transaction.
+
+        Args:
+            run: Id of the run that measured them.
+            role: What the run measured them for.
+            condition: Id of their condition.
+            kind: What kind of observation they are, for people.
+            digests: What is observed, 16 bytes each.
+            vectors: What was observed, `(length,)` each; lengths may differ.
+            tokens: Tokens that the model read or wrote for them.
 
         Raises:
-            JournalDamaged: An output is not what was written.
+            JournalDamaged: A vector is there already.
+            JournalNotWritable: The disk is full.
         """
-        found: list[str | None] = [None] * len(masks)
-        for position, mask, item, text, written in self._join(
-            "outputs", "output", condition, masks, items
-        ):
-            if gradient_seal(condition, mask, item, text.encode()) != written:
-                raise damaged(self.name, f"the output of mask {mask}, item {item} was altered")
-            found[position] = text
-        return found
+        with self.transaction() as connection:
+            batch = _add_batch(connection, run, role, rows=len(digests), tokens=tokens)
+            for digest, vector in zip(digests, vectors, strict=True):
+                blob, length = packed(vector), vector.size
+                seal = vector_seal(condition, digest, length, blob)
+                connection.execute(
+                    "INSERT INTO vectors VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (condition, digest, kind, length, blob, seal, batch),
+                )
+            _request_vectors(connection, run, condition, digests)
 
     def begin_run(
         self,
@@ -391,8 +438,8 @@ class Journal:
         items: Ids,
         process: str,
     ) -> int:
-        """The id of a run; one of the same digest goes on, and its list of plans begins anew."""
-        with self._transaction() as connection:
+        """The id of a run; one of the same digest goes on, and its list of requests begins anew."""
+        with self.transaction() as connection:
             connection.execute(
                 "INSERT INTO runs (digest, settings, search, components, items, process) "
                 "VALUES (?, ?, '{}', ?, ?, ?) ON CONFLICT (digest) DO UPDATE SET "
@@ -408,14 +455,15 @@ class Journal:
             (run,) = connection.execute(
                 "SELECT id FROM runs WHERE digest = ?", (digest,)
             ).fetchone()
-            connection.execute("DELETE FROM plans WHERE run = ?", (run,))
+            for table in REQUESTS:
+                connection.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
         return int(run)
 
     def add_plan(
         self, run: int, number: int, *, role: str, condition: int, masks: Ids, items: Ids
     ) -> None:
         """Notes which rows a run asked for."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "INSERT INTO plans VALUES (?, ?, ?, ?, ?, ?)",
                 (
@@ -428,34 +476,105 @@ class Journal:
                 ),
             )
 
+    def note_outputs(self, run: int, *, role: str, condition: int, masks: Ids, items: Ids) -> None:
+        """Notes the rows whose outputs a run asked for; those that are noted already stay."""
+        with self.transaction() as connection:
+            pairs = zip(masks.tolist(), items.tolist(), strict=True)
+            _request_outputs(connection, run, role, condition, pairs)
+
+    def note_vectors(self, run: int, *, condition: int, digests: Sequence[bytes]) -> None:
+        """Notes the observations that a run asked for; those that are noted already stay."""
+        with self.transaction() as connection:
+            _request_vectors(connection, run, condition, digests)
+
     def note_search(self, run: int, search: Mapping[str, Any]) -> None:
         """Notes the search of a run: method, options and problem."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.execute("UPDATE runs SET search = ? WHERE id = ?", (json.dumps(search), run))
 
     def finish_run(self, run: int) -> None:
         """Notes that a run came to its end."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (now(), run))
 
     def cost(self, run: int) -> tuple[int, int]:
-        """Rows that a run measured in all its processes, and the tokens they took."""
+        """Rows and vectors that a run measured in all its processes, and the tokens they took."""
         (row,) = self.query(
             "SELECT coalesce(sum(rows), 0), coalesce(sum(tokens), 0) FROM batches WHERE run = ?",
             (run,),
         )
         return int(row[0]), int(row[1])
 
+    def rows_asked(self, run: int, role: str) -> int:
+        """Distinct rows that a run asked for, whether it measured them or found them here.
+
+        A row with its gradient counts as three, and a row whose output was asked for counts once
+        for it. Vectors are no rows.
+
+        Args:
+            run: Id of the run.
+            role: What the run asked them for.
+        """
+        plans: dict[tuple[int, int], list[tuple[bytes, bytes]]] = {}
+        for condition, gradients, masks, items in self.query(
+            "SELECT condition, gradients, masks, items FROM plans "
+            "JOIN conditions ON conditions.id = condition WHERE run = ? AND role = ?",
+            (run, role),
+        ):
+            plans.setdefault((condition, gradients), []).append((masks, items))
+        ((count,),) = self.query(
+            "SELECT count(*) FROM output_requests WHERE run = ? AND role = ?", (run, role)
+        )
+        for (_, gradients), blobs in plans.items():
+            masks, items = (b"".join(column) for column in zip(*blobs, strict=True))
+            rows = np.frombuffer(masks, dtype="<i8") << 32 | np.frombuffer(items, dtype="<i8")
+            count += len(np.unique(rows)) * (3 if gradients else 1)
+        return int(count)
+
+
+def _add_batch(
+    connection: sqlite3.Connection, run: int, role: str, *, rows: int, tokens: int
+) -> int | None:
+    return connection.execute(
+        "INSERT INTO batches (run, rows, tokens, role, written) VALUES (?, ?, ?, ?, ?)",
+        (run, rows, tokens, role, now()),
+    ).lastrowid
+
 
 def _add_outputs(
-    connection: sqlite3.Connection, condition: int, outputs: Mapping[tuple[int, int], str]
+    connection: sqlite3.Connection,
+    condition: int,
+    outputs: Mapping[tuple[int, int], str],
+    batch: int | None,
 ) -> None:
     connection.executemany(
-        "INSERT INTO outputs VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO outputs VALUES (?, ?, ?, ?, ?, ?)",
         [
-            (condition, *pair, text, gradient_seal(condition, *pair, text.encode()))
+            (condition, *pair, text, blob_seal(condition, *pair, text.encode()), batch)
             for pair, text in outputs.items()
         ],
+    )
+
+
+def _request_outputs(
+    connection: sqlite3.Connection,
+    run: int,
+    role: str,
+    condition: int,
+    pairs: Iterable[tuple[int, int]],
+) -> None:
+    connection.executemany(
+        "INSERT OR IGNORE INTO output_requests VALUES (?, ?, ?, ?, ?)",
+        [(run, role, condition, *pair) for pair in pairs],
+    )
+
+
+def _request_vectors(
+    connection: sqlite3.Connection, run: int, condition: int, digests: Iterable[bytes]
+) -> None:
+    connection.executemany(
+        "INSERT OR IGNORE INTO vector_requests VALUES (?, ?, ?)",
+        [(run, condition, digest) for digest in digests],
     )
 
 

@@ -1,0 +1,140 @@
+"""Drops from a journal what none of its runs asked for."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from broca.errors import BadInput
+from broca.journal.files import in_our_words
+from broca.journal.store import REQUESTS, Journal
+
+_UNFINISHED = (
+    "(SELECT batches.id FROM batches JOIN runs ON runs.id = batches.run WHERE finished IS NULL)"
+)
+"""Batches of runs that may go on: their lists of requests began anew and may be incomplete."""
+
+_UNNEEDED = {
+    "rows": "(condition, mask, item) NOT IN (SELECT condition, mask, item FROM temp.requested) "
+    f"AND batch NOT IN {_UNFINISHED}",
+    "vectors": "(condition, digest) NOT IN (SELECT condition, digest FROM vector_requests) "
+    f"AND batch NOT IN {_UNFINISHED}",
+    "gradients": "(condition, mask, item) NOT IN (SELECT condition, mask, item FROM rows)",
+    # an output that version 1 wrote does not know its batch
+    "outputs": "(condition, mask, item) NOT IN (SELECT condition, mask, item FROM rows UNION "
+    "SELECT condition, mask, item FROM output_requests) AND CASE WHEN batch IS NULL THEN "
+    "NOT EXISTS (SELECT 1 FROM runs WHERE finished IS NULL) "
+    f"ELSE batch NOT IN {_UNFINISHED} END",
+    "masks": "id NOT IN (SELECT mask FROM rows UNION SELECT mask FROM outputs "
+    "UNION SELECT mask FROM output_requests UNION SELECT mask FROM temp.requested)",
+    "items": "id NOT IN (SELECT item FROM rows UNION SELECT item FROM outputs "
+    "UNION SELECT item FROM output_requests UNION SELECT item FROM temp.requested "
+    "UNION SELECT item FROM temp.banks)",
+    "conditions": "id NOT IN (SELECT condition FROM rows UNION SELECT condition FROM outputs "
+    "UNION SELECT condition FROM vectors UNION SELECT condition FROM plans "
+    "UNION SELECT condition FROM output_requests UNION SELECT condition FROM vector_requests)",
+    "components": "id NOT IN (SELECT components FROM masks UNION SELECT components FROM runs)",
+    "batches": "run IS NULL AND id NOT IN (SELECT batch FROM rows UNION SELECT batch FROM vectors "
+    "UNION SELECT batch FROM outputs WHERE batch IS NOT NULL)",
+}
+"""What no run needs, table by table, in the order in which it is dropped."""
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What was dropped from a journal.
+
+    Attributes:
+        rows: Rows, with their gradients.
+        vectors: Vectors of observations.
+        outputs: Raw outputs.
+        bytes: How much smaller the file became.
+    """
+
+    rows: int
+    vectors: int
+    outputs: int
+    bytes: int
+
+
+def prune(journal: Journal, *, forget: Sequence[int] = ()) -> Pruned:
+    """Drops the rows, vectors and outputs that no run asked for, and what only they needed.
+
+    What an unfinished run measured stays, whatever it asked for since it was last started. A run's
+    cost stays as it was.
+
+    Args:
+        journal: A journal that is open for writing.
+        forget: Numbers of runs to drop first; what other runs asked for too stays.
+
+    Raises:
+        BadInput: The journal holds no such run.
+        JournalNotWritable: It is open for reading alone, or the disk is full.
+    """
+    before = _bytes(journal)
+    dropped = {}
+    with journal.transaction() as connection:
+        _forget(journal, connection, forget)
+        _collect_requests(connection)
+        for table, unneeded in _UNNEEDED.items():
+            if table in ("rows", "vectors"):
+                counts = connection.execute(
+                    f"SELECT count(*), batch FROM {table} WHERE {unneeded} GROUP BY batch"
+                ).fetchall()
+                connection.executemany(
+                    "UPDATE batches SET pruned = pruned + ? WHERE id = ?", counts
+                )
+            dropped[table] = connection.execute(f"DELETE FROM {table} WHERE {unneeded}").rowcount
+        connection.execute("DROP TABLE temp.requested")
+        connection.execute("DROP TABLE temp.banks")
+    with in_our_words(journal.name):
+        connection.execute("VACUUM")
+    freed = before - _bytes(journal)
+    return Pruned(dropped["rows"], dropped["vectors"], dropped["outputs"], freed)
+
+
+def _forget(journal: Journal, connection: sqlite3.Connection, runs: Sequence[int]) -> None:
+    numbers = [number for (number,) in connection.execute("SELECT id FROM runs ORDER BY id")]
+    for run in runs:
+        if run not in numbers:
+            raise BadInput(
+                f"`forget` names run {run}, and journal '{journal.name}' holds "
+                f"{', '.join(map(str, numbers)) or 'no runs'}: choose one of these"
+            )
+        for table in REQUESTS:
+            connection.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
+        connection.execute("UPDATE batches SET run = NULL WHERE run = ?", (run,))
+        connection.execute("DELETE FROM runs WHERE id = ?", (run,))
+
+
+def _collect_requests(connection: sqlite3.Connection) -> None:
+    """Lists the rows of all plans and the items of all banks in tables of their own."""
+    connection.execute(
+        "CREATE TEMP TABLE requested (condition, mask, item, PRIMARY KEY (condition, mask, item)) "
+        "WITHOUT ROWID"
+    )
+    for condition, masks, items in connection.execute("SELECT condition, masks, items FROM plans"):
+        pairs = zip(_numbers(masks), _numbers(items), strict=True)
+        connection.executemany(
+            "INSERT OR IGNORE INTO temp.requested VALUES (?, ?, ?)",
+            ((condition, *pair) for pair in pairs),
+        )
+    connection.execute("CREATE TEMP TABLE banks (item INTEGER PRIMARY KEY)")
+    for (items,) in connection.execute("SELECT items FROM runs"):
+        connection.executemany(
+            "INSERT OR IGNORE INTO temp.banks VALUES (?)", ((item,) for item in _numbers(items))
+        )
+
+
+def _numbers(blob: bytes) -> list[int]:
+    numbers: list[int] = np.frombuffer(blob, dtype="<i8").tolist()
+    return numbers
+
+
+def _bytes(journal: Journal) -> int:
+    ((pages,),) = journal.query("PRAGMA page_count")
+    ((size,),) = journal.query("PRAGMA page_size")
+    return int(pages) * int(size)

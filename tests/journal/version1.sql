@@ -1,0 +1,129 @@
+-- A journal that broca wrote in version 1, as `.dump` prints it.
+PRAGMA application_id = 1651666787;
+PRAGMA user_version = 1;
+BEGIN TRANSACTION;
+CREATE TABLE batches (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES runs,
+    rows INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    written TEXT NOT NULL
+);
+INSERT INTO "batches" VALUES(1,1,4,40,'search','2026-11-22T20:01:29+00:00');
+INSERT INTO "batches" VALUES(2,1,2,20,'search','2026-11-22T20:01:29+00:00');
+INSERT INTO "batches" VALUES(3,1,4,40,'scores','2026-11-22T20:01:29+00:00');
+INSERT INTO "batches" VALUES(4,1,0,10,'scores','2026-11-22T20:01:29+00:00');
+INSERT INTO "batches" VALUES(5,2,2,20,'search','2026-11-22T20:01:29+00:00');
+CREATE TABLE components (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    names TEXT NOT NULL                 -- JSON list, in column order
+);
+INSERT INTO "components" VALUES(1,X'03096F8B3422B61596CF6026BB8C0B6C','["L0H0", "L0H1", "L1H0", "L1H1"]');
+CREATE TABLE conditions (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    weights TEXT NOT NULL,
+    tokenizer TEXT NOT NULL,
+    dtype TEXT NOT NULL,
+    ablation TEXT NOT NULL,
+    scale REAL NOT NULL,
+    seed INTEGER NOT NULL,
+    donors TEXT NOT NULL,
+    response TEXT NOT NULL,
+    gradients INTEGER NOT NULL
+);
+INSERT INTO "conditions" VALUES(1,X'BA3972857FEAAFA9AC3B3F3F14BC30DC','w','t','float32','zero',0.0,0,'','margin',0);
+INSERT INTO "conditions" VALUES(2,X'7D95CC7DCC0623672EC1026B8640F608','w','t','float32','zero',0.0,0,'','margin',1);
+INSERT INTO "conditions" VALUES(3,X'B8A45DC530AE2ACC8AB04234FB3467E9','w','t','float32','zero',0.0,0,'','accuracy',0);
+CREATE TABLE gradients (
+    condition INTEGER NOT NULL,
+    mask INTEGER NOT NULL,
+    item INTEGER NOT NULL,
+    gradient BLOB NOT NULL,             -- little-endian float32, one a component
+    seal INTEGER NOT NULL,              -- CRC-32 of the four before
+    PRIMARY KEY (condition, mask, item)
+) WITHOUT ROWID;
+INSERT INTO "gradients" VALUES(2,1,1,X'00000000ABAAAA3EABAA2A3F0000803F',2299872713);
+INSERT INTO "gradients" VALUES(2,2,2,X'ABAAAA3F5555D53F0000004055551540',1377092921);
+CREATE TABLE items (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    task TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    prompt TEXT NOT NULL,
+    target TEXT NOT NULL
+);
+INSERT INTO "items" VALUES(1,X'6974656D20302E2E2E2E2E2E2E2E2E2E','task',0,'0 + 1 =',' 1');
+INSERT INTO "items" VALUES(2,X'6974656D20312E2E2E2E2E2E2E2E2E2E','task',1,'1 + 1 =',' 2');
+INSERT INTO "items" VALUES(3,X'6974656D20322E2E2E2E2E2E2E2E2E2E','task',2,'2 + 1 =',' 3');
+INSERT INTO "items" VALUES(4,X'6974656D20332E2E2E2E2E2E2E2E2E2E','task',3,'3 + 1 =',' 4');
+CREATE TABLE masks (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    components INTEGER NOT NULL REFERENCES components,
+    ablated BLOB NOT NULL               -- one bit a component, in column order
+);
+INSERT INTO "masks" VALUES(1,X'7948B3B85433D51C9ED68E9831E68B15',1,X'80');
+INSERT INTO "masks" VALUES(2,X'4C1E90C62566963A1CE5755E4692A604',1,X'40');
+INSERT INTO "masks" VALUES(3,X'86C462F59733706DA9020F28A02754A4',1,X'20');
+INSERT INTO "masks" VALUES(4,X'5362A79CA35D48E686E5DB4913C99859',1,X'10');
+CREATE TABLE outputs (
+    condition INTEGER NOT NULL,
+    mask INTEGER NOT NULL,
+    item INTEGER NOT NULL,
+    output TEXT NOT NULL,               -- JSON: the model's answers to the item's requests
+    seal INTEGER NOT NULL,              -- CRC-32 of the four before
+    PRIMARY KEY (condition, mask, item)
+) WITHOUT ROWID;
+INSERT INTO "outputs" VALUES(3,1,1,'[{"text": "kept"}]',1185234941);
+INSERT INTO "outputs" VALUES(3,1,3,'[{"text": "a"}]',1459661281);
+INSERT INTO "outputs" VALUES(3,2,4,'[{"text": "b"}]',3197731011);
+CREATE TABLE plans (
+    run INTEGER NOT NULL REFERENCES runs,
+    number INTEGER NOT NULL,
+    role TEXT NOT NULL,                 -- search or scores
+    condition INTEGER NOT NULL REFERENCES conditions,
+    masks BLOB NOT NULL,                -- of every row: little-endian int64 ids
+    items BLOB NOT NULL,
+    PRIMARY KEY (run, number)
+) WITHOUT ROWID;
+INSERT INTO "plans" VALUES(1,0,'search',1,X'0100000000000000020000000000000003000000000000000400000000000000',X'0100000000000000020000000000000003000000000000000400000000000000');
+INSERT INTO "plans" VALUES(1,1,'search',2,X'01000000000000000200000000000000',X'01000000000000000200000000000000');
+INSERT INTO "plans" VALUES(1,2,'scores',3,X'0100000000000000020000000000000003000000000000000400000000000000',X'0100000000000000020000000000000003000000000000000400000000000000');
+INSERT INTO "plans" VALUES(2,0,'search',1,X'03000000000000000400000000000000',X'01000000000000000200000000000000');
+CREATE TABLE rows (
+    condition INTEGER NOT NULL REFERENCES conditions,
+    mask INTEGER NOT NULL REFERENCES masks,
+    item INTEGER NOT NULL REFERENCES items,
+    response REAL NOT NULL,
+    seal INTEGER NOT NULL,              -- CRC-32 of the four before
+    batch INTEGER NOT NULL REFERENCES batches,
+    PRIMARY KEY (condition, mask, item)
+) WITHOUT ROWID;
+INSERT INTO "rows" VALUES(1,1,1,0.1,1410934800,1);
+INSERT INTO "rows" VALUES(1,2,2,0.2,183520316,1);
+INSERT INTO "rows" VALUES(1,3,1,2.0,1752836398,5);
+INSERT INTO "rows" VALUES(1,3,3,-0.3,1524114846,1);
+INSERT INTO "rows" VALUES(1,4,2,3.0,3094552739,5);
+INSERT INTO "rows" VALUES(1,4,4,3.33333333333333314829e-01,1240559422,1);
+INSERT INTO "rows" VALUES(2,1,1,0.5,3868881631,2);
+INSERT INTO "rows" VALUES(2,2,2,0.25,1208637942,2);
+INSERT INTO "rows" VALUES(3,1,1,1.0,1568826660,3);
+INSERT INTO "rows" VALUES(3,2,2,0.0,2391716990,3);
+INSERT INTO "rows" VALUES(3,3,3,1.0,52005960,3);
+INSERT INTO "rows" VALUES(3,4,4,0.0,1830981578,3);
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    settings TEXT NOT NULL,             -- JSON: what was asked
+    search TEXT NOT NULL,               -- JSON: method, options and problem
+    components INTEGER NOT NULL REFERENCES components,
+    items BLOB NOT NULL,                -- the bank: little-endian int64 ids of items
+    process TEXT NOT NULL,              -- who writes: process, machine, since when
+    finished TEXT                       -- when, or NULL
+);
+INSERT INTO "runs" VALUES(1,X'66697273742072756E2E2E2E2E2E2E2E','{"task": "task", "method": "greedy", "seed": 0}','{"method": "greedy"}',1,X'0100000000000000020000000000000003000000000000000400000000000000','process 1','2026-11-22T20:01:29+00:00');
+INSERT INTO "runs" VALUES(2,X'7365636F6E642072756E2E2E2E2E2E2E','{"task": "task", "method": "focus", "seed": 1}','{}',1,X'0100000000000000020000000000000003000000000000000400000000000000','process 2',NULL);
+COMMIT;
