@@ -1,6 +1,6 @@
 """What is known is not measured again; what is measured is kept chunk by chunk."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -12,15 +12,34 @@ from broca.journal import Condition, ItemRecord, Journal, Replay, read_run
 from broca.measurement import Measurement, Plan
 from broca.tasks.items import Generation, LogLikelihood
 
-CONDITION = Condition("w", "t", "float32", "zero", 0.0, 0, "", "margin")
+CONDITION = Condition("w", "t", "float32", "zero", 0.0, 0, "", "accuracy")
 NAMES = tuple(f"L0H{number}" for number in range(12))
 
 
 class Counting:
     """Answers with a number made from mask and item, and counts how often each is asked."""
 
+    concurrent = False
+    tokens = 0
+
     def __init__(self):
         self.asked = []
+
+    def stream(self, plans):
+        """Measures plan by plan."""
+        for number, plan in enumerate(plans):
+            yield number, self.run(plan)
+
+    def stream_answers(self, plans):
+        """Answers plan by plan."""
+        for number, plan in enumerate(plans):
+            yield number, self.answers(plan)
+
+    def stream_observations(self, batches):
+        """Gives each observation a vector of its own."""
+        for number, batch in enumerate(batches):
+            self.asked += [one.key for one in batch]
+            yield number, [np.full(3, int(one.key), dtype=np.float32) for one in batch]
 
     def run(self, plan):
         """Answers."""
@@ -37,6 +56,14 @@ class Counting:
         return [(Generation(f"é {item}", 2), LogLikelihood(-0.1, True)) for item in plan.item_index]
 
 
+class Searching(JournaledExecutor):
+    """Measures the rows of a search."""
+
+    def run(self, plan, role="search"):
+        """As rows of a search, in gradients of a margin."""
+        return super().run(replace(plan, response=plan.response or "margin"), role=role)
+
+
 def recording(journal, **options):
     """A run of 30 items, 10 tokens each, in chunks of 100 tokens."""
     items = journal.items([ItemRecord(bytes([n]), "task", n) for n in range(30)])
@@ -49,9 +76,7 @@ def recording(journal, **options):
 
 def executor(journal, inner, **options):
     """An executor of such a run."""
-    return JournaledExecutor(
-        inner, recording(journal, **options), condition=CONDITION, role="search"
-    )
+    return Searching(inner, recording(journal, **options), condition=CONDITION)
 
 
 @pytest.fixture
@@ -77,7 +102,7 @@ def test_answers_are_those_of_the_inner_executor(plan, gradients):
         if gradients:
             np.testing.assert_array_equal(found.gradients, direct.gradients)
     assert len(inner.asked) == len(set(inner.asked)) == through.measured < 300
-    assert through.rows == 2 * plan.cost
+    assert through.cost["search"] == 2 * plan.cost
 
 
 def test_another_run_reuses_what_the_first_measured(plan, tmp_path):
@@ -228,3 +253,63 @@ def test_plans_may_ask_for_another_response(plan):
             through.run(replace(plan, response=response))
         assert journal.query("SELECT count(DISTINCT condition) FROM rows") == [(3,)]
     assert len(inner.asked) == 3 * len(set(inner.asked))
+
+
+@dataclass(frozen=True)
+class Number:
+    """An observation of a number."""
+
+    key: str
+    kind: str = "number"
+    length: int = 40
+
+
+def test_observations_are_taken_once_and_kept(tmp_path):
+    """In chunks, within a call and across processes; equal ones are one."""
+    wanted = [Number(str(n % 7)) for n in range(20)]
+    inner = Counting()
+    with Journal(tmp_path / "j.sqlite") as journal:
+        first = executor(journal, inner).observe(wanted)
+    with Journal(tmp_path / "j.sqlite") as journal:
+        again = executor(journal, Counting()).observe(wanted)
+        assert journal.query("SELECT count(*) FROM vectors") == [(7,)]
+    assert inner.asked == [str(n) for n in range(7)]
+    for found in (first, again):
+        assert [vector[0] for vector in found] == [n % 7 for n in range(20)]
+    assert executor(Journal.in_memory(), Counting()).observe([]) == []
+
+
+class Rescoring:
+    """An asker whose items of even number are scored by a function of the caller."""
+
+    def __init__(self, bonus):
+        self.bonus = bonus
+
+    def rescored(self, plan):
+        """Rows of even items."""
+        return plan.item_index % 2 == 0
+
+    def scores(self, plan, outputs):
+        """The length of the text, and something more."""
+        return np.array([len(answer[0].text) + self.bonus for answer in outputs], dtype=float)
+
+
+def test_a_callers_metric_is_applied_to_outputs_and_never_kept(plan):
+    """Two functions share outputs, and no score of one is taken for the other's."""
+    inner = Counting()
+    with Journal.in_memory() as journal:
+        note = recording(journal)
+        scored = [
+            JournaledExecutor(inner, note, condition=CONDITION, asker=Rescoring(bonus)).run(plan)
+            for bonus in (0.0, 10.0)
+        ]
+        ((rows,),) = journal.query(
+            "SELECT count(*) FROM rows JOIN items ON items.id = rows.item WHERE number % 2 = 0"
+        )
+    even = plan.item_index % 2 == 0
+    assert rows == 0
+    np.testing.assert_array_equal(scored[1].responses - scored[0].responses, 10.0 * even)
+    np.testing.assert_array_equal(
+        scored[0].responses[even], [len(f"é {item}") for item in plan.item_index[even]]
+    )
+    assert len(inner.asked) == len(set(inner.asked))

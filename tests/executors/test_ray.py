@@ -8,18 +8,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from broca.runs.recording import Journaling
 
 import broca
 from broca.engine import Ablation, Engine, EngineOptions, donor_activations
 from broca.errors import BadInput, BadLogits, ExecutorFailed, Interrupted, MissingExtra, OutOfMemory
 from broca.executors import Asker, LocalExecutor, RayExecutor, RayOptions, RayPool, WorkerSpec
 from broca.executors.asking import Questions
-from broca.executors.ray import _cut, _plan
+from broca.executors.base import Setting
+from broca.executors.ray import _plan
 from broca.executors.workers import Refusal
 from broca.journal import Journal
 from broca.measurement import Plan
+from broca.options import ExecutorOptions
 from broca.runs.interrupts import Stopper
+from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, Request, RequestTokenizer
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
@@ -91,6 +93,12 @@ def await_workers(pool, count):
             raise AssertionError("nothing was asked")
 
 
+def measured(executor, plan):
+    """The measurement of one plan."""
+    ((_, measurement),) = executor.stream([plan])
+    return measurement
+
+
 def gone(process):
     """Whether a process has ended."""
     try:
@@ -104,7 +112,7 @@ def gone(process):
 def test_responses_are_those_of_this_process(pool, reference, bank, plan, response):
     """Row by row, in the plan's order."""
     expected = LocalExecutor(Engine(reference), Asker(bank, response=response)).run(plan)
-    found = RayExecutor(pool, Asker(bank, response=response)).run(plan)
+    found = measured(RayExecutor(pool, Asker(bank, response=response)), plan)
     np.testing.assert_allclose(found.responses, expected.responses, atol=1e-5)
 
 
@@ -112,25 +120,12 @@ def test_answers_and_gradients_are_those_of_this_process(pool, reference, bank, 
     """The same texts; gradients to rounding."""
     local = LocalExecutor(Engine(reference), Asker(bank, response="margin"))
     far = RayExecutor(pool, Asker(bank, response="margin"))
-    texts = [getattr(one[0], "text", None) for one in far.answers(plan)]
+    ((_, answers),) = far.stream_answers([plan])
+    texts = [getattr(one[0], "text", None) for one in answers]
     assert texts == [getattr(one[0], "text", None) for one in local.answers(plan)]
     wanted = replace(plan, gradients=True)
-    expected, found = local.run(wanted).gradients, far.run(wanted).gradients
+    expected, found = local.run(wanted).gradients, measured(far, wanted).gradients
     np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
-
-
-def test_a_pool_answers_requests_as_an_engine_does(pool, reference, bank):
-    """In their order, whatever the batches were."""
-    requests = [request for _, item in bank for request in item.requests]
-    asked = (requests, np.ones((1, 96), np.float32), np.zeros(len(requests), np.intp))
-    expected = Engine(reference).run(*asked)
-    before = pool.tokens
-    found = pool.run(*asked)
-    assert [type(one) for one in found] == [type(one) for one in expected]
-    assert [one.text for one in found[:6]] == [one.text for one in expected[:6]]
-    values = [one.value for one in expected[6:]]
-    np.testing.assert_allclose([one.value for one in found[6:]], values, atol=1e-4)
-    assert pool.tokens > before
 
 
 def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
@@ -162,7 +157,7 @@ def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
     usual = pool.options
     pool.options = replace(usual, batch_limit_s=8.0)
     try:
-        found = RayExecutor(pool, Asker(bank, response="margin")).run(plan).responses
+        found = measured(RayExecutor(pool, Asker(bank, response="margin")), plan).responses
     finally:
         pool.options = usual
         if not gone(victim):
@@ -185,7 +180,7 @@ def test_a_batch_that_always_fails_ends_the_run(pool):
     got = []
 
     def answered():
-        for number, _ in pool.stream(jobs, rows=2):
+        for number, _ in pool.stream(jobs, rows=2, setting=Setting()):
             got.append(number)
 
     try:
@@ -236,11 +231,13 @@ def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
             os.kill(os.getpid(), signal.SIGINT)
 
     path = tmp_path / "j.sqlite"
-    with Stopper() as stopper, pytest.raises(Interrupted):
-        broca.localize(
-            reference, **ASKED, executor=RayOptions(workers=2), on_progress=progress,
-            journal=Journaling(path, stopper=stopper),
-        )  # fmt: skip
+    ray_here = ExecutorOptions(executor="ray", workers=2)
+    with (
+        Stopper() as stopper,
+        Workspace(path, stopper=stopper, executor=ray_here) as workspace,
+        pytest.raises(Interrupted),
+    ):
+        broca.localize(reference, **ASKED, on_progress=progress, journal=workspace)
     with Journal(path, read_only=True) as journal:
         ((rows,),) = journal.query("SELECT count(*) FROM rows")
     assert rows > 0
@@ -263,14 +260,19 @@ def test_other_weights_are_refused(cluster, pool, reference):
         pass
 
 
-def test_donors_travel(reference, bank):
-    """In the order of the gate points, as they are here."""
+def test_donors_travel(pool, reference, bank, plan):
+    """Rows under mean ablation are those of this process; other rows stay as they are."""
     prompts = [item.requests[0].context for _, item in bank]
-    donors = donor_activations(reference, prompts, Ablation("resample"))
-    spec = WorkerSpec.of(reference, donors=donors)
-    assert len(spec.donors) == len(reference.points)
-    for point, values in zip(reference.points, spec.donors, strict=True):
-        np.testing.assert_array_equal(values.numpy(), donors[point].numpy())
+    donors = donor_activations(reference, prompts, Ablation("mean"))
+    setting = Setting("mean", tuple(donors[point].cpu() for point in reference.points))
+    asker = Asker(bank, response="margin", ablation=Ablation("mean"))
+    expected = LocalExecutor(Engine(reference, donors=donors), asker).run(plan).responses
+    there = measured(RayExecutor(pool, asker, setting=setting), plan).responses
+    np.testing.assert_allclose(there, expected, atol=1e-5)
+    zero = Asker(bank, response="margin")
+    plain = LocalExecutor(Engine(reference), zero).run(plan).responses
+    np.testing.assert_allclose(measured(RayExecutor(pool, zero), plan).responses, plain, atol=1e-5)
+    assert not np.allclose(plain, expected, atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -323,12 +325,3 @@ def test_errors_keep_their_kind_on_the_way():
     assert isinstance(back, BadLogits)
     assert (str(back), back.request) == ("NaN", 3)
     assert isinstance(Refusal.of(OutOfMemory("no room")).error(), OutOfMemory)
-
-
-def test_cuts_keep_order_and_lose_nothing():
-    """Consecutive positions; a piece of at least one."""
-    lengths = np.random.default_rng(0).integers(1, 50, 200).tolist()
-    parts = list(_cut(lengths, 100))
-    np.testing.assert_array_equal(np.concatenate(parts), np.arange(200))
-    assert max(sum(lengths[one] for one in part) for part in parts) <= 150
-    assert list(_cut([], 100)) == []

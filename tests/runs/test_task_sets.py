@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from broca.runs.task_sets import cut_note, lay_out, load_tasks, put
+from broca.runs.task_sets import TaskSet, lay_out, load_tasks
 from broca.tasks import Catalog, TaskOptions
 
 PARTS = {"report": ("sorting", "capitals"), "locate": ("capitals",)}
@@ -32,18 +32,12 @@ def test_every_item_lies_where_its_place_says(benchmarks):
     assert start == len(bank)
 
 
-def test_items_are_put_at_the_end(benchmarks):
-    """Their positions go on where the bank ended."""
-    bank = []
-    one = benchmarks["sorting"]
-    assert put(bank, one, (4, 2)).tolist() == [0, 1]
-    assert put(bank, one, (7,)).tolist() == [2]
-    assert [item for _, item in bank] == [one.items[number] for number in (4, 2, 7)]
-
-
 def test_cut_prompts_are_told():
     """By the name that was asked for; nothing is said where all fit."""
-    whole = SimpleNamespace(cut_items=0, items=range(9))
-    assert cut_note("sorting", whole) == ()
-    (note,) = cut_note("a tag", SimpleNamespace(cut_items=2, items=range(9)))
-    assert note.startswith("2 of 9 prompts of a tag were cut from the left")
+    whole = SimpleNamespace(cut_items=0, items=range(9), notes=())
+    cut = SimpleNamespace(cut_items=2, items=range(9), notes=("asked plainly",))
+    tasks = TaskSet("", (), (), {"sorting": whole, "a tag": cut}, [], {})
+    assert tasks.notes_of("sorting") == ()
+    first, second = tasks.notes_of("a tag")
+    assert first == "asked plainly"
+    assert second.startswith("2 of 9 prompts of a tag were cut from the left")

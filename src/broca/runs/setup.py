@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from broca.engine import Ablation
+from broca.errors import BadInput
 from broca.models import GatedModel, load
 from broca.options import AblationOptions, ExecutorOptions, JournalOptions, ModelOptions
 from broca.runs.progress import Stages
@@ -39,9 +40,15 @@ def model_in_use(
 def workspace(
     journal_options: JournalOptions, executor_options: ExecutorOptions
 ) -> Iterator[Workspace]:
-    """A workspace for one call, or the one that the caller has open and closes."""
+    """A workspace for one call, or the one that the caller has open and closes.
+
+    Raises:
+        BadInput: The caller's workspace is given, and another executor than its own.
+    """
     journal: Any = journal_options.journal
     if isinstance(journal, Workspace):
+        if executor_options != ExecutorOptions():
+            raise BadInput("`executor` belongs to the workspace that is given as `journal`")
         yield journal
         return
     with Workspace(

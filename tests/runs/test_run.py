@@ -12,8 +12,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from broca.runs.recording import Journaling, RowProgress, chunk_tokens
-from broca.runs.recording import recording as runs
 
 import broca
 from broca.engine import EngineOptions
@@ -21,7 +19,10 @@ from broca.errors import Interrupted, JournalNotWritable
 from broca.journal import Journal, read_run, read_runs
 from broca.journal.checking import check
 from broca.journal.encoding import decoded, encoded
+from broca.runs import run as runs
 from broca.runs.interrupts import Stopper
+from broca.runs.run import chunk_tokens
+from broca.runs.workspace import Workspace
 from broca.searches import Problem
 from broca.tasks import TaskOptions
 
@@ -117,7 +118,7 @@ def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_
     assert (out / "result.json").exists()
     assert not (out / "report.html").exists()
     broca.save(broca.localize(reference, **asked, journal=journal), out)
-    again = broca.Result.read(out)
+    again = broca.Localization.read(out)
     assert untimed(again).to_json() == untimed(whole).to_json()
     assert (out / "report.html").read_text().rstrip().endswith("</html>")
     assert totals(journal) == totals(tmp_path / "whole.sqlite")
@@ -133,11 +134,12 @@ def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, small_chun
             seen.append(stage)
             os.kill(os.getpid(), signal.SIGINT)
 
-    with Stopper() as stopper, pytest.raises(Interrupted):
-        broca.localize(
-            reference, **small_chunks, journal=Journaling(path, stopper=stopper),
-            on_progress=progress,
-        )  # fmt: skip
+    with (
+        Stopper() as stopper,
+        Workspace(path, stopper=stopper) as workspace,
+        pytest.raises(Interrupted),
+    ):
+        broca.localize(reference, **small_chunks, journal=workspace, on_progress=progress)
     assert stopper.requested
     kept, _ = totals(path)
     result = broca.localize(reference, **small_chunks, journal=path)
@@ -298,16 +300,3 @@ def test_problems_survive_json():
     assert (back.components, back.k, back.rows, back.seed) == (4, 2, None, 7)
     value = {"a": (1, (2.5, None)), 3: [True]}
     assert decoded(json.loads(json.dumps(encoded(value)))) == {"a": (1, (2.5, None)), 3: (True,)}
-
-
-def test_progress_counts_the_plan():
-    """Chunks add up; a new plan begins at nothing."""
-    seen = []
-    shown = RowProgress(seen.append)
-    from broca.engine import Progress
-
-    shown.at(0, 50, 100)
-    shown.within(Progress(20, 40, 7))
-    shown.at(50, 50, 100)
-    shown.within(Progress(40, 40, 3))
-    assert [(one.done, one.total, one.tokens) for one in seen] == [(25, 100, 7), (100, 100, 10)]
