@@ -147,7 +147,7 @@ def chosen(some: list[Stage], options: argparse.Namespace) -> list[Stage]:
 def rows_of(method: str, budget: int | None, others: int) -> int:
     """Rows of one cell's search, counted on a problem of this study's size; 0 if it refuses."""
     items = np.arange(100)
-    contrast = searches.measures_others(method)
+    contrast = searches.METHODS[method].measures_others
     problem = Problem(
         components=96,
         items=items,
@@ -171,7 +171,7 @@ def plan(some: list[Stage]) -> None:
             for budget in stage.budgets:
                 rows = ran = 0
                 for others, tasks in ((9, TASKS - SAME_CAPABILITY), (8, SAME_CAPABILITY)):
-                    if not searches.measures_others(method):
+                    if not searches.METHODS[method].measures_others:
                         others = 9
                     key = method, budget, others
                     if key not in counted:

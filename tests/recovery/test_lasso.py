@@ -69,5 +69,5 @@ def test_recoveries_are_scikit_learn_estimators(problem):
     """Each can be cloned, has defaults for every parameter, and finds the strongest effect."""
     masks, responses, _ = problem
     for recovery in RECOVERIES.values():
-        fit = clone(recovery()).fit(masks, responses)
+        fit = clone(recovery.make()).fit(masks, responses)
         assert np.argmin(fit.coef_) == 3

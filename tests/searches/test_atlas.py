@@ -6,8 +6,8 @@ import pytest
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement
-from broca.searches import OtherTask, Problem
-from broca.searches.atlas import FEWEST_ROWS, ROWS_PER_TASK, Atlas
+from broca.recovery import interval
+from broca.searches.atlas import FEWEST_ROWS, ROWS_PER_TASK, AtlasProblem, AtlasSearch
 
 ITEMS = 40
 TRUTH = np.zeros((3, 48))
@@ -16,12 +16,8 @@ TRUTH[0, [1, 2, 30]] = TRUTH[1, [7, 30]] = TRUTH[2, [11, 12, 30]] = -0.3
 
 def problem(*, tasks=3, rows=None, seed=0, continuous=True):
     """Items of task `t` are `100 t` and on."""
-    others = tuple(
-        OtherTask(f"task {t}", np.arange(100 * t, 100 * t + ITEMS), np.zeros(0, dtype=np.intp))
-        for t in range(tasks)
-    )
-    none = np.zeros(0, dtype=np.intp)
-    return Problem(48, none, 5, rows, seed, others=others, continuous=continuous)
+    items = {f"task {t}": np.arange(100 * t, 100 * t + ITEMS) for t in range(tasks)}
+    return AtlasProblem(48, items, rows, seed, continuous)
 
 
 class Tasks:
@@ -50,25 +46,23 @@ class Tasks:
 
 
 def solve(tasks=None, **options):
-    """The search after its run."""
-    search = Atlas(problem(**options))
-    ranking = searches.run(search, (tasks or Tasks()).run)
-    return search.chart, ranking
+    """The chart that the search ends with."""
+    return searches.run(AtlasSearch(problem(**options)), (tasks or Tasks()).run)
 
 
 def test_every_effect_on_every_task():
     """Within the noise; items of other levels make no difference."""
-    chart, _ = solve()
+    chart = solve()
     assert chart.tasks == ("task 0", "task 1", "task 2")
-    assert np.abs(chart.found.effects - TRUTH).max() < 0.15
-    assert np.corrcoef(chart.found.effects.ravel(), TRUTH.ravel())[0, 1] > 0.9
-    assert chart.found.resampled.shape == (200, 3, 48)
+    assert np.abs(chart.joint.effects - TRUTH).max() < 0.15
+    assert np.corrcoef(chart.joint.effects.ravel(), TRUTH.ravel())[0, 1] > 0.9
+    assert chart.joint.resampled.shape == (200, 3, 48)
 
 
 def test_tasks_share_every_mask():
     """Row r of each task is measured under mask r, each mask once for each task."""
     tasks = Tasks()
-    chart, _ = solve(tasks)
+    chart = solve(tasks)
     last = tasks.plans[-1]
     assert np.array_equal(last.mask_index, np.repeat(np.arange(len(chart.masks)), 3))
     assert np.array_equal(
@@ -83,18 +77,17 @@ def test_tasks_share_every_mask():
 def test_budget_is_kept_and_spent(rows):
     """Not one row too many, fewer than one mask too few."""
     tasks = Tasks()
-    _, ranking = solve(tasks, rows=rows)
+    solve(tasks, rows=rows)
     budget = rows or 3 * ROWS_PER_TASK
     assert budget - 3 < tasks.rows <= budget
-    assert ranking.options["rows"] == tasks.rows
 
 
 def test_same_seed_same_bits_and_another_seed_other_masks():
     """Everything random hangs on the seed."""
-    one, other = solve(rows=600)[0], solve(rows=600)[0]
-    assert np.array_equal(one.found.resampled, other.found.resampled)
-    assert np.array_equal(one.masks, other.masks)
-    assert not np.array_equal(one.masks, solve(rows=600, seed=1)[0].masks)
+    first, second = solve(rows=600), solve(rows=600)
+    assert np.array_equal(first.joint.resampled, second.joint.resampled)
+    assert np.array_equal(first.masks, second.masks)
+    assert not np.array_equal(first.masks, solve(rows=600, seed=1).masks)
 
 
 def test_response_is_probability_where_items_have_one():
@@ -105,19 +98,20 @@ def test_response_is_probability_where_items_have_one():
         assert {plan.response for plan in tasks.plans} == {response}
 
 
-def test_ranking_is_by_mean_effect_and_selects_nothing():
-    """Who harms all tasks comes first; sets are chosen task by task, elsewhere."""
-    _, ranking = solve()
-    assert ranking.order[0] == 30
-    assert ranking.selected == ()
-    assert ranking.intervals[30, 1] < 0
+def test_shared_resamples_give_the_mean_effect_an_interval():
+    """The component that harms all tasks has the worst mean, and it lies surely below zero."""
+    joint = solve().joint
+    mean = joint.effects.mean(axis=0)
+    _, high = interval(mean, joint.resampled.mean(axis=1))
+    assert mean.argmin() == 30
+    assert high[30] < 0
 
 
 def test_refusals():
     """One task, too few rows, too few resamples: each in one line."""
     with pytest.raises(BadInput, match="two at least, not 1"):
-        Atlas(problem(tasks=1))
-    with pytest.raises(BadInput, match=f"--rows 599 is too few .* {3 * FEWEST_ROWS} at least"):
-        Atlas(problem(rows=599))
+        AtlasSearch(problem(tasks=1))
+    with pytest.raises(BadInput, match=f"`rows` 599 is too few .* {3 * FEWEST_ROWS} at least"):
+        AtlasSearch(problem(rows=599))
     with pytest.raises(BadInput, match="at least 20 resamples"):
-        Atlas(problem(), resamples=5)
+        AtlasSearch(problem(), resamples=5)

@@ -8,7 +8,7 @@ from broca.errors import BadInput
 from broca.measurement import Measurement
 from broca.recovery import PairwiseModel
 from broca.searches import OtherTask, Problem, make_search
-from broca.searches.focus.bench import Table
+from broca.searches.focus.measuring import Table
 from broca.searches.focus.settling import first_good
 
 ITEMS = 40

@@ -6,7 +6,7 @@ import pytest
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement
-from broca.searches import GRADIENT_METHODS, Problem, make_search
+from broca.searches import METHODS, Problem, make_search
 
 ITEMS = np.arange(10)
 
@@ -46,10 +46,10 @@ class Smooth:
         return searches.run(make_search(method, problem, **options), self.run)
 
 
-@pytest.mark.parametrize("method", GRADIENT_METHODS)
+@pytest.mark.parametrize("method", [m.name for m in METHODS.values() if m.needs_gradients])
 def test_response_without_gradient_is_refused(method):
     """The message says which responses have one."""
-    with pytest.raises(BadInput, match="--response probability or margin"):
+    with pytest.raises(BadInput, match="`response` to probability or margin"):
         make_search(method, Problem(4, ITEMS, 1, None, 0))
 
 

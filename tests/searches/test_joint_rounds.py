@@ -5,26 +5,26 @@ import pytest
 
 from broca.measurement import Measurement
 from broca.searches import Problem
-from broca.searches.focus.bench import Bench
 from broca.searches.focus.joint import joint_rounds
+from broca.searches.focus.measuring import Measuring
 from broca.searches.focus.screening import Screened
 
 COUNT = 12
 
 
-def story(bench, rows):
+def rounds(measuring, rows):
     """Fixed effects, then joint rounds over all components; screening saw nothing."""
-    yield from bench.measure_intact(20)
+    yield from measuring.measure_intact(20)
     nothing = np.zeros(COUNT)
     screened = Screened(nothing, nothing, np.arange(COUNT), nothing, nothing, 1.0, None, None)
-    return (yield from joint_rounds(bench, screened, rows=rows, widening=0, cost=0.02))
+    return (yield from joint_rounds(measuring, screened, rows=rows, widening=0, cost=0.02))
 
 
 def model(rows, respond, seed):
     """What joint rounds of so many rows learn of a task; `respond(mask, noise)` is a row."""
-    bench = Bench(Problem(COUNT, np.arange(40), 5, None, seed, continuous=True), 10_000)
+    measuring = Measuring(Problem(COUNT, np.arange(40), 5, None, seed, continuous=True), 10_000)
     rng = np.random.default_rng(seed)
-    steps = story(bench, rows)
+    steps = rounds(measuring, rows)
     try:
         plan = next(steps)
         while True:

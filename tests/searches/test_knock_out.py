@@ -6,8 +6,8 @@ import pytest
 from broca.measurement import Measurement
 from broca.recovery import PairwiseModel
 from broca.searches import Problem
-from broca.searches.focus.bench import Bench
 from broca.searches.focus.joint import Promising
+from broca.searches.focus.measuring import Measuring
 from broca.searches.focus.screening import Screened
 from broca.searches.focus.settling import Winner, knock_out
 
@@ -16,31 +16,31 @@ ROWS = 600
 
 
 def meet(losses, *, stop=True):
-    """Lets single components meet that cost every item so much; the winner and the bench."""
+    """Lets single components meet that cost every item so much; the winner and the measuring."""
     problem = Problem(COUNT, np.arange(40), 5, None, 0, confirm=np.arange(40, 80))
-    bench = Bench(problem, 10_000, stop=stop)
+    measuring = Measuring(problem, 10_000, stop=stop)
     nothing = np.zeros(COUNT)
     screened = Screened(nothing, nothing, np.arange(COUNT), nothing, nothing, 1.0, None, None)
     sets = np.eye(COUNT, dtype=bool)
     model = PairwiseModel(COUNT, largest=5, cost=0.02).fit(sets, losses, noise=0.05)
-    steps = knock_out(bench, Promising(screened, sets, model), ROWS, least=0.1)
+    steps = knock_out(measuring, Promising(screened, sets, model), ROWS, least=0.1)
     try:
         plan = next(steps)
         while True:
             responses = 1.0 - plan.masks[plan.mask_index] @ losses
             plan = steps.send(Measurement(plan, responses))
     except StopIteration as end:
-        return end.value, bench
+        return end.value, measuring
 
 
 def test_equals_meet_once():
     """Findings that cost every item the same are not told apart; the rows are forgone."""
-    winner, bench = meet(np.full(COUNT, 0.5))
+    winner, measuring = meet(np.full(COUNT, 0.5))
     assert winner.members.sum() == 1
     assert winner.worth == pytest.approx(0.5, abs=0.02)
-    assert bench.rows <= ROWS / 3
-    assert bench.budget == 10_000 - (ROWS - bench.rows)
-    assert bench.enough == ["no item tells the 6 best sets apart"]
+    assert measuring.rows <= ROWS / 3
+    assert measuring.budget == 10_000 - (ROWS - measuring.rows)
+    assert measuring.enough == ["no item tells the 6 best sets apart"]
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_equals_meet_once():
 )
 def test_others_meet_again(losses, options):
     """Three heats, and the best wins."""
-    winner, bench = meet(losses, **options)
+    winner, measuring = meet(losses, **options)
     assert winner.worth == pytest.approx(losses.max(), abs=0.05)
     assert losses[winner.members].tolist() == [losses.max()]
-    assert 0.9 * ROWS < bench.rows <= ROWS
-    assert (bench.budget, bench.enough) == (10_000, [])
+    assert 0.9 * ROWS < measuring.rows <= ROWS
+    assert (measuring.budget, measuring.enough) == (10_000, [])
 
 
 def test_winner_is_below_only_what_it_surely_is_below():

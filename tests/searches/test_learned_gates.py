@@ -46,7 +46,7 @@ def test_a_budget_shortens_the_training(rows):
     [
         ({"push": 0}, "push"),
         ({"steps": 2}, "8 steps or more"),
-        ({"rows": 50}, "use --rows 51 or more"),
+        ({"rows": 50}, "set `rows` to 51 or more"),
     ],
 )
 def test_bad_settings_are_refused(options, message):

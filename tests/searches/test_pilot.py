@@ -6,14 +6,14 @@ from broca.measurement import Measurement, Plan
 from broca.searches.pilot import MOST_MASKS, SHARES, pilot, random_masks
 
 
-def solve(story, respond):
-    """Runs a story to its end; returns what it returns and the sizes of the plans."""
+def solve(rounds, respond):
+    """Runs a generator of plans to its end; returns what it returns and the sizes of the plans."""
     rows = []
     try:
-        plan = next(story)
+        plan = next(rounds)
         while True:
             rows.append(len(plan))
-            plan = story.send(Measurement(plan, respond(plan)))
+            plan = rounds.send(Measurement(plan, respond(plan)))
     except StopIteration as end:
         return end.value, rows
 
@@ -37,8 +37,8 @@ def test_finds_the_share_that_leaves_tasks_undecided():
         return np.select([sizes < 20, sizes == 20], [0.0, 0.3], 0.9)
 
     rng = np.random.default_rng(0)
-    story = pilot(drops_of(3), 100, masks=30, rng=rng, intact=1.0)
-    (size, found), rows = solve(story, respond)
+    rounds = pilot(drops_of(3), 100, masks=30, rng=rng, intact=1.0)
+    (size, found), rows = solve(rounds, respond)
     assert size == 20
     assert found[20].shape == (MOST_MASKS, 3)
     assert rows == [3 * MOST_MASKS] * len(SHARES)
@@ -46,8 +46,8 @@ def test_finds_the_share_that_leaves_tasks_undecided():
 
 def test_rows_are_kept_and_few_components_have_few_sizes():
     """Shares that round to the same size are measured once."""
-    story = pilot(drops_of(2), 4, masks=3, rng=np.random.default_rng(0), intact=1.0)
-    (size, _), rows = solve(story, lambda plan: np.zeros(len(plan)))
+    rounds = pilot(drops_of(2), 4, masks=3, rng=np.random.default_rng(0), intact=1.0)
+    (size, _), rows = solve(rounds, lambda plan: np.zeros(len(plan)))
     assert size == 1
     assert rows == [6]
 

@@ -5,21 +5,21 @@ import pytest
 
 from broca.measurement import Measurement
 from broca.searches import Problem
-from broca.searches.focus.bench import Bench
+from broca.searches.focus.measuring import Measuring
 from broca.searches.focus.screening import SHORT, screen
 
 COUNT = 80
 MOVERS = (7, 17, 27, 37)
 
 
-def story(bench):
+def rounds(measuring):
     """Fixed effects, then screening alone."""
-    yield from bench.measure_intact(40)
-    return (yield from screen(bench, 0.1, 400))
+    yield from measuring.measure_intact(40)
+    return (yield from screen(measuring, 0.1, 400))
 
 
 def run(steps, respond):
-    """Runs a story; `respond(mask, item)` is a row's response."""
+    """Runs a generator of plans; `respond(mask, item)` is a row's response."""
     try:
         plan = next(steps)
         while True:
@@ -35,7 +35,7 @@ def run(steps, respond):
 def screened(respond, seed):
     """The short list of a task of 40 items."""
     problem = Problem(COUNT, np.arange(40), 5, None, seed, continuous=True)
-    return run(story(Bench(problem, 1000)), respond).short
+    return run(rounds(Measuring(problem, 1000)), respond).short
 
 
 @pytest.mark.parametrize("seed", range(5))

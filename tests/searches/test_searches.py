@@ -89,7 +89,7 @@ def test_order_holds_every_column_once_and_begins_with_the_selection(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_budget_too_small_for_the_method_is_refused(method):
     """The message says how many rows would do."""
-    with pytest.raises(BadInput, match=r"--rows 10 is too few"):
+    with pytest.raises(BadInput, match=r"`rows` 10 is too few"):
         make_search(method, Problem(30, ITEMS, 5, 10, 0, differentiable=True))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from broca.measurement import Measurement
 from broca.searches import OtherTask, Problem
-from broca.searches.focus.bench import Bench
+from broca.searches.focus.measuring import Measuring
 from broca.searches.focus.widening import Beside, look_beside, sets_and_items
 
 COUNT = 30
@@ -28,11 +28,11 @@ def problem(*others):
     )
 
 
-def run(story, slopes):
-    """Runs a story whose plans ask for gradients; `slopes(mask, item)` has those of a row."""
+def run(rounds, slopes):
+    """Runs a generator whose plans ask for gradients; `slopes(mask, item)` has those of a row."""
     plans = []
     try:
-        plan = next(story)
+        plan = next(rounds)
         while True:
             plans.append(plan)
             gradients = np.stack(
@@ -41,7 +41,7 @@ def run(story, slopes):
                     for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
                 ]
             )
-            plan = story.send(Measurement(plan, np.zeros(len(plan)), gradients.astype(np.float32)))
+            plan = rounds.send(Measurement(plan, np.zeros(len(plan)), gradients.astype(np.float32)))
     except StopIteration as end:
         return end.value, plans
 
@@ -64,8 +64,8 @@ def sets(*members):
 
 def test_adds_is_what_the_task_loses_beyond_the_others():
     """Beside the set that matters, and nothing beside another; what all lose counts for none."""
-    story = look_beside(Bench(problem("other"), 1000), sets([3, 4], [4, 5]), 6)
-    beside, plans = run(story, pair)
+    rounds = look_beside(Measuring(problem("other"), 1000), sets([3, 4], [4, 5]), 6)
+    beside, plans = run(rounds, pair)
     np.testing.assert_allclose(beside.adds[:, 7], [0.5, 0.0], atol=1e-6)
     np.testing.assert_allclose(beside.adds[:, 9], 0.0, atol=1e-6)
     assert [len(plan) for plan in plans] == [12, 12]
@@ -75,11 +75,11 @@ def test_adds_is_what_the_task_loses_beyond_the_others():
 
 def test_without_other_tasks_all_that_is_lost_counts():
     """One plan, and what is lost is the task's."""
-    bench = Bench(problem(), 1000)
-    beside, plans = run(look_beside(bench, sets([3]), 4), pair)
+    measuring = Measuring(problem(), 1000)
+    beside, plans = run(look_beside(measuring, sets([3]), 4), pair)
     np.testing.assert_allclose(beside.adds[0, [7, 9]], [0.5, 0.3], atol=1e-6)
     assert [plan.cost for plan in plans] == [12]
-    assert bench.rows == 12
+    assert measuring.rows == 12
 
 
 def test_errors_are_those_of_means_over_items():
@@ -90,7 +90,7 @@ def test_errors_are_those_of_means_over_items():
         slopes[11] = 1.0 if item % 2 else -1.0
         return slopes
 
-    beside, _ = run(look_beside(Bench(problem(), 1000), sets([3]), 40), noisy)
+    beside, _ = run(look_beside(Measuring(problem(), 1000), sets([3]), 40), noisy)
     assert beside.errors[0, 11] == pytest.approx(1 / np.sqrt(40), rel=0.05)
     assert beside.errors[0, 7] < 0.01
 

@@ -12,8 +12,8 @@ from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.journal import Journal, Replay
 from broca.journal.encoding import decoded
 from broca.journal.reading import find_run
-from broca.searches import Problem, run
-from broca.searches.atlas import Atlas as AtlasSearch
+from broca.searches import run
+from broca.searches.atlas import AtlasProblem, AtlasSearch
 from broca.verbs.atlas import save_atlas
 
 LEARNED = {
@@ -104,12 +104,12 @@ def test_journal_answers_the_second_time(planted, tmp_path):
     with Journal(journal, read_only=True) as opened:
         assert opened.query("SELECT count(*) FROM rows") == [rows]
         recorded = find_run(opened, None)
-        search = AtlasSearch(Problem.restored(decoded(recorded.search["problem"])))
-        run(search, Replay(opened, recorded.id, components=recorded.components).run)
+        search = AtlasSearch(AtlasProblem(**decoded(recorded.search["problem"])))
+        chart = run(search, Replay(opened, recorded.id, components=recorded.components).run)
     assert untimed(second) == untimed(first)
     column = planted.components.names.index(first.components[0])
-    row = search.chart.tasks.index(first.tasks[0].name)
-    assert search.chart.found.effects[row, column] == first.effects[0][0]
+    row = chart.tasks.index(first.tasks[0].name)
+    assert chart.joint.effects[row, column] == first.effects[0][0]
 
 
 def test_saved_atlas_is_read_again(planted, tmp_path):

@@ -28,8 +28,8 @@ def matrix_of(run: Run, chart: Chart, scores: Mapping[str, float]) -> Matrix:
         scores: Score of every task on the intact model.
     """
     return Matrix(
-        chart.found.effects,
-        chart.found.resampled,
+        chart.joint.effects,
+        chart.joint.resampled,
         np.array([not at_chance(run, name, scores) for name in run.tasks.benchmarks]),
         tuple(benchmark.capability for benchmark in run.tasks.benchmarks.values()),
         LEAST,
@@ -100,7 +100,7 @@ def assembled(
         least=matrix.least,
         k=k,
         resamples=len(matrix.resampled),
-        shrunk=chart.found.shrunk,
+        shrunk=chart.joint.shrunk,
         seed=seed,
         cost=AtlasCost(
             rows=run.search_rows,
@@ -127,7 +127,7 @@ def _task(
         items=chart.items[row],
         at_chance=not bool(matrix.usable[row]),
         change=float(chart.changes[:, row].mean()),
-        explained=float(chart.found.explained[row]),
+        explained=float(chart.joint.explained[row]),
     )
 
 
@@ -148,7 +148,7 @@ def _notes(run: Run, matrix: Matrix, chart: Chart) -> Sequence[str]:
             notes.append(f"{name} is at chance on the intact model: it can show no damage")
     if len(set(matrix.capabilities)) == 1:
         notes.append("all tasks are of one capability: selections have nothing to be compared with")
-    if chart.found.shrunk:
+    if chart.joint.shrunk:
         components = chart.masks.shape[1]
         notes.append(
             f"{len(chart.masks)} masks for {components} components are few: effects are smaller "

@@ -281,14 +281,15 @@ def _tuned(method: str, settings: dict[str, Any]) -> str:
     Raises:
         BadInput: The method has nothing to tune.
     """
-    designs = {"cs-stratified": "stratified", "cs-bernoulli": "bernoulli"}
-    if method in designs:
-        settings["design"] = designs[method]
-    elif method != "cs-tuned":
+    from broca.searches import require_method
+
+    tuning = require_method(method).tuning
+    if tuning is None:
         raise BadInput(
             f"--tune: method '{method}' has no number of masks and sparsity to try; use "
             "cs-stratified or cs-bernoulli, or leave --tune out"
         )
+    settings.update(tuning)
     return "cs-tuned"
 
 

@@ -296,10 +296,8 @@ def _search(
     problem = Problem(len(groups), items, min(options.keep, len(groups)), rows, seed)
     # at least one group a mask, however few are left
     sparsity = max(options.sparsity, 1.001 / len(groups))
-    extra: dict[str, float] = {}
-    if options.method.startswith("cs-"):  # groups are searched for their effects alone
-        extra = {"resamples": 0}
-        if options.method != "cs-tuned":
-            extra["sparsity"] = sparsity
-    search = searches.make_search(options.method, problem, **extra)
-    return searches.run(search, execute)
+    method = searches.require_method(options.method)
+    # groups are searched for their effects alone
+    wanted = {"resamples": 0, "sparsity": sparsity}
+    taken = {name: value for name, value in wanted.items() if name in method.options}
+    return searches.run(method.search(problem, taken), execute)

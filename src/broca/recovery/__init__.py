@@ -2,17 +2,18 @@
 
 Every recovery is a regressor with the scikit-learn interface: `fit(masks, responses)`, then
 `coef_`, `intercept_` and `predict`. Any other scikit-learn regressor with `coef_` can be passed in
-its place.
+its place. The files of this folder define the records of the recoveries; scikit-learn and SciPy are
+loaded when something is fitted.
 """
 
 from broca.recovery.additivity import Additivity, additivity
+from broca.recovery.base import Recovery, Regression, coefficients
 from broca.recovery.choosing import RECOVERIES, make_recovery, recovery_name
 from broca.recovery.guarded import Guarded
 from broca.recovery.joint import JointEffects, highest, interval, joint_effects
 from broca.recovery.lasso import PaperLasso
 from broca.recovery.nonpositive import NonPositiveLasso
 from broca.recovery.pairwise import PairwiseModel
-from broca.recovery.protocol import Recovery, coefficients
 from broca.recovery.stability import StabilitySelection
 from broca.recovery.thresholded import Thresholded
 from broca.recovery.uncertainty import DISCOVERY, Estimates, Uncertainty, estimate, uncertainty
@@ -28,6 +29,7 @@ __all__ = [
     "PairwiseModel",
     "PaperLasso",
     "Recovery",
+    "Regression",
     "StabilitySelection",
     "Thresholded",
     "Uncertainty",

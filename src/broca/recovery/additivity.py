@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
-from sklearn.base import clone
 
 FOLDS = 5
 _FEWEST = 20
@@ -48,6 +46,9 @@ def additivity(
     Returns:
         None with fewer than 20 masks, or where every response is the same.
     """
+    from scipy import stats
+    from sklearn.base import clone
+
     y = np.asarray(responses, dtype=float)
     if len(y) < _FEWEST or y.std() == 0:
         return None

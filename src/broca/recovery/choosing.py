@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from sklearn.base import clone
-
 from broca.errors import UnknownName, nearest
-from broca.recovery.guarded import elastic_net, lasso_cv, matching_pursuit
-from broca.recovery.lasso import PaperLasso
-from broca.recovery.nonpositive import NonPositiveLasso
-from broca.recovery.protocol import require_fitting
-from broca.recovery.stability import StabilitySelection
-from broca.recovery.thresholded import ard, bayesian, ridge
+from broca.recovery.base import Recovery, require_fitting
+from broca.recovery.menu import Menu
 
-RECOVERIES: dict[str, Callable[[], Any]] = {
-    "lasso": PaperLasso,
-    "lasso-cv": lasso_cv,
-    "omp": matching_pursuit,
-    "elastic-net": elastic_net,
-    "ridge": ridge,
-    "bayesian": bayesian,
-    "ard": ard,
-    "stability": StabilitySelection,
-    "non-positive": NonPositiveLasso,
-}
-"""Recoveries by the name that `--recovery` takes; each is made without arguments."""
+RECOVERIES = Menu(Recovery, package="broca.recovery", group="broca.recoveries")
+"""Recoveries by the name that `recovery` takes."""
 
 
 def make_recovery(recovery: Any, *, baseline: bool = False) -> Any:
@@ -47,11 +30,13 @@ def make_recovery(recovery: Any, *, baseline: bool = False) -> Any:
                 f"recovery '{recovery}' is unknown{nearest(recovery, RECOVERIES)}; use one of "
                 f"{', '.join(RECOVERIES)}, or in Python any scikit-learn regressor with coef_"
             )
-        made = RECOVERIES[recovery]()
-    else:
-        made = recovery
-    require_fitting(made, name=recovery_name(recovery), baseline=baseline)
-    return made if isinstance(recovery, str) else clone(made)
+        estimator = RECOVERIES[recovery].make()
+        require_fitting(estimator, name=recovery, baseline=baseline)
+        return estimator
+    require_fitting(recovery, name=recovery_name(recovery), baseline=baseline)
+    from sklearn.base import clone
+
+    return clone(recovery)
 
 
 def recovery_name(recovery: Any) -> str:

@@ -6,17 +6,16 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import ElasticNetCV, LassoCV, OrthogonalMatchingPursuitCV
+from numpy.typing import ArrayLike
+
+from broca.recovery.base import Recovery, Regression
 
 _SMALLEST = 0.01
 """Smallest penalty tried, as a share of the one that leaves nothing: below it fits take long and
 follow noise."""
 
 
-class Guarded(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class Guarded(Regression):
     """A scikit-learn regression on standardized responses; no effects where nothing can be said.
 
     Where every response is the same, or there are fewer than `fewest` masks, all coefficients are
@@ -43,6 +42,9 @@ class Guarded(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             masks: 1 where a component was ablated, `(masks, components)`.
             responses: Mean response under each mask, `(masks,)`.
         """
+        from sklearn.base import clone
+        from sklearn.exceptions import ConvergenceWarning
+
         matrix = np.asarray(masks, dtype=float)
         y = np.asarray(responses, dtype=float)
         spread, center = y.std(), y.mean()
@@ -60,24 +62,43 @@ class Guarded(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         self.intercept_ = float(center + self.inner_.intercept_ * spread)
         return self
 
-    def predict(self, masks: ArrayLike) -> NDArray[np.float64]:
-        """Predicts the response under each mask, `(masks,)`."""
-        predicted: NDArray[np.float64] = (
-            np.asarray(masks, dtype=float) @ self.coef_ + self.intercept_
-        )
-        return predicted
-
 
 def lasso_cv() -> Guarded:
     """The Lasso whose penalty five-fold cross-validation chooses."""
+    from sklearn.linear_model import LassoCV
+
     return Guarded(LassoCV(cv=5, alphas=30, eps=_SMALLEST))
 
 
 def elastic_net() -> Guarded:
     """The elastic net; cross-validation chooses the penalty and its share of absolute values."""
+    from sklearn.linear_model import ElasticNetCV
+
     return Guarded(ElasticNetCV(cv=5, alphas=30, eps=_SMALLEST, l1_ratio=[0.5, 0.8, 0.95]))
 
 
 def matching_pursuit() -> Guarded:
     """Orthogonal matching pursuit; cross-validation chooses the number of components."""
+    from sklearn.linear_model import OrthogonalMatchingPursuitCV
+
     return Guarded(OrthogonalMatchingPursuitCV(cv=5))
+
+
+LASSO_CV = Recovery(
+    name="lasso-cv",
+    help="Lasso, penalty by five-fold cross-validation",
+    make=lasso_cv,
+    order=2,
+)
+MATCHING_PURSUIT = Recovery(
+    name="omp",
+    help="orthogonal matching pursuit, number of components by cross-validation",
+    make=matching_pursuit,
+    order=3,
+)
+ELASTIC_NET = Recovery(
+    name="elastic-net",
+    help="elastic net, penalty and its kind by cross-validation",
+    make=elastic_net,
+    order=4,
+)

@@ -59,8 +59,8 @@ def joint_effects(
     folds = rng.permutation(len(matrix)) % _FOLDS
     shrunk = len(matrix) < FEW * matrix.shape[1]
     penalties = _PENALTIES if shrunk else (_LIGHT,)
-    explained = {one: _explained(matrix, y, folds, one) for one in penalties}
-    penalty = max(penalties, key=lambda one: float(explained[one].mean()))
+    explained = {tried: _explained(matrix, y, folds, tried) for tried in penalties}
+    penalty = max(penalties, key=lambda tried: float(explained[tried].mean()))
     drawn = [rng.integers(len(matrix), size=len(matrix)) for _ in range(resamples)]
     return JointEffects(
         _ridge(matrix, y, penalty)[0],
@@ -101,10 +101,10 @@ def _ridge(matrix: Floats, y: Floats, penalty: float) -> tuple[Floats, Floats]:
     x, residual = matrix - center, y - level
     rows, columns = x.shape
     if columns <= rows:
-        found = np.linalg.solve(x.T @ x + penalty * np.eye(columns), x.T @ residual)
+        coefficients = np.linalg.solve(x.T @ x + penalty * np.eye(columns), x.T @ residual)
     else:
-        found = x.T @ np.linalg.solve(x @ x.T + penalty * np.eye(rows), residual)
-    return found.T, level - center @ found
+        coefficients = x.T @ np.linalg.solve(x @ x.T + penalty * np.eye(rows), residual)
+    return coefficients.T, level - center @ coefficients
 
 
 def _explained(matrix: Floats, y: Floats, folds: NDArray[np.intp], penalty: float) -> Floats:

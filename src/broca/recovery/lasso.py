@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.linear_model import Lasso
+from numpy.typing import ArrayLike
+
+from broca.recovery.base import Recovery, Regression
 
 
-class PaperLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PaperLasso(Regression):
     """Lasso of the standardized responses on the unscaled 0/1 matrix.
 
     The coefficients come back in the units of the responses. A coefficient of exactly zero says
@@ -43,6 +43,8 @@ class PaperLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
             masks: 1 where a component was ablated, `(masks, components)`.
             responses: Mean response under each mask, `(masks,)`.
         """
+        from sklearn.linear_model import Lasso
+
         matrix = np.asarray(masks, dtype=float)
         y = np.asarray(responses, dtype=float)
         spread = y.std()
@@ -58,9 +60,10 @@ class PaperLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self.intercept_ = float(center + inner.intercept_ * spread)
         return self
 
-    def predict(self, masks: ArrayLike) -> NDArray[np.float64]:
-        """Predicts the response under each mask, `(masks,)`."""
-        predicted: NDArray[np.float64] = (
-            np.asarray(masks, dtype=float) @ self.coef_ + self.intercept_
-        )
-        return predicted
+
+RECOVERY = Recovery(
+    name="lasso",
+    help="the paper's: standardized responses, penalty 0.01",
+    make=PaperLasso,
+    order=1,
+)

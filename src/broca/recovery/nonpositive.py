@@ -6,13 +6,12 @@ import warnings
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Lasso, LassoCV
+from numpy.typing import ArrayLike
+
+from broca.recovery.base import Recovery, Regression
 
 
-class NonPositiveLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped
+class NonPositiveLasso(Regression):
     """Lasso with coefficients of zero or below, its penalty chosen by cross-validation.
 
     What helps when it is removed is nearly always noise; without room for it the noise of hundreds
@@ -41,6 +40,9 @@ class NonPositiveLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # 
             masks: 1 where a component was ablated, `(rows, components)`.
             responses: Response of each row, `(rows,)`.
         """
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.linear_model import Lasso, LassoCV
+
         matrix = np.asarray(masks, dtype=float)
         y = np.asarray(responses, dtype=float)
         self.penalty_ = self.penalty
@@ -61,9 +63,10 @@ class NonPositiveLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.intercept_ = -float(inner.intercept_)
         return self
 
-    def predict(self, masks: ArrayLike) -> NDArray[np.float64]:
-        """Predicts the response under each mask, `(rows,)`."""
-        predicted: NDArray[np.float64] = (
-            np.asarray(masks, dtype=float) @ self.coef_ + self.intercept_
-        )
-        return predicted
+
+RECOVERY = Recovery(
+    name="non-positive",
+    help="Lasso with coefficients of 0 or below, penalty by cross-validation",
+    make=NonPositiveLasso,
+    order=9,
+)

@@ -6,12 +6,12 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
 
+from broca.recovery.base import Recovery, Regression
 from broca.recovery.lasso import PaperLasso
 
 
-class StabilitySelection(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped
+class StabilitySelection(Regression):
     """Fits a Lasso to random halves of the masks and keeps what most halves agree on.
 
     Halves are drawn in complementary pairs. Each half selects its `largest` strongest components
@@ -67,25 +67,27 @@ class StabilitySelection(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
                 if len(rows):
                     selected[self._strongest(matrix[rows], y[rows])] += 1
         self.frequency_ = selected / (2 * self.pairs)
-        kept = np.flatnonzero(self.frequency_ >= self.threshold)
+        stable = np.flatnonzero(self.frequency_ >= self.threshold)
         self.coef_ = np.zeros(count)
         self.intercept_ = float(y.mean())
-        if len(kept):
-            centered = matrix[:, kept] - matrix[:, kept].mean(axis=0)
-            self.coef_[kept] = np.linalg.lstsq(centered, y - y.mean(), rcond=None)[0]
+        if len(stable):
+            centered = matrix[:, stable] - matrix[:, stable].mean(axis=0)
+            self.coef_[stable] = np.linalg.lstsq(centered, y - y.mean(), rcond=None)[0]
             self.intercept_ -= float(matrix.mean(axis=0) @ self.coef_)
         return self
-
-    def predict(self, masks: ArrayLike) -> NDArray[np.float64]:
-        """Predicts the response under each mask, `(masks,)`."""
-        predicted: NDArray[np.float64] = (
-            np.asarray(masks, dtype=float) @ self.coef_ + self.intercept_
-        )
-        return predicted
 
     def _strongest(self, matrix: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:
         """Columns with the largest coefficients of one half's Lasso."""
         strength = np.abs(PaperLasso(alpha=self.alpha).fit(matrix, y).coef_)
         order = np.argsort(-strength, kind="stable")[: self.largest]
-        found: NDArray[np.intp] = order[strength[order] > 0]
-        return found
+        strongest: NDArray[np.intp] = order[strength[order] > 0]
+        return strongest
+
+
+RECOVERY = Recovery(
+    name="stability",
+    help="what the Lasso selects in 80 % of 50 random halves of the masks, at most 10 in each; "
+    "then least squares",
+    make=StabilitySelection,
+    order=8,
+)

@@ -6,9 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.linear_model import ARDRegression, BayesianRidge, RidgeCV
 
+from broca.recovery.base import Recovery, Regression
 from broca.recovery.guarded import Guarded
 
 PENALTIES = np.logspace(-2, 4, 25)
@@ -18,7 +17,7 @@ _MEDIAN_OF_NORMAL = 0.6745
 """Median of the absolute values of standard normal numbers."""
 
 
-class Thresholded(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class Thresholded(Regression):
     """A dense regression whose small coefficients are exactly zero.
 
     A coefficient stands if it is more than `sqrt(2 log components)` times its standard error from
@@ -46,6 +45,8 @@ class Thresholded(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             masks: 1 where a component was ablated, `(masks, components)`.
             responses: Mean response under each mask, `(masks,)`.
         """
+        from sklearn.base import clone
+
         matrix = np.asarray(masks, dtype=float)
         y = np.asarray(responses, dtype=float)
         dense = Guarded(clone(self.inner)).fit(matrix, y)
@@ -64,26 +65,25 @@ class Thresholded(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self.intercept_ = float(y.mean() - matrix.mean(axis=0) @ self.coef_)
         return self
 
-    def predict(self, masks: ArrayLike) -> NDArray[np.float64]:
-        """Predicts the response under each mask, `(masks,)`."""
-        predicted: NDArray[np.float64] = (
-            np.asarray(masks, dtype=float) @ self.coef_ + self.intercept_
-        )
-        return predicted
-
 
 def ridge() -> Thresholded:
     """Ridge regression; leave-one-out cross-validation chooses the penalty."""
+    from sklearn.linear_model import RidgeCV
+
     return Thresholded(RidgeCV(alphas=PENALTIES))
 
 
 def bayesian() -> Thresholded:
     """Bayesian ridge regression: one prior width for all components."""
+    from sklearn.linear_model import BayesianRidge
+
     return Thresholded(BayesianRidge())
 
 
 def ard() -> Thresholded:
     """Automatic relevance determination: a prior width for each component."""
+    from sklearn.linear_model import ARDRegression
+
     return Thresholded(ARDRegression())
 
 
@@ -110,3 +110,23 @@ def _ridge_errors(
         np.maximum(variance * np.diag(shrunk @ gram @ shrunk), 1e-300)
     )
     return errors
+
+
+RIDGE = Recovery(
+    name="ridge",
+    help="ridge, penalty by leave-one-out; then the threshold",
+    make=ridge,
+    order=5,
+)
+BAYESIAN = Recovery(
+    name="bayesian",
+    help="Bayesian ridge; then the threshold",
+    make=bayesian,
+    order=6,
+)
+ARD = Recovery(
+    name="ard",
+    help="automatic relevance determination; then the threshold",
+    make=ard,
+    order=7,
+)

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
-from sklearn.base import clone
 
-from broca.recovery.protocol import coefficients
+from broca.recovery.base import coefficients
 
 RESAMPLES = 100
 LEVEL = 0.9
@@ -74,15 +72,17 @@ def estimate(
             are meant to be larger than others, a component is more often in a large one, and would
             take a part of the blame for all that is in it. All are compared if None.
     """
+    from scipy import stats
+
     matrix, y = np.array(masks, dtype=float), np.array(responses, dtype=float)
     rounding = _ROUNDING * np.abs(y).max(initial=0.0)
     groups = np.zeros(len(y), dtype=np.intp) if strata is None else strata
     numbers = np.unique(groups)
     for number in numbers:
-        own = groups == number
-        matrix[own] -= matrix[own].mean(axis=0)
-        y[own] -= y[own].mean()
-        y[own] *= np.abs(y[own]).max() > rounding
+        stratum = groups == number
+        matrix[stratum] -= matrix[stratum].mean(axis=0)
+        y[stratum] -= y[stratum].mean()
+        y[stratum] *= np.abs(y[stratum]).max() > rounding
     estimates, intervals, p_values = _estimated(matrix, y, len(numbers))
     q_values = np.asarray(stats.false_discovery_control(p_values), dtype=float)
     return Estimates(estimates, intervals, p_values, q_values)
@@ -119,14 +119,16 @@ def uncertainty(
     selected = np.zeros(count)
     for _ in range(resamples):
         rows = rng.integers(len(y), size=len(y))
-        found = coefficients(settled.fit(matrix[rows], y[rows]), count, name="of a resample")
-        first = np.argsort(found, kind="stable")[:k]
-        selected[first[found[first] < 0]] += 1
+        effects = coefficients(settled.fit(matrix[rows], y[rows]), count, name="of a resample")
+        first = np.argsort(effects, kind="stable")[:k]
+        selected[first[effects[first] < 0]] += 1
     return Uncertainty(**vars(estimate(masks, responses)), frequency=selected / max(1, resamples))
 
 
 def _settled(recovery: Any) -> Any:
     """The recovery at the penalty that it chose: resamples need not choose again."""
+    from sklearn.base import clone
+
     penalty = getattr(recovery, "penalty_", None)
     fresh = clone(recovery)
     if penalty is not None and "penalty" in fresh.get_params():
@@ -143,13 +145,14 @@ def _estimated(
     """
     sure: list[int] = []
     while True:
-        found = _beside(matrix, y, np.array(sorted(sure), dtype=np.intp), groups)
-        two_sided = 2 * np.minimum(found[2], 1 - found[2])
-        two_sided[[*sure, *np.flatnonzero(~np.isfinite(found[1][:, 0]))]] = 1.0
-        two_sided[found[0] == 0] = 1.0  # no effect at all is not a clear one
+        columns = np.array(sorted(sure), dtype=np.intp)
+        estimates, intervals, p_values = _beside(matrix, y, columns, groups)
+        two_sided = 2 * np.minimum(p_values, 1 - p_values)
+        two_sided[[*sure, *np.flatnonzero(~np.isfinite(intervals[:, 0]))]] = 1.0
+        two_sided[estimates == 0] = 1.0  # no effect at all is not a clear one
         clearest = int(np.argmin(two_sided))
         if two_sided[clearest] * len(two_sided) > _DOUBT or 4 * (len(sure) + 1) > len(y):
-            return found
+            return estimates, intervals, p_values
         sure.append(clearest)
 
 
@@ -161,18 +164,20 @@ def _beside(
     Returns:
         Estimates, intervals, and p-values of no harm.
     """
+    from scipy import stats
+
     rows, count = centered.shape
     estimates, errors = np.zeros(count), np.full(count, np.nan)
     freedom = np.full(count, max(1, rows - 1 - groups - len(sure)))
     freedom[sure] += 1
     # what the sure ones do not explain, of the responses and of every other column
     basis = np.linalg.qr(centered[:, sure])[0] if len(sure) else np.zeros((rows, 0))
-    rest = centered - basis @ (basis.T @ centered)
+    residual = centered - basis @ (basis.T @ centered)
     left = target - basis @ (basis.T @ target)
-    weight = (rest**2).sum(axis=0)
+    weight = (residual**2).sum(axis=0)
     others = np.setdiff1d(np.flatnonzero(weight > 1e-8), sure)
     if rows >= _FEWEST and target.std() > 0:
-        estimates[others] = rest[:, others].T @ left / weight[others]
+        estimates[others] = residual[:, others].T @ left / weight[others]
         squares = left @ left - estimates[others] ** 2 * weight[others]
         errors[others] = np.sqrt(np.maximum(squares, 0) / freedom[others] / weight[others])
         if len(sure):

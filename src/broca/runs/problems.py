@@ -20,18 +20,19 @@ def method_of(options: SearchOptions) -> str:
 
     Raises:
         UnknownName: No method has this name.
-        BadInput: The method has no such option.
+        BadInput: The method has no such option, or it cannot have such a value.
     """
     method = options.method
     if method is None:
         method = "cs-stratified" if "recovery" in options.options else searches.DEFAULT_METHOD
-    searches.require_options(method, options.options)
+    searches.require_method(method).strategy(options.options)
     return method
 
 
 def measured_places(method: str, tasks: TaskSet) -> Places:
     """Positions of the `locate` items that a method measures, by task; the task's own first."""
-    names = (tasks.task, *(tasks.others if searches.measures_others(method) else ()))
+    others = tasks.others if searches.require_method(method).measures_others else ()
+    names = (tasks.task, *others)
     return {name: tasks.places["locate"][name] for name in names}
 
 
@@ -42,9 +43,10 @@ def refer(method: str, options: SearchOptions, run: Run) -> Referenced:
         TaskUnusable: There are none, and the method or the user wants this response.
     """
     response: Any = options.response
-    accuracy_will_do = response is None and method not in searches.GRADIENT_METHODS
+    record = searches.require_method(method)
+    accuracy_will_do = response is None and not record.needs_gradients
     return run.referenced(
-        response or searches.RESPONSES.get(method, "accuracy"),
+        response or record.response,
         measured_places(method, run.tasks),
         otherwise="the search measures the tasks' own metrics" if accuracy_will_do else None,
     )
@@ -99,4 +101,4 @@ def require_search(method: str, options: SearchOptions, model: GatedModel, tasks
     """
     places = measured_places(method, tasks)
     problem = problem_of(model, tasks, places, options, seed=0, continuous=True)
-    searches.make_search(method, problem, **options.options)
+    searches.require_method(method).require(problem, options.options)

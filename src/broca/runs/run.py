@@ -35,6 +35,7 @@ from broca.runs.references import Referenced, with_references
 from broca.runs.task_sets import Bank, Part, Places, TaskSet
 from broca.runs.workspace import Workspace
 from broca.searches import Problem, Ranking
+from broca.searches.atlas import AtlasProblem
 from broca.tasks import Benchmark, Item, Output
 from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.verification import Examiner, Scope
@@ -119,7 +120,9 @@ class Run:
         search = searches.make_search(method, problem, **options)
         return searches.run(search, self.responding(response))
 
-    def note_search(self, method: str, problem: Problem, options: Mapping[str, Any]) -> None:
+    def note_search(
+        self, method: str, problem: Problem | AtlasProblem, options: Mapping[str, Any]
+    ) -> None:
         """Writes down a search, so that it can be repeated without a model."""
         record = {
             "method": method,

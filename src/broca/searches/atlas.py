@@ -1,8 +1,8 @@
 """Atlas: every task under the same random masks, so that one run rates every component on each.
 
-Each task answers one item of its own under every mask. What one task loses can then be compared
-with what another loses, mask by mask, and resampling masks gives intervals of differences too.
-This screens; it settles no set.
+Each task answers one of its items under every mask. What one task loses can then be compared with
+what another loses, mask by mask, and resampling masks gives intervals of differences too. This
+screens; it settles no set.
 
 1. the intact model answers the items that will be used: their fixed effects;
 2. a pilot over all tasks finds the share of components that masks ablate;
@@ -12,7 +12,7 @@ This screens; it settles no set.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan, Response
-from broca.recovery import JointEffects, interval, joint_effects
-from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
+from broca.recovery import JointEffects, joint_effects
+from broca.searches.base import GeneratorSearch
 from broca.searches.pilot import pilot, random_masks
 
 ROWS_PER_TASK = 800
@@ -42,6 +42,25 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class AtlasProblem:
+    """What an atlas rates.
+
+    Attributes:
+        components: Number of components.
+        tasks: Positions of every task's items in the bank, by its name.
+        rows: Most rows to spend, or None for 800 for each task.
+        seed: Seed of everything random.
+        continuous: Whether every item has a margin, and so a probability.
+    """
+
+    components: int
+    tasks: Mapping[str, NDArray[np.intp]]
+    rows: int | None
+    seed: int
+    continuous: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Chart:
     """What was measured, and what it says of every component on every task.
 
@@ -51,7 +70,7 @@ class Chart:
         changes: Response minus the intact response of the same item, `(masks, tasks)`.
         items: Items of each task that were used, `(tasks,)`.
         share: Share of the components that the pilot chose for a mask.
-        found: The effects, their resamples, and how well they add up.
+        joint: The effects, their resamples, and how well they add up.
     """
 
     tasks: tuple[str, ...]
@@ -59,29 +78,29 @@ class Chart:
     changes: Floats
     items: tuple[int, ...]
     share: float
-    found: JointEffects
+    joint: JointEffects
 
 
-class Atlas(GeneratorSearch):
-    """Rates every component on every task of `problem.others`; `problem.items` is not used.
-
-    The ranking that it ends with is by mean effect over the tasks; `chart` has the rest.
+class AtlasSearch(GeneratorSearch[Chart]):
+    """Rates every component on every task; its result is a `Chart`.
 
     Args:
-        problem: The tasks, as `others`. Without `rows` it spends 800 for each.
+        problem: The tasks.
         resamples: How often masks are drawn anew for intervals.
+
+    Raises:
+        BadInput: The rows, the tasks or the resamples are too few.
     """
 
-    def __init__(self, problem: Problem, *, resamples: int = 200) -> None:
-        budget = self.budget(problem.rows, len(problem.others))
+    def __init__(self, problem: AtlasProblem, *, resamples: int = 200) -> None:
+        budget = self.budget(problem.rows, len(problem.tasks))
         if resamples < 20:
             raise BadInput(f"an atlas needs at least 20 resamples for an interval, not {resamples}")
         self._problem = problem
-        self._each = budget // len(problem.others)
+        self._rows_per_task = budget // len(problem.tasks)
         self._resamples = resamples
         self._rng = np.random.default_rng([problem.seed, 0xA71A5])
         self._response: Response | None = "probability" if problem.continuous else None
-        self._chart: Chart | None = None
         self._spent = 0
         super().__init__(self._generate())
 
@@ -96,22 +115,16 @@ class Atlas(GeneratorSearch):
             raise BadInput(f"an atlas compares tasks and needs two at least, not {tasks}")
         if rows is not None and rows < FEWEST_ROWS * tasks:
             raise BadInput(
-                f"--rows {rows} is too few for an atlas of {tasks} tasks: it needs "
+                f"`rows` {rows} is too few for an atlas of {tasks} tasks: it needs "
                 f"{FEWEST_ROWS * tasks} at least, {FEWEST_ROWS} for each; use more rows or fewer "
                 "tasks"
             )
         return ROWS_PER_TASK * tasks if rows is None else rows
 
-    @property
-    def chart(self) -> Chart:
-        """What was found; valid once `ask` has returned None."""
-        assert self._chart is not None, "ask and tell first"
-        return self._chart
-
-    def _generate(self) -> SearchGenerator:
+    def _generate(self) -> Generator[Plan, Measurement, Chart]:
         problem, rng = self._problem, self._rng
-        most = max(4, int(_INTACT * self._each))
-        pools = [rng.permutation(task.items)[:most] for task in problem.others]
+        most = max(4, int(_INTACT * self._rows_per_task))
+        pools = [rng.permutation(items)[:most] for items in problem.tasks.values()]
         intact = yield from self._measure_intact(pools)
         decks = [_Deck(pool, rng) for pool in pools]
 
@@ -122,24 +135,22 @@ class Atlas(GeneratorSearch):
             return responses.reshape(items.shape) - intact[items]
 
         size, _ = yield from pilot(
-            changes, problem.components, masks=max(2, self._each // 100), rng=rng
+            changes, problem.components, masks=max(2, self._rows_per_task // 100), rng=rng
         )
         share = size / problem.components
-        rows = (self._each * len(decks) - self._spent) // len(decks)
+        rows = (self._rows_per_task * len(decks) - self._spent) // len(decks)
         sizes = share * problem.components * np.exp(rng.uniform(-_SPREAD, _SPREAD, rows))
         sizes = np.clip(np.round(sizes), 1, problem.components).astype(int)
         masks = random_masks(sizes, np.arange(problem.components), problem.components, rng)
         changed = yield from changes(masks)
-        found = joint_effects(masks, changed, resamples=self._resamples, rng=rng)
-        self._chart = Chart(
-            tuple(task.name for task in problem.others),
-            masks,
-            changed,
-            tuple(len(pool) for pool in pools),
-            share,
-            found,
+        return Chart(
+            tasks=tuple(problem.tasks),
+            masks=masks,
+            changes=changed,
+            items=tuple(len(pool) for pool in pools),
+            share=share,
+            joint=joint_effects(masks, changed, resamples=self._resamples, rng=rng),
         )
-        return self._ranked(self._chart)
 
     def _measure_intact(self, pools: list[NDArray[np.intp]]) -> Generator[Plan, Measurement, Any]:
         """The intact response of every bank position that will be used; others are NaN."""
@@ -157,25 +168,6 @@ class Atlas(GeneratorSearch):
         self._spent += plan.cost
         measurement = yield plan
         return measurement.responses
-
-    def _ranked(self, chart: Chart) -> Ranking:
-        mean = chart.found.effects.mean(axis=0)
-        low, high = interval(mean, chart.found.resampled.mean(axis=1))
-        record = {
-            "rows": self._spent,
-            "masks": len(chart.masks),
-            "share": chart.share,
-            "response": self._response,
-            "resamples": self._resamples,
-        }
-        return Ranking(
-            mean,
-            tuple(int(column) for column in np.argsort(mean, kind="stable")),
-            (),
-            "an atlas selects for each task, not for one",
-            record,
-            intervals=np.stack([low, high], axis=1),
-        )
 
 
 class _Deck:

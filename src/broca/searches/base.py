@@ -1,10 +1,10 @@
-"""What every search is: it asks for plans, is told their responses, and has a result."""
+"""Problems, rankings, and the three verbs of every search: ask, tell, result."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from broca.measurement import Execute, Measurement, Plan
 from broca.recovery import Additivity
 
 
-def _none() -> NDArray[np.intp]:
+def _no_items() -> NDArray[np.intp]:
     return np.zeros(0, dtype=np.intp)
 
 
@@ -57,7 +57,7 @@ class Problem:
     k: int
     rows: int | None
     seed: int
-    confirm: NDArray[np.intp] = field(default_factory=_none)
+    confirm: NDArray[np.intp] = field(default_factory=_no_items)
     others: tuple[OtherTask, ...] = ()
     continuous: bool = False
     differentiable: bool = False
@@ -69,18 +69,6 @@ class Problem:
         """The problem of a record that has its fields, other tasks as mappings."""
         others = tuple(OtherTask(**other) for other in record.get("others", ()))
         return cls(**{**record, "others": others})
-
-    def require_gradients(self, method: str) -> None:
-        """Refuses a problem whose rows return no gradient.
-
-        Raises:
-            BadInput: They return none.
-        """
-        if not self.differentiable:
-            raise BadInput(
-                f"method '{method}' needs gradients, and the response or the model has none: use "
-                "--response probability or margin, or a method without them, such as cs-stratified"
-            )
 
     def items_at(self, cost: int, *, method: str, fewest: int) -> NDArray[np.intp]:
         """The items that the row budget allows at `cost` rows each.
@@ -94,8 +82,9 @@ class Problem:
         count = min(len(self.items), self.rows // cost)
         if count < needed:
             raise BadInput(
-                f"--rows {self.rows} is too few for {method}: it spends {cost} rows on each of at "
-                f"least {needed} items; use --rows {cost * needed} or more, or another method"
+                f"`rows` {self.rows} is too few for {method}: it spends {cost} rows on each of at "
+                f"least {needed} items; set `rows` to {cost * needed} or more, or use another "
+                "method"
             )
         return self.items[:count]
 
@@ -110,8 +99,8 @@ class Problem:
         count = min(len(self.items), self.rows // masks)
         if count < 1:
             raise BadInput(
-                f"--rows {self.rows} is too few for {method}: it measures {masks} masks, on at "
-                f"least one item each; use --rows {masks} or more, or another method"
+                f"`rows` {self.rows} is too few for {method}: it measures {masks} masks, on at "
+                f"least one item each; set `rows` to {masks} or more, or use another method"
             )
         return self.items[:count]
 
@@ -164,8 +153,12 @@ class Ranking:
         }
 
 
-class Search(Protocol):
-    """A localization method."""
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class Search(Protocol[Result_co]):
+    """Asks for plans until it has its result, which is a `Ranking` for localization methods."""
 
     def ask(self) -> Plan | None:
         """The next rows to measure, or None when the search is over."""
@@ -173,48 +166,53 @@ class Search(Protocol):
     def tell(self, measurement: Measurement) -> None:
         """Takes the responses to the plan that was asked last."""
 
-    def result(self) -> Ranking:
-        """The ranking; valid once `ask` has returned None."""
+    def result(self) -> Result_co:
+        """The result; valid once `ask` has returned None."""
 
 
 SearchGenerator = Generator[Plan, Measurement, Ranking]
-"""A search told from start to end: it yields plans, is sent measurements, and returns a ranking."""
+"""A search from start to end: it yields plans, is sent measurements, and returns a ranking."""
 
 
-class GeneratorSearch:
-    """A search that is written as a story: rounds that depend on one another read from the top.
+class GeneratorSearch(Generic[Result]):
+    """Wraps a generator that yields plans and returns a result, such as a ranking.
 
     Args:
-        story: Yields what to measure and returns the ranking.
+        rounds: Yields plans, is sent their measurements, returns the result. It starts at the first
+            `ask`.
     """
 
-    def __init__(self, story: SearchGenerator) -> None:
-        self._story = story
-        self._ranking: Ranking | None = None
+    def __init__(self, rounds: Generator[Plan, Measurement, Result]) -> None:
+        self._rounds = rounds
+        self._result: list[Result] = []
         self._plan: Plan | None = None
-        self._go_on(None)
 
     def ask(self) -> Plan | None:
-        """The next plan of the story."""
+        """The plan that the generator waits for, or None when it has returned."""
+        if self._plan is None and not self._result:
+            self._advance(None)
         return self._plan
 
     def tell(self, measurement: Measurement) -> None:
-        """Goes on with the story."""
-        self._go_on(measurement)
+        """Sends the measurement to the generator."""
+        self._advance(measurement)
 
-    def result(self) -> Ranking:
-        """How the story ends."""
-        assert self._ranking is not None, "ask and tell first"
-        return self._ranking
+    def result(self) -> Result:
+        """What the generator returned."""
+        assert self._result, "ask and tell first"
+        return self._result[0]
 
-    def _go_on(self, measurement: Measurement | None) -> None:
+    def _advance(self, measurement: Measurement | None) -> None:
         try:
-            self._plan = next(self._story) if measurement is None else self._story.send(measurement)
+            self._plan = (
+                next(self._rounds) if measurement is None else self._rounds.send(measurement)
+            )
         except StopIteration as end:
-            self._plan, self._ranking = None, end.value
+            self._plan = None
+            self._result.append(end.value)
 
 
-def run(search: Search, execute: Execute) -> Ranking:
+def run(search: Search[Result_co], execute: Execute) -> Result_co:
     """Runs a search to its end."""
     while (plan := search.ask()) is not None:
         search.tell(execute(plan))

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
 from broca.measurement import Plan
-from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
+from broca.searches.base import Problem, Ranking, SearchGenerator
 from broca.searches.rating import harmful, mean_with_interval
+from broca.searches.records import Method
 
 MASKS_PER_COMPONENT = 2
 
 
-class Coar(GeneratorSearch):
+@dataclass(frozen=True, kw_only=True)
+class Coar:
     """Regresses every item's responses on its own random masks; averages the coefficients.
 
     Each mask ablates each component with probability `share`; every item has masks of its own and
@@ -22,34 +26,34 @@ class Coar(GeneratorSearch):
     masks than there are components: 2 x components, or more if the budget has them. Cost:
     (2 x components + 1) x items rows.
 
-    Args:
-        problem: What to solve.
+    Attributes:
         share: Share of the components that a mask ablates on average.
-
-    Source: COAR (Shah et al., arXiv 2404.11534), on the components of a language model.
     """
 
-    def __init__(self, problem: Problem, *, share: float = 0.05) -> None:
-        if not 0 < share < 1:
-            raise BadInput(f"the share of coar must lie between 0 and 1, not at {share:g}")
-        self._problem = problem
-        self._share = share
-        each = MASKS_PER_COMPONENT * problem.components + 1
-        self._items = problem.items_at(each, method="coar", fewest=1)
-        self._each = each if problem.rows is None else problem.rows // len(self._items)
-        super().__init__(self._generate())
+    share: float = 0.05
 
-    def _generate(self) -> SearchGenerator:
-        problem, items = self._problem, self._items
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise BadInput(f"the share of coar must lie between 0 and 1, not at {self.share:g}")
+
+    def require(self, problem: Problem) -> tuple[NDArray[np.intp], int]:
+        """The items that the budget pays for, and the masks of each, the intact one included."""
+        masks = MASKS_PER_COMPONENT * problem.components + 1
+        items = problem.items_at(masks, method="coar", fewest=1)
+        return items, masks if problem.rows is None else problem.rows // len(items)
+
+    def generate(self, problem: Problem) -> SearchGenerator:
+        """Averages the coefficients of the items' regressions."""
+        items, masks_per_item = self.require(problem)
         rng = np.random.default_rng([problem.seed, 0xC0A2])
-        masks = np.vstack([self._masks(rng) for _ in items])
-        measurement = yield Plan(masks, np.arange(len(masks)), np.repeat(items, self._each))
+        masks = np.vstack([self._masks(masks_per_item - 1, problem, rng) for _ in items])
+        measurement = yield Plan(masks, np.arange(len(masks)), np.repeat(items, masks_per_item))
         coefficients = np.stack(
             [
                 _least_squares(matrix, responses)
                 for matrix, responses in zip(
-                    masks.reshape(len(items), self._each, -1),
-                    measurement.responses.reshape(len(items), self._each),
+                    masks.reshape(len(items), masks_per_item, -1),
+                    measurement.responses.reshape(len(items), masks_per_item),
                     strict=True,
                 )
             ]
@@ -61,13 +65,13 @@ class Coar(GeneratorSearch):
             problem.k,
             reason="the regressions give no component a coefficient that is surely negative",
         )
-        record = {"items": len(items), "masks": self._each - 1, "share": self._share}
+        record = {"items": len(items), "masks": masks_per_item - 1, "share": self.share}
         return Ranking(effects, order, selected, reason, record, intervals=intervals)
 
-    def _masks(self, rng: np.random.Generator) -> NDArray[np.bool_]:
+    def _masks(self, count: int, problem: Problem, rng: np.random.Generator) -> NDArray[np.bool_]:
         """The intact mask and an item's random ones, which ablate everything at least once."""
-        count, components = self._each - 1, self._problem.components
-        random = rng.random((count, components)) < self._share
+        components = problem.components
+        random = rng.random((count, components)) < self.share
         missing = np.flatnonzero(~random.any(axis=0))
         random[rng.integers(count, size=len(missing)), missing] = True
         return np.vstack([designs.intact(components), random])
@@ -78,3 +82,15 @@ def _least_squares(masks: NDArray[np.bool_], responses: NDArray[np.float64]) -> 
     matrix = np.hstack([np.ones((len(masks), 1)), masks])
     solution = np.linalg.lstsq(matrix, responses, rcond=None)[0]
     return np.asarray(solution[1:], dtype=np.float64)
+
+
+METHOD = Method(
+    name="coar",
+    measures="a linear regression on random ablations for every item, averaged",
+    answers="who matters to the average item",
+    rows="2 x heads x items",
+    make=Coar,
+    order=7,
+    source="COAR (Shah et al., arXiv 2404.11534), on the components of a language model",
+    response="probability",
+)

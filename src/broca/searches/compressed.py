@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -11,23 +12,24 @@ from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
-from broca.measurement import Measurement, Plan
+from broca.measurement import Plan
 from broca.recovery import make_recovery, recovery_name
 from broca.recovery.uncertainty import RESAMPLES
-from broca.searches.base import Problem, Ranking
-from broca.searches.regression import rank_by_regression
+from broca.searches.base import Problem, SearchGenerator
+from broca.searches.records import Method
+from broca.searches.regression import rank_by_regression, require_resamples
 
 DEFAULT_MASKS = 200
 DEFAULT_SPARSITY = 0.05
 
 
+@dataclass(frozen=True, kw_only=True)
 class CompressedSensing:
     """Measures masks that each ablate a random group, every mask on the same items.
 
     Cost: (masks + 1) x items rows; the intact model is measured too.
 
-    Args:
-        problem: What to solve.
+    Attributes:
         design: `bernoulli` or `stratified` from `broca.designs`.
         sparsity: Share of the components that a mask ablates.
         recovery: Name of the regression that turns responses into effects, or any scikit-learn
@@ -36,70 +38,75 @@ class CompressedSensing:
         resamples: Resamples of the masks, for intervals and frequencies; 0 leaves them out.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        design: Callable[..., NDArray[np.bool_]],
-        sparsity: float = DEFAULT_SPARSITY,
-        recovery: Any = "lasso",
-        intercept: Literal["fitted", "baseline"] = "fitted",
-        resamples: int = RESAMPLES,
-    ) -> None:
-        if intercept not in ("fitted", "baseline"):
-            raise BadInput(f"intercept '{intercept}' is unknown: use 'fitted' or 'baseline'")
-        make_recovery(recovery, baseline=intercept == "baseline")
-        if resamples < 0:
-            raise BadInput(f"the resamples must be 0 or more, not {resamples}")
+    design: Callable[..., NDArray[np.bool_]]
+    sparsity: float = DEFAULT_SPARSITY
+    recovery: Any = "lasso"
+    intercept: Literal["fitted", "baseline"] = "fitted"
+    resamples: int = RESAMPLES
+
+    def __post_init__(self) -> None:
+        if self.intercept not in ("fitted", "baseline"):
+            raise BadInput(f"intercept '{self.intercept}' is unknown: use 'fitted' or 'baseline'")
+        make_recovery(self.recovery, baseline=self.intercept == "baseline")
+        require_resamples(self.resamples)
+
+    def require(self, problem: Problem) -> int:
+        """The number of masks that the budget pays for."""
         masks = DEFAULT_MASKS
         if problem.rows is not None:
             masks = problem.rows // len(problem.items) - 1
             if masks < 2:
                 raise BadInput(
-                    f"--rows {problem.rows} is too few for compressed sensing on "
+                    f"`rows` {problem.rows} is too few for compressed sensing on "
                     f"{len(problem.items)} items: at least 3 masks of them are needed "
-                    f"({3 * len(problem.items)} rows); use more rows or fewer --items"
+                    f"({3 * len(problem.items)} rows); use more rows or fewer `items`"
                 )
-        self._problem = problem
-        self._masks = np.vstack(
-            [
-                designs.intact(problem.components),
-                design(masks, problem.components, sparsity=sparsity, seed=problem.seed),
-            ]
-        )
-        self._recovery = recovery
-        self._intercept = intercept
-        self._sparsity = sparsity
-        self._resamples = resamples
-        self._measurement: Measurement | None = None
+        self._masks(1, problem)  # a design refuses a sparsity that it cannot have
+        return masks
 
-    def ask(self) -> Plan | None:
-        """Asks once, for every mask on every item."""
-        if self._measurement is not None:
-            return None
-        return Plan.crossed(self._masks, self._problem.items)
-
-    def tell(self, measurement: Measurement) -> None:
-        """Takes the responses."""
-        self._measurement = measurement
-
-    def result(self) -> Ranking:
+    def generate(self, problem: Problem) -> SearchGenerator:
         """Regresses the masks' mean responses on the masks."""
-        assert self._measurement is not None, "ask and tell first"
-        means = self._measurement.mask_means()
-        record = {
-            "masks": len(self._masks) - 1,
-            "items": len(self._problem.items),
-            "sparsity": self._sparsity,
-            "recovery": recovery_name(self._recovery),
-            "intercept": self._intercept,
-        }
+        masks = self._masks(self.require(problem), problem)
+        every = np.vstack([designs.intact(problem.components), masks])
+        measurement = yield Plan.crossed(every, problem.items)
+        intact, *means = measurement.mask_means()
         ranking = rank_by_regression(
-            self._problem,
-            self._masks[1:],
-            means[1:],
-            self._recovery,
-            baseline=float(means[0]) if self._intercept == "baseline" else None,
-            resamples=self._resamples,
+            problem,
+            masks,
+            np.array(means),
+            self.recovery,
+            baseline=float(intact) if self.intercept == "baseline" else None,
+            resamples=self.resamples,
         )
+        record = {
+            "masks": len(masks),
+            "items": len(problem.items),
+            "sparsity": self.sparsity,
+            "recovery": recovery_name(self.recovery),
+            "intercept": self.intercept,
+        }
         return replace(ranking, options=record)
+
+    def _masks(self, masks: int, problem: Problem) -> NDArray[np.bool_]:
+        return self.design(masks, problem.components, sparsity=self.sparsity, seed=problem.seed)
+
+
+BERNOULLI = Method(
+    name="cs-bernoulli",
+    measures="random groups of heads, then a Lasso",
+    answers="who matters in company",
+    rows="200 masks x items",
+    make=partial(CompressedSensing, design=designs.bernoulli),
+    order=4,
+    source="Bair et al., arXiv 2603.03335",
+    tuning={"design": "bernoulli"},
+    counting={"recovery": "lasso", "resamples": 0},
+)
+STRATIFIED = replace(
+    BERNOULLI,
+    name="cs-stratified",
+    measures="the same with every head ablated equally often",
+    make=partial(CompressedSensing, design=designs.stratified),
+    order=5,
+    tuning={"design": "stratified"},
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,17 +14,19 @@ from broca.errors import BadInput
 from broca.measurement import Measurement, Plan, Response
 from broca.recovery import make_recovery, recovery_name
 from broca.recovery.uncertainty import RESAMPLES
-from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
+from broca.searches.base import Problem, Ranking, SearchGenerator
 from broca.searches.pilot import pilot, sizes_of
-from broca.searches.regression import rank_by_regression
+from broca.searches.records import Method
+from broca.searches.regression import rank_by_regression, require_resamples
 
 DEFAULT_ROWS = 2000
 _FEWEST = 60
 
-Asking = Generator[Plan, Measurement, NDArray[np.float64]]
+Measuring = Generator[Plan, Measurement, NDArray[np.float64]]
 
 
-class FreshMasks(GeneratorSearch):
+@dataclass(frozen=True, kw_only=True)
+class FreshMasks:
     """Measures a new random mask in every row, each row against the intact model on its item.
 
     A pilot finds the size of masks that costs about a third of the intact response. Where the
@@ -34,8 +36,7 @@ class FreshMasks(GeneratorSearch):
     Cost: 2,000 rows, or the budget: the intact model on the items, the pilot, then fresh masks.
     With `both` every row counts twice.
 
-    Args:
-        problem: What to solve.
+    Attributes:
         sparsity: Share of the components that a mask ablates; found by the pilot if None.
         recovery: Name of the regression that turns responses into effects, or any scikit-learn
             regressor with `coef_`.
@@ -48,40 +49,62 @@ class FreshMasks(GeneratorSearch):
             items have no probability.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        sparsity: float | None = None,
-        recovery: Any = "non-positive",
-        resamples: int = RESAMPLES,
-        both: bool = False,
-    ) -> None:
-        make_recovery(recovery)
-        if not isinstance(both, bool):
-            raise BadInput(f"cs-fresh's both must be true or false, not {both}")
-        if both and not problem.continuous:
+    sparsity: float | None = None
+    recovery: Any = "non-positive"
+    resamples: int = RESAMPLES
+    both: bool = False
+
+    def __post_init__(self) -> None:
+        make_recovery(self.recovery)
+        if not isinstance(self.both, bool):
+            raise BadInput(f"cs-fresh's both must be true or false, not {self.both}")
+        if self.sparsity is not None and not 0 < self.sparsity < 1:
+            raise BadInput(f"the sparsity must lie between 0 and 1, not at {self.sparsity:g}")
+        require_resamples(self.resamples)
+
+    def require(self, problem: Problem) -> int:
+        """The budget in rows."""
+        if self.both and not problem.continuous:
             raise BadInput(
                 "cs-fresh's both joins the probability with the task's metric, and here rows "
-                "return one of them: leave out --response, or leave out both"
+                "return one of them: leave out `response`, or leave out both"
             )
-        self._cost = 2 if both else 1
         budget = DEFAULT_ROWS if problem.rows is None else problem.rows
-        if budget < _FEWEST * self._cost:
+        fewest = _FEWEST * self.cost
+        if budget < fewest:
             raise BadInput(
-                f"--rows {budget} is too few for cs-fresh: it needs {_FEWEST * self._cost} at "
-                "least; use more rows"
+                f"`rows` {budget} is too few for cs-fresh: it needs {fewest} at least; use more "
+                "rows"
             )
-        if sparsity is not None and not 0 < sparsity < 1:
-            raise BadInput(f"the sparsity must lie between 0 and 1, not at {sparsity:g}")
-        if resamples < 0:
-            raise BadInput(f"the resamples must be 0 or more, not {resamples}")
-        self._problem = problem
-        self._budget = budget
-        self._affordable = budget // self._cost
-        self._sparsity = sparsity
-        self._recovery = recovery
-        self._resamples = resamples
+        return budget
+
+    def generate(self, problem: Problem) -> SearchGenerator:
+        """Measures the intact model, the pilot and the fresh masks, and regresses."""
+        return _Rounds(self, problem, self.require(problem)).generate()
+
+    @property
+    def cost(self) -> int:
+        """Rows that a (mask, item) pair counts for."""
+        return 2 if self.both else 1
+
+
+@dataclass
+class _Rounds:
+    """A search: what it has measured so far.
+
+    Attributes:
+        strategy: Its options.
+        problem: What it solves.
+        budget: Most rows.
+    """
+
+    strategy: FreshMasks
+    problem: Problem
+    budget: int
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        self._affordable = self.budget // self.strategy.cost
         self._rng = np.random.default_rng([problem.seed, 0xF4E5])
         self._response: Response | None = "probability" if problem.continuous else None
         most = max(4, self._affordable // 8)
@@ -89,20 +112,20 @@ class FreshMasks(GeneratorSearch):
         self._masks = np.zeros((0, problem.components), dtype=bool)
         self._changes = np.zeros(0)
         self._turn = 0
-        super().__init__(self._generate())
 
-    def _generate(self) -> SearchGenerator:
-        problem, items = self._problem, self._items
+    def generate(self) -> SearchGenerator:
+        """Measures the intact model, the pilot and the fresh masks, and regresses."""
+        problem, items = self.problem, self._items
         none = designs.intact(problem.components)
         self._intact = yield from self._ask(Plan.crossed(none, items))
-        size, each = yield from self._pilot()
+        size, per_mask = yield from self._pilot()
         left = self._affordable - len(items) - self._turn
         masks, index, met = designs.fresh(
             left,
             problem.components,
             items=len(items),
             size=size,
-            items_per_mask=each,
+            items_per_mask=per_mask,
             seed=problem.seed,
         )
         responses = yield from self._ask(Plan(masks, index, items[met]))
@@ -112,22 +135,26 @@ class FreshMasks(GeneratorSearch):
         self._masks = np.vstack([self._masks[usable], masks])
         self._changes = np.concatenate([self._changes[usable], means])
         ranking = rank_by_regression(
-            problem, self._masks, self._changes, self._recovery, resamples=self._resamples
+            problem,
+            self._masks,
+            self._changes,
+            self.strategy.recovery,
+            resamples=self.strategy.resamples,
         )
-        return self._recorded(ranking, size, each)
+        return self._recorded(ranking, size, per_mask)
 
     @property
-    def _on_each(self) -> int:
+    def _pilot_items(self) -> int:
         """Items that a mask of the pilot is measured on: two tell items and masks apart."""
-        return 2 if self._problem.prefix_tokens > 0 and len(self._items) > 1 else 1
+        return 2 if self.problem.prefix_tokens > 0 and len(self._items) > 1 else 1
 
     def _pilot(self) -> Generator[Plan, Measurement, tuple[int, int]]:
         """The size of masks, and on how many items to measure each."""
-        problem = self._problem
+        problem = self.problem
         sizes = sizes_of(problem.components)
-        if self._sparsity is not None:
-            sizes = [max(1, round(self._sparsity * problem.components))]
-        size, found = yield from pilot(
+        if self.strategy.sparsity is not None:
+            sizes = [max(1, round(self.strategy.sparsity * problem.components))]
+        size, drops = yield from pilot(
             self._drops,
             problem.components,
             sizes=sizes,
@@ -135,38 +162,40 @@ class FreshMasks(GeneratorSearch):
             rng=self._rng,
             intact=float(self._intact.mean()),
         )
-        each = items_per_mask(found[size], prefix=problem.prefix_tokens, item=problem.item_tokens)
-        return size, min(each, len(self._items))
+        per_mask = items_per_mask(
+            drops[size], prefix=problem.prefix_tokens, item=problem.item_tokens
+        )
+        return size, min(per_mask, len(self._items))
 
-    def _drops(self, masks: NDArray[np.bool_]) -> Asking:
+    def _drops(self, masks: NDArray[np.bool_]) -> Measuring:
         """What every mask costs on each of its items, `(masks, items of each)`."""
-        each = self._on_each
-        met = (self._turn + np.arange(len(masks) * each)) % len(self._items)
+        per_mask = self._pilot_items
+        met = (self._turn + np.arange(len(masks) * per_mask)) % len(self._items)
         self._turn += len(met)
-        index = np.repeat(np.arange(len(masks)), each)
+        index = np.repeat(np.arange(len(masks)), per_mask)
         responses = yield from self._ask(Plan(masks, index, self._items[met]))
-        drops = (self._intact[met] - responses).reshape(len(masks), each)
+        drops = (self._intact[met] - responses).reshape(len(masks), per_mask)
         self._masks = np.vstack([self._masks, masks])
         self._changes = np.concatenate([self._changes, -drops.mean(axis=1)])
         return drops
 
-    def _ask(self, plan: Plan) -> Asking:
+    def _ask(self, plan: Plan) -> Measuring:
         measurement = yield replace(plan, response=self._response)
-        if self._cost == 1:
+        if self.strategy.cost == 1:
             return measurement.responses
         metric = yield replace(plan, response="accuracy")
         return (measurement.responses + metric.responses) / 2
 
-    def _recorded(self, ranking: Ranking, size: int, each: int) -> Ranking:
+    def _recorded(self, ranking: Ranking, size: int, per_mask: int) -> Ranking:
         record = {
-            "rows": self._budget,
+            "rows": self.budget,
             "items": len(self._items),
             "masks": len(self._masks),
-            "sparsity": size / self._problem.components,
-            "items_per_mask": each,
-            "recovery": recovery_name(self._recovery),
+            "sparsity": size / self.problem.components,
+            "items_per_mask": per_mask,
+            "recovery": recovery_name(self.strategy.recovery),
             "response": self._response,
-            "both": self._cost == 2,
+            "both": self.strategy.both,
         }
         return replace(ranking, options=record)
 
@@ -191,3 +220,16 @@ def items_per_mask(drops: NDArray[np.float64], *, prefix: float, item: float) ->
         return 1
     between = max(between, within / 100)  # a pilot as small as this may find none
     return max(1, round(float(np.sqrt(within / between * prefix / max(item, 1.0)))))
+
+
+METHOD = Method(
+    name="cs-fresh",
+    measures="a new random group in every row, its size from a pilot",
+    answers="who matters in company, with fewer rows",
+    rows="2,000",
+    make=FreshMasks,
+    order=13,
+    response="probability",
+    one_mask_size=True,
+    counting={"recovery": "lasso", "resamples": 0},
+)

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from broca import designs
 from broca.measurement import Plan
-from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
+from broca.searches.base import Problem, Ranking, SearchGenerator
 from broca.searches.rating import harmful, mean_with_interval
+from broca.searches.records import Method
 
 FEWEST_ITEMS = 4
 """Items whose gradients can be averaged at all."""
 
 
-class Gradient(GeneratorSearch):
+@dataclass(frozen=True, kw_only=True)
+class Gradient:
     """Minus the gradient with respect to the gates, all at 1, averaged over the items.
 
     Cost: 3 x items rows. What saturates misleads it: a component that has a stand-in, or whose loss
     flips the answer only when it is complete, has no slope at the intact model.
-
-    Source: first-order ablation saliency, as in attribution patching (Nanda 2023; Syed et al.,
-    arXiv 2310.10348) with zero in the place of the other activation.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        problem.require_gradients("gradient")
-        self._problem = problem
-        self._items = problem.items_at(3, method="gradient", fewest=FEWEST_ITEMS)
-        super().__init__(self._generate())
+    def require(self, problem: Problem) -> NDArray[np.intp]:
+        """The items that the budget pays for."""
+        return problem.items_at(3, method="gradient", fewest=FEWEST_ITEMS)
 
-    def _generate(self) -> SearchGenerator:
+    def generate(self, problem: Problem) -> SearchGenerator:
+        """Averages the gradients of the items' responses."""
+        items = self.require(problem)
         plan = Plan(
-            designs.intact(self._problem.components),
-            np.zeros(len(self._items), dtype=np.intp),
-            self._items,
+            designs.intact(problem.components),
+            np.zeros(len(items), dtype=np.intp),
+            items,
             gradients=True,
         )
         measurement = yield plan
@@ -41,8 +43,22 @@ class Gradient(GeneratorSearch):
         order, selected, reason = harmful(
             effects,
             intervals,
-            self._problem.k,
+            problem.k,
             reason="no gate of the intact model lowers the response when it closes",
         )
-        record = {"items": len(self._items)}
+        record = {"items": len(items)}
         return Ranking(effects, order, selected, reason, record, intervals=intervals)
+
+
+METHOD = Method(
+    name="gradient",
+    measures="the gradient of the gates of the intact model",
+    answers="who moves the answer at first order",
+    rows="3 x items",
+    make=Gradient,
+    order=9,
+    source="first-order ablation saliency, as in attribution patching (Nanda 2023; Syed et al., "
+    "arXiv 2310.10348) with zero in the place of the other activation",
+    response="probability",
+    needs_gradients=True,
+)

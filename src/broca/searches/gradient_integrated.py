@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from broca.errors import BadInput
 from broca.measurement import Plan
-from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
+from broca.searches.base import Problem, Ranking, SearchGenerator
 from broca.searches.gradient import FEWEST_ITEMS
 from broca.searches.rating import harmful, mean_with_interval
+from broca.searches.records import Method
 
 DEFAULT_STEPS = 8
 
 
-class IntegratedGradient(GeneratorSearch):
+@dataclass(frozen=True, kw_only=True)
+class IntegratedGradient:
     """Minus the gradient of the gates, integrated while all gates close together from 1 to 0.
 
     The midpoint rule with `steps` points. The effects of an item add up to what it loses when
@@ -21,41 +26,54 @@ class IntegratedGradient(GeneratorSearch):
     broken in every way, which is its weakness for a single capability. Cost: 3 x steps x items
     rows.
 
-    Args:
-        problem: What to solve.
+    Attributes:
         steps: Points of the way.
-
-    Source: Sundararajan et al., arXiv 1703.01365, with gates in the place of inputs.
     """
 
-    def __init__(self, problem: Problem, *, steps: int = DEFAULT_STEPS) -> None:
-        problem.require_gradients("gradient-integrated")
-        if not isinstance(steps, int) or steps < 1:
-            raise BadInput(f"gradient-integrated takes 1 step or more, not {steps}")
-        self._problem = problem
-        self._steps = steps
-        self._items = problem.items_at(3 * steps, method="gradient-integrated", fewest=FEWEST_ITEMS)
-        super().__init__(self._generate())
+    steps: int = DEFAULT_STEPS
 
-    def _generate(self) -> SearchGenerator:
-        problem, items = self._problem, self._items
+    def __post_init__(self) -> None:
+        if not isinstance(self.steps, int) or self.steps < 1:
+            raise BadInput(f"gradient-integrated takes 1 step or more, not {self.steps}")
+
+    def require(self, problem: Problem) -> NDArray[np.intp]:
+        """The items that the budget pays for."""
+        cost = 3 * self.steps
+        return problem.items_at(cost, method="gradient-integrated", fewest=FEWEST_ITEMS)
+
+    def generate(self, problem: Problem) -> SearchGenerator:
+        """Adds up the gradients at the points of the way."""
+        items = self.require(problem)
         everything = np.ones((1, problem.components), dtype=bool)
         total = np.zeros((len(items), problem.components))
-        for step in range(self._steps):
+        for step in range(self.steps):
             plan = Plan(
                 everything,
                 np.zeros(len(items), dtype=np.intp),
                 items,
                 gradients=True,
-                scale=1 - (step + 0.5) / self._steps,
+                scale=1 - (step + 0.5) / self.steps,
             )
             total += (yield plan).slopes()
-        effects, intervals = mean_with_interval(-total / self._steps)
+        effects, intervals = mean_with_interval(-total / self.steps)
         order, selected, reason = harmful(
             effects,
             intervals,
             problem.k,
             reason="on the way to closed gates no gate lowers the response",
         )
-        record = {"items": len(items), "steps": self._steps}
+        record = {"items": len(items), "steps": self.steps}
         return Ranking(effects, order, selected, reason, record, intervals=intervals)
+
+
+METHOD = Method(
+    name="gradient-integrated",
+    measures="the same integrated while all gates close",
+    answers="shares of the loss of everything",
+    rows="24 x items",
+    make=IntegratedGradient,
+    order=11,
+    source="Sundararajan et al., arXiv 1703.01365, with gates in the place of inputs",
+    response="probability",
+    needs_gradients=True,
+)

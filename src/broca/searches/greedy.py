@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from broca import designs
-from broca.measurement import Measurement, Plan
-from broca.searches.base import Problem, Ranking
+from broca.measurement import Plan
+from broca.searches.base import Problem, Ranking, SearchGenerator
+from broca.searches.records import Method
 
 
+@dataclass(frozen=True, kw_only=True)
 class Greedy:
     """Ablates the chosen set plus each further component in turn; keeps the worst; k times.
 
@@ -20,48 +24,50 @@ class Greedy:
     showed in the last round, so that the ranking below the selection says who came close.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+    def require(self, problem: Problem) -> NDArray[np.intp]:
+        """The items that the budget pays for."""
         masks = 1 + sum(problem.components - chosen for chosen in range(problem.k))
-        self._items = problem.items_within(masks, method="greedy")
-        self._chosen: list[int] = []
-        self._effects = np.zeros(problem.components)
-        self._score: float | None = None  # mean response with the chosen ones ablated
-        self._candidates: NDArray[np.intp] = np.arange(problem.components)
-        self._over = False
+        return problem.items_within(masks, method="greedy")
 
-    def ask(self) -> Plan | None:
-        """Asks for one round."""
-        if self._over:
-            return None
-        masks = designs.singles(self._problem.components)[self._candidates]
-        masks[:, self._chosen] = True
-        if self._score is None:
-            masks = np.vstack([designs.intact(self._problem.components), masks])
-        return Plan.crossed(masks, self._items)
-
-    def tell(self, measurement: Measurement) -> None:
-        """Takes a round's responses and chooses."""
-        means = measurement.mask_means()
-        if self._score is None:
-            self._score, means = float(means[0]), means[1:]
-        self._effects[self._candidates] = means - self._score
-        best = int(np.argmin(means))
-        if means[best] >= self._score:
-            self._over = True
-            return
-        self._chosen.append(int(self._candidates[best]))
-        self._score = float(means[best])
-        self._candidates = np.delete(self._candidates, best)
-        self._over = len(self._chosen) == self._problem.k or not len(self._candidates)
-
-    def result(self) -> Ranking:
+    def generate(self, problem: Problem) -> SearchGenerator:
         """Ranks the chosen in their order, then the others by their last round."""
-        rest = self._candidates[np.argsort(self._effects[self._candidates], kind="stable")]
+        items = self.require(problem)
+        singles = designs.singles(problem.components)
+        chosen: list[int] = []
+        effects = np.zeros(problem.components)
+        score: float | None = None  # mean response with the chosen ones ablated
+        candidates = np.arange(problem.components)
+        while len(chosen) < problem.k and len(candidates):
+            masks = singles[candidates]
+            masks[:, chosen] = True
+            if score is None:
+                masks = np.vstack([designs.intact(problem.components), masks])
+            means = (yield Plan.crossed(masks, items)).mask_means()
+            if score is None:
+                score, means = float(means[0]), means[1:]
+            effects[candidates] = means - score
+            best = int(np.argmin(means))
+            if means[best] >= score:
+                break
+            chosen.append(int(candidates[best]))
+            score = float(means[best])
+            candidates = np.delete(candidates, best)
+        others = candidates[np.argsort(effects[candidates], kind="stable")]
         return Ranking(
-            self._effects,
-            (*self._chosen, *(int(column) for column in rest)),
-            tuple(self._chosen),
-            "" if self._chosen else "no component alone lowers the score",
-            {"items": len(self._items)},
+            effects,
+            (*chosen, *(int(column) for column in others)),
+            tuple(chosen),
+            "" if chosen else "no component alone lowers the score",
+            {"items": len(items)},
         )
+
+
+METHOD = Method(
+    name="greedy",
+    measures="every head beside those already chosen, k times",
+    answers="who matters next",
+    rows="about k x heads x items",
+    make=Greedy,
+    order=3,
+    counted_losses="additive",
+)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
-from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
+from broca.searches.base import Problem, Ranking, SearchGenerator
+from broca.searches.records import Method
 
 DEFAULT_STEPS = 24
 DEFAULT_BATCH = 16
@@ -39,7 +39,8 @@ class _Trained:
     slopes: Floats
 
 
-class LearnedGates(GeneratorSearch):
+@dataclass(frozen=True, kw_only=True)
+class LearnedGates:
     """Causal head gating with drawn gates: needed, harmful and irrelevant components.
 
     Every component has a probability of being open. A step draws the gates of each row of a batch,
@@ -52,58 +53,55 @@ class LearnedGates(GeneratorSearch):
     Gates are drawn rather than fractional: every row is an ordinary ablation, which the journal
     knows and other methods can share. Cost: 3 x (2 x steps + 1) x batch rows.
 
-    Args:
-        problem: What to solve.
+    Attributes:
         push: The push, as a share of the largest slope at the start.
         steps: Steps of each training.
         batch: Rows of a step.
-
-    Source: Nam et al., arXiv 2505.13737; it differs in drawing gates and in the optimizer.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        push: float = 0.1,
-        steps: int = DEFAULT_STEPS,
-        batch: int = DEFAULT_BATCH,
-    ) -> None:
-        problem.require_gradients("learned-gates")
-        if not 0 < push < 1:
-            raise BadInput(f"the push of learned-gates must lie between 0 and 1, not at {push:g}")
-        if steps < _FEWEST_STEPS or batch < 1:
-            raise BadInput(
-                f"learned-gates takes {_FEWEST_STEPS} steps or more of 1 row or more, not {steps} "
-                f"of {batch}"
-            )
-        if problem.rows is not None:
-            fewest = 3 * (2 * _FEWEST_STEPS + 1)
-            if problem.rows < fewest:
-                raise BadInput(
-                    f"--rows {problem.rows} is too few for learned-gates: it takes at least "
-                    f"{_FEWEST_STEPS} steps twice; use --rows {fewest} or more, or another method"
-                )
-            batches = problem.rows // 3
-            steps = max(_FEWEST_STEPS, min(steps, (batches // 4 - 1) // 2))
-            batch = batches // (2 * steps + 1)
-        self._problem = problem
-        self._push, self._steps, self._batch = push, steps, batch
-        self._rng = np.random.default_rng([problem.seed, 0x6A7E])
-        self._asked = 0
-        super().__init__(self._generate())
+    push: float = 0.1
+    steps: int = DEFAULT_STEPS
+    batch: int = DEFAULT_BATCH
 
-    def _generate(self) -> SearchGenerator:
-        problem = self._problem
+    def __post_init__(self) -> None:
+        if not 0 < self.push < 1:
+            raise BadInput(
+                f"the push of learned-gates must lie between 0 and 1, not at {self.push:g}"
+            )
+        if self.steps < _FEWEST_STEPS or self.batch < 1:
+            raise BadInput(
+                f"learned-gates takes {_FEWEST_STEPS} steps or more of 1 row or more, not "
+                f"{self.steps} of {self.batch}"
+            )
+
+    def require(self, problem: Problem) -> tuple[int, int]:
+        """The steps of each training and the rows of a step that the budget pays for."""
+        if problem.rows is None:
+            return self.steps, self.batch
+        fewest = 3 * (2 * _FEWEST_STEPS + 1)
+        if problem.rows < fewest:
+            raise BadInput(
+                f"`rows` {problem.rows} is too few for learned-gates: it takes at least "
+                f"{_FEWEST_STEPS} steps twice; set `rows` to {fewest} or more, or use another "
+                "method"
+            )
+        batches = problem.rows // 3
+        steps = max(_FEWEST_STEPS, min(self.steps, (batches // 4 - 1) // 2))
+        return steps, batches // (2 * steps + 1)
+
+    def generate(self, problem: Problem) -> SearchGenerator:
+        """Trains the gates under both pushes."""
+        steps, batch = self.require(problem)
+        training = _Training(problem, steps, batch)
         start = np.full(problem.components, _START)
-        largest = float(np.abs((yield from self._slopes(start))).max())
-        record = {"push": self._push, "steps": self._steps, "batch": self._batch}
+        largest = float(np.abs((yield from training.slopes(start))).max())
+        record = {"push": self.push, "steps": steps, "batch": batch}
         if largest == 0:
             nothing = np.zeros(problem.components)
             order = tuple(range(problem.components))
             return Ranking(nothing, order, (), "the response has no slope in any gate", record)
-        opened = yield from self._train(start, self._push * largest)
-        closed = yield from self._train(start, -self._push * largest)
+        opened = yield from training.train(start, self.push * largest)
+        closed = yield from training.train(start, -self.push * largest)
         needed = closed.gates >= 0.5
         harms = opened.gates < 0.5
         effects = -closed.gates * np.maximum(closed.slopes, 0)
@@ -124,26 +122,62 @@ class LearnedGates(GeneratorSearch):
             groups=groups,
         )
 
-    def _train(self, start: Floats, push: float) -> Generator[Plan, Measurement, _Trained]:
+
+@dataclass
+class _Training:
+    """Measures the slopes of drawn gates and moves the gates along them.
+
+    Attributes:
+        problem: What is solved.
+        steps: Steps of each training.
+        batch: Rows of a step.
+    """
+
+    problem: Problem
+    steps: int
+    batch: int
+
+    def __post_init__(self) -> None:
+        self._rng = np.random.default_rng([self.problem.seed, 0x6A7E])
+        self._measured = 0
+
+    def train(self, start: Floats, push: float) -> Generator[Plan, Measurement, _Trained]:
         """Trains the gates under one push."""
+        from scipy.special import expit
+
         logits = start.copy()
-        rate = _TRAVEL / (self._steps * abs(push))
+        rate = _TRAVEL / (self.steps * abs(push))
         gates, slopes = [], []
-        for _ in range(self._steps):
-            slope = yield from self._slopes(logits)
+        for _ in range(self.steps):
+            slope = yield from self.slopes(logits)
             logits = np.clip(logits + rate * (slope + push), -_LIMIT, _LIMIT)
             gates.append(expit(logits))
             slopes.append(slope)
-        later = self._steps // 2
+        later = self.steps // 2
         return _Trained(np.mean(gates[later:], axis=0), np.mean(slopes[later:], axis=0))
 
-    def _slopes(self, logits: Floats) -> Generator[Plan, Measurement, Floats]:
+    def slopes(self, logits: Floats) -> Generator[Plan, Measurement, Floats]:
         """Mean gradient of the response over a batch of drawn gates, `(components,)`."""
-        masks = self._rng.random((self._batch, len(logits))) >= expit(logits)
-        places = (self._asked + np.arange(self._batch)) % len(self._problem.items)
-        self._asked += self._batch
+        from scipy.special import expit
+
+        masks = self._rng.random((self.batch, len(logits))) >= expit(logits)
+        places = (self._measured + np.arange(self.batch)) % len(self.problem.items)
+        self._measured += self.batch
         measurement = yield Plan(
-            masks, np.arange(self._batch), self._problem.items[places], gradients=True
+            masks, np.arange(self.batch), self.problem.items[places], gradients=True
         )
         slopes: Floats = measurement.slopes().mean(axis=0, dtype=np.float64)
         return slopes
+
+
+METHOD = Method(
+    name="learned-gates",
+    measures="gates trained under a push to open and one to close",
+    answers="who is needed, in the way, irrelevant",
+    rows="2,352",
+    make=LearnedGates,
+    order=12,
+    source="Nam et al., arXiv 2505.13737; it differs in drawing gates and in the optimizer",
+    response="margin",
+    needs_gradients=True,
+)

@@ -52,13 +52,13 @@ def pilot(
         The size, and the drops by size.
     """
     sizes = sizes_of(components) if sizes is None else sizes
-    found = {}
+    lost = {}
     for size in sizes:
         drawn = designs.balanced(min(MOST_MASKS, masks), components, size=size, rng=rng)
-        found[size] = yield from drops(drawn)
+        lost[size] = yield from drops(drawn)
     if intact is None:
-        return max(found, key=lambda size: float(found[size].std(axis=0).mean())), found
-    return min(found, key=lambda size: abs(float(found[size].mean()) - LOST * intact)), found
+        return max(lost, key=lambda size: float(lost[size].std(axis=0).mean())), lost
+    return min(lost, key=lambda size: abs(float(lost[size].mean()) - LOST * intact)), lost
 
 
 def sizes_of(components: int, shares: Sequence[float] = SHARES) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t
 
 LEAST = 0.01
 """Part of the largest effect below which an effect is none."""
@@ -24,6 +23,8 @@ def mean_with_interval(
     Returns:
         Means `(components,)` and intervals `(components, 2)`; NaN for a single sample.
     """
+    from scipy.stats import t
+
     values = np.asarray(samples, dtype=np.float64)
     count, mean = len(values), values.mean(axis=0)
     if count < 2:
@@ -52,5 +53,5 @@ def harmful(
     # an effect without an interval stands for itself
     upper = np.where(np.isnan(intervals[:, 1]), effects, intervals[:, 1])
     selected = tuple(int(c) for c in rated if effects[c] <= -least and upper[c] < 0)[:k]
-    rest = (int(column) for column in rated if column not in set(selected))
-    return (*selected, *rest), selected, "" if selected else reason
+    others = (int(column) for column in rated if column not in set(selected))
+    return (*selected, *others), selected, "" if selected else reason

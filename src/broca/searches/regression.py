@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from broca.errors import BadInput
 from broca.recovery import (
     DISCOVERY,
     additivity,
@@ -81,6 +82,16 @@ def rank_by_regression(
         q_values=known.q_values,
         notes=_doubts(selected, known.q_values),
     )
+
+
+def require_resamples(resamples: int) -> None:
+    """Refuses a number of resamples below 0.
+
+    Raises:
+        BadInput: It is below 0.
+    """
+    if resamples < 0:
+        raise BadInput(f"the resamples must be 0 or more, not {resamples}")
 
 
 def _doubts(selected: tuple[int, ...], q_values: NDArray[np.float64]) -> tuple[str, ...]:

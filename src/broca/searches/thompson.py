@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from broca import designs
 from broca.errors import BadInput
 from broca.measurement import Plan
-from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
+from broca.searches.base import Problem, Ranking, SearchGenerator
 from broca.searches.rating import harmful
+from broca.searches.records import Method
 
 ROWS_PER_COMPONENT = 20
 """Rows where no budget is given."""
@@ -24,7 +25,8 @@ _LEAST_NOISE = 0.1
 Floats = NDArray[np.float64]
 
 
-class Thompson(GeneratorSearch):
+@dataclass(frozen=True, kw_only=True)
+class Thompson:
     """Adaptive groups under a Gaussian belief about what every component costs.
 
     The belief: what a row loses against the intact model on its item is the sum of the costs of its
@@ -34,21 +36,21 @@ class Thompson(GeneratorSearch):
     The belief is brought up to date after each of `rounds` batches (the paper's code: after every
     evaluation). The effect is the belief's mean. Cost: 20 x components rows, or the budget.
 
-    Args:
-        problem: What to solve.
+    Attributes:
         group: Most components that a row ablates; by default k.
         rounds: How often the belief is brought up to date.
-
-    Source: the method that the released code of arXiv 2603.03335 calls Thompson sampling; the
-    belief, the groups and the batches are broca's own.
     """
 
-    def __init__(self, problem: Problem, *, group: int | None = None, rounds: int = 20) -> None:
-        group = problem.k if group is None else group
-        if not 1 <= group <= problem.components or rounds < 1:
+    group: int | None = None
+    rounds: int = 20
+
+    def require(self, problem: Problem) -> tuple[int, int]:
+        """The budget in rows, and the most components that a row ablates."""
+        group = problem.k if self.group is None else self.group
+        if not 1 <= group <= problem.components or self.rounds < 1:
             raise BadInput(
                 f"thompson takes groups of 1 to {problem.components} and 1 round or more, not "
-                f"groups of {group} and {rounds} rounds"
+                f"groups of {group} and {self.rounds} rounds"
             )
         fewest = _FEWEST_PER_COMPONENT * problem.components
         budget = problem.rows
@@ -56,28 +58,27 @@ class Thompson(GeneratorSearch):
             budget = ROWS_PER_COMPONENT * problem.components + len(problem.items)
         if budget < fewest:
             raise BadInput(
-                f"--rows {budget} is too few for thompson: it needs {fewest} at least, two for "
+                f"`rows` {budget} is too few for thompson: it needs {fewest} at least, two for "
                 "each component; use more rows or another method"
             )
-        self._problem = problem
-        self._budget, self._group, self._rounds = budget, group, rounds
-        super().__init__(self._generate())
+        return budget, group
 
-    def _generate(self) -> SearchGenerator:
-        problem = self._problem
+    def generate(self, problem: Problem) -> SearchGenerator:
+        """Measures batches of the groups that are worst under the belief so far."""
+        budget, group = self.require(problem)
         rng = np.random.default_rng([problem.seed, 0x7503])
-        items = problem.items[: max(1, self._budget // _INTACT)]
+        items = problem.items[: max(1, budget // _INTACT)]
         intact = (yield Plan.crossed(designs.intact(problem.components), items)).responses
-        left, asked = self._budget - len(items), 0
+        left, measured = budget - len(items), 0
         belief = _Belief(problem.components)
-        for number in range(self._rounds):
-            rows = left // (self._rounds - number)
+        for number in range(self.rounds):
+            rows = left // (self.rounds - number)
             left -= rows
             if not rows:
                 continue
-            masks = np.stack([belief.worst(self._group, rng) for _ in range(rows)])
-            places = (asked + np.arange(rows)) % len(items)
-            asked += rows
+            masks = np.stack([belief.worst(group, rng) for _ in range(rows)])
+            places = (measured + np.arange(rows)) % len(items)
+            measured += rows
             measurement = yield Plan(masks, np.arange(rows), items[places])
             belief.learn(masks, measurement.responses - intact[places])
         spread = 1.645 * belief.deviations()
@@ -88,7 +89,7 @@ class Thompson(GeneratorSearch):
             problem.k,
             reason="after all rows no component is believed to harm with 95 % certainty",
         )
-        record = {"rows": self._budget, "group": self._group, "rounds": self._rounds}
+        record = {"rows": budget, "group": group, "rounds": self.rounds}
         return Ranking(belief.mean, order, selected, reason, record, intervals=intervals)
 
 
@@ -146,3 +147,15 @@ class _Belief:
         """Mean square that the belief so far leaves of all rows."""
         left = self._squares - 2 * self.mean @ self._moment + self.mean @ self._gram @ self.mean
         return float(left) / self._rows
+
+
+METHOD = Method(
+    name="thompson",
+    measures="adaptive groups: the worst heads of a draw from what is believed so far",
+    answers="who matters, with few rows on who does not",
+    rows="20 x heads",
+    make=Thompson,
+    order=6,
+    source="the method that the released code of arXiv 2603.03335 calls Thompson sampling; the "
+    "belief, the groups and the batches are broca's own",
+)

@@ -14,9 +14,10 @@ from broca.errors import BadInput, nearest
 from broca.measurement import Measurement, Plan
 from broca.recovery import make_recovery, recovery_name
 from broca.recovery.uncertainty import RESAMPLES
-from broca.searches.base import GeneratorSearch, Problem, SearchGenerator
+from broca.searches.base import Problem, SearchGenerator
 from broca.searches.pilot import sizes_of
-from broca.searches.regression import rank_by_regression
+from broca.searches.records import Method
+from broca.searches.regression import rank_by_regression, require_resamples
 
 SPARSITIES = (0.01, 0.02, 0.05, 0.1)
 MASKS = (100, 200, 300, 400)
@@ -32,104 +33,103 @@ class _Setting:
     selected: tuple[int, ...]
 
 
-class Tuned(GeneratorSearch):
-    """Tries numbers of masks and sparsities, and keeps what hurts the task most.
+@dataclass(frozen=True, kw_only=True)
+class Tuned:
+    """Tries numbers of masks and sparsities, and takes the setting that hurts the task most.
 
     For every sparsity the most masks are measured; fewer masks are the first of them. The k
     components that each setting selects are then ablated together on the same `locate` items, and
-    the setting whose selection lowers the mean response most is kept. All of it is in the cost:
+    the setting whose selection lowers the mean response most is taken. All of it is in the cost:
     (1 + sparsities x most masks + distinct selections) x items rows, at most 161,700 for 100 items.
     With a budget the numbers of masks shrink together.
 
     Choosing by the items that were searched on flatters the chosen setting; the proof on `report`
     items does not.
 
-    Args:
-        problem: What to solve.
+    Attributes:
         design: `stratified` or `bernoulli`.
         recovery: Name of the regression that turns responses into effects, or any scikit-learn
             regressor with `coef_`.
         resamples: Resamples of the chosen masks, for intervals and frequencies; 0 leaves them out.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        design: str = "stratified",
-        recovery: Any = "lasso",
-        resamples: int = RESAMPLES,
-    ) -> None:
-        make_recovery(recovery)
-        if design not in DESIGNS:
+    design: str = "stratified"
+    recovery: Any = "lasso"
+    resamples: int = RESAMPLES
+
+    def __post_init__(self) -> None:
+        make_recovery(self.recovery)
+        if self.design not in DESIGNS:
             raise BadInput(
-                f"design '{design}' is unknown{nearest(design, DESIGNS)}; use one of "
+                f"design '{self.design}' is unknown{nearest(self.design, DESIGNS)}; use one of "
                 f"{', '.join(DESIGNS)}"
             )
-        if resamples < 0:
-            raise BadInput(f"the resamples must be 0 or more, not {resamples}")
-        self._sizes = sizes_of(problem.components, SPARSITIES)
-        self._counts = _counts(problem, len(self._sizes))
-        self._problem = problem
-        self._design = design
-        self._recovery = recovery
-        self._resamples = resamples
-        super().__init__(self._generate())
+        require_resamples(self.resamples)
 
-    def _generate(self) -> SearchGenerator:
-        problem = self._problem
-        none = designs.intact(problem.components)
-        (intact,) = yield from self._means(none)
+    def require(self, problem: Problem) -> tuple[list[int], tuple[int, ...]]:
+        """The sizes of masks, and the numbers of masks that the budget pays for."""
+        sizes = sizes_of(problem.components, SPARSITIES)
+        return sizes, _counts(problem, len(sizes))
+
+    def generate(self, problem: Problem) -> SearchGenerator:
+        """Measures all settings, then what they select, and ranks by the best setting."""
+        sizes, counts = self.require(problem)
+        (intact,) = yield from _means(designs.intact(problem.components), problem)
         measured = {}
         settings = []
-        for size in self._sizes:
-            masks = DESIGNS[self._design](
-                self._counts[-1],
+        for size in sizes:
+            masks = DESIGNS[self.design](
+                counts[-1],
                 problem.components,
                 # a little more than the share, so that rounding down does not lose a component
                 sparsity=min((size + 1e-6) / problem.components, 1 - 1e-9),
                 seed=problem.seed,
             )
-            means = yield from self._means(masks)
+            means = yield from _means(masks, problem)
             measured[size] = masks, means
-            for count in self._counts:
+            for count in counts:
                 ranking = rank_by_regression(
-                    problem, masks[:count], means[:count], self._recovery, resamples=0
+                    problem, masks[:count], means[:count], self.recovery, resamples=0
                 )
                 settings.append(_Setting(size, count, ranking.selected))
-        sets = list(dict.fromkeys(tuple(sorted(one.selected)) for one in settings if one.selected))
+        sets = list(
+            dict.fromkeys(tuple(sorted(tried.selected)) for tried in settings if tried.selected)
+        )
         scores: dict[tuple[int, ...], float] = {(): intact}
         if sets:
             together = np.zeros((len(sets), problem.components), dtype=bool)
             for mask, columns in zip(together, sets, strict=True):
                 mask[list(columns)] = True
-            scores |= dict(zip(sets, (yield from self._means(together)), strict=True))
-        # of settings that hurt alike the last is kept: it has the most masks, which ablate the most
-        best = min(reversed(settings), key=lambda one: scores[tuple(sorted(one.selected))])
+            scores |= dict(zip(sets, (yield from _means(together, problem)), strict=True))
+        # of settings that hurt alike take the last: it has the most masks, which ablate the most
+        best = min(reversed(settings), key=lambda tried: scores[tuple(sorted(tried.selected))])
         masks, means = measured[best.size]
         ranking = rank_by_regression(
             problem,
             masks[: best.masks],
             means[: best.masks],
-            self._recovery,
-            resamples=self._resamples,
+            self.recovery,
+            resamples=self.resamples,
         )
         record = {
             "masks": best.masks,
             "items": len(problem.items),
             "sparsity": best.size / problem.components,
-            "design": self._design,
-            "recovery": recovery_name(self._recovery),
+            "design": self.design,
+            "recovery": recovery_name(self.recovery),
             "settings": len(settings),
             "selections": len(sets),
             "joint_drop": intact - scores[tuple(sorted(best.selected))],
         }
         return replace(ranking, options=record)
 
-    def _means(self, masks: NDArray[np.bool_]) -> Generator[Plan, Measurement, NDArray[np.float64]]:
-        """Mean response under every mask on every item."""
-        measurement = yield Plan.crossed(masks, self._problem.items)
-        return measurement.mask_means()
+
+def _means(
+    masks: NDArray[np.bool_], problem: Problem
+) -> Generator[Plan, Measurement, NDArray[np.float64]]:
+    """Mean response under every mask on every item."""
+    measurement = yield Plan.crossed(masks, problem.items)
+    return measurement.mask_means()
 
 
 def _counts(problem: Problem, sizes: int) -> tuple[int, ...]:
@@ -149,7 +149,21 @@ def _counts(problem: Problem, sizes: int) -> tuple[int, ...]:
             return tuple(most * step // steps for step in range(1, steps + 1))
     fewest = (1 + 3 * sizes) * len(problem.items)
     raise BadInput(
-        f"--rows {problem.rows} is too few for cs-tuned on {len(problem.items)} items: it needs "
+        f"`rows` {problem.rows} is too few for cs-tuned on {len(problem.items)} items: it needs "
         f"{fewest} at least, and 161,700 for the paper's settings on 100 items; use more rows or "
-        "fewer --items"
+        "fewer `items`"
     )
+
+
+METHOD = Method(
+    name="cs-tuned",
+    measures="`cs-stratified` at 16 settings, the one whose heads hurt most together",
+    answers="who matters in company, at the setting that shows it best",
+    rows="about 1,600 masks x items",
+    make=Tuned,
+    order=14,
+    source="the search for settings of Bair et al., arXiv 2603.03335",
+    tuning={},
+    counting={"recovery": "lasso", "resamples": 0},
+    counted_losses="random",
+)

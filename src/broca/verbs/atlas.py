@@ -29,8 +29,7 @@ from broca.runs.progress import Report, Stages
 from broca.runs.run import Run
 from broca.runs.setup import ablation_of, model_in_use, workspace
 from broca.runs.task_sets import equal_tasks, listed, load_tasks
-from broca.searches import OtherTask, Problem
-from broca.searches.atlas import Atlas as AtlasSearch
+from broca.searches.atlas import AtlasProblem, AtlasSearch
 from broca.tasks import Catalog
 
 _DONORS = 100
@@ -128,22 +127,16 @@ def atlas(
             else None,
         )
         stages.enter(f"measuring {len(names)} tasks under random masks")
-        places = referenced.places
-        problem = Problem(
+        problem = AtlasProblem(
             components=len(gated.components),
-            items=np.zeros(0, dtype=np.intp),
-            k=options.k,
+            tasks={name: referenced.places[name] for name in names},
             rows=options.rows,
             seed=seed,
-            others=tuple(OtherTask(name, places[name], places[name][:0]) for name in names),
         )
-        search = AtlasSearch(problem)
         run.note_search("atlas", problem, {})
-        searches.run(search, run.responding(referenced.response))
+        chart = searches.run(AtlasSearch(problem), run.responding(referenced.response))
         stages.enter("reading the matrix")
-        return assembled(
-            run, search.chart, scores, referenced, k=options.k, seed=seed, started=started
-        )
+        return assembled(run, chart, scores, referenced, k=options.k, seed=seed, started=started)
 
 
 def _names(tasks: str | Sequence[str], model: str, catalog: Catalog) -> tuple[str, ...]:

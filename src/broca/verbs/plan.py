@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -179,30 +179,25 @@ def count_rows(
         lengths: Tokens of a row of each bank item.
         speeds: Tokens a second in `accuracy`, and in `probability` where there is one.
     """
-    own = searches.RESPONSES.get(method, "accuracy")
-    if "probability" not in speeds:
-        own = "accuracy"
-    wants = own != "accuracy"
-    others = problem.others if searches.measures_others(method) else ()
-    problem = replace(problem, others=others, continuous=wants, differentiable=wants)
+    record = searches.require_method(method)
+    default: Response = record.response if "probability" in speeds else "accuracy"
+    continuous = default != "accuracy"
+    others = problem.others if record.measures_others else ()
+    problem = replace(problem, others=others, continuous=continuous, differentiable=continuous)
     counted = {"accuracy": [0, 0], "probability": [0, 0]}
-    # losses that add up make greedy and co-ablation go on to the end, noise makes every setting of
-    # cs-tuned select something, and so do gradients; elsewhere the responses decide nothing
-    slope = 1e-3 if method in ("greedy", "co-ablation") else 0.0
-    noise = np.random.default_rng(problem.seed).random if method == "cs-tuned" else np.zeros
+    slope = 1e-3 if record.counted_losses == "additive" else 0.0
+    random = record.counted_losses == "random"
+    noise = np.random.default_rng(problem.seed).random if random else np.zeros
     directions = np.random.default_rng(problem.seed)
-    options: dict[str, Any] = {}
-    if method.startswith("cs-"):
-        options = {"recovery": "lasso", "resamples": 0}
-    elif method == "focus":  # the most that it may ask for
-        options = {"stop": False}
     try:
-        search = searches.make_search(method, problem, **options)
+        search = record.search(problem, record.counting)
     except BadInput as error:
         return MethodEstimate(method, 0, 0, 0.0, "accuracy", str(error))
     while (plan := search.ask()) is not None:
         # a margin is read as fast as the probability that it makes
-        response: Response = "accuracy" if (plan.response or own) == "accuracy" else "probability"
+        response: Response = (
+            "accuracy" if (plan.response or default) == "accuracy" else "probability"
+        )
         counted[response][0] += plan.cost
         counted[response][1] += int(lengths[plan.item_index].sum()) * (plan.cost // len(plan))
         losses = slope * plan.masks.sum(axis=1)[plan.mask_index]

@@ -20,7 +20,7 @@ from broca.recovery.uncertainty import RESAMPLES
 from broca.results.files import write_beside
 from broca.results.localization import AdditivityInfo, RankedComponent, ranked
 from broca.runs.folder import RunFolder
-from broca.searches import Problem
+from broca.searches import Problem, require_method
 from broca.searches.regression import rank_by_regression
 
 SCHEMA = 1
@@ -112,8 +112,7 @@ def refit(
         problem = Problem.restored(decoded(run.search["problem"]))
         rows = _rows(journal, run, problem)
     masks, changes = _points(rows)
-    if run.search["method"] == "cs-fresh":
-        # its pilot also tried sizes that leave nothing of the task; as there, they take no part
+    if require_method(str(run.search["method"])).one_mask_size:
         sizes = masks.sum(axis=1)
         usual = sizes == np.bincount(sizes).argmax()
         masks, changes = masks[usual], changes[usual]

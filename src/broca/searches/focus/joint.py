@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from broca.measurement import Measurement, Plan
 from broca.recovery import PairwiseModel
-from broca.searches.focus.bench import Bench, Bools, Floats
+from broca.searches.focus.measuring import Bools, Floats, Measuring
 from broca.searches.focus.screening import Screened
 from broca.searches.focus.widening import ROW, Beside, look_beside, sets_and_items
 
@@ -58,7 +58,7 @@ class Promising:
 
 
 def joint_rounds(
-    bench: Bench, screened: Screened, *, rows: int, widening: int, cost: float
+    measuring: Measuring, screened: Screened, *, rows: int, widening: int, cost: float
 ) -> Generator[Plan, Measurement, Promising]:
     """Learns what small sets are worth, and proposes the most promising.
 
@@ -68,17 +68,17 @@ def joint_rounds(
     forgone.
 
     Args:
-        bench: Measures.
+        measuring: Measures.
         screened: What screening found.
         rows: Rows for the sets.
         widening: Rows for what matters beside them; 0 where rows return no gradients.
         cost: What each member of a set must add.
     """
-    rng, k, before = bench.rng, bench.problem.k, bench.rows
-    affordable = max(1, rows // bench.bundle_rows(_BUNDLE))
+    rng, k, before = measuring.rng, measuring.problem.k, measuring.rows
+    affordable = max(1, rows // measuring.bundle_rows(_BUNDLE))
     rounds = min(_ROUNDS, max(1, affordable // _PER_ROUND))
     per_round = affordable // rounds
-    bundle = bench.bundle_rows(1)
+    bundle = measuring.bundle_rows(1)
     times = min(_WIDENINGS, rounds - 1, int(widening / (ROW * bundle * _ENOUGH)))
     number_beside, items = sets_and_items(widening // max(1, times), bundle)
     known = _Known(screened, k, cost, pairs=_FEW_PAIRS if affordable < _FEW_SETS else 1.0)
@@ -87,21 +87,23 @@ def joint_rounds(
         if number:
             proposed = known.draw(per_round, rng)
         masks = known.screened.masks(proposed)
-        drops, others, error = yield from bench.bundles(masks, _BUNDLE)
-        worth = drops - bench.weight * others
+        drops, others, error = yield from measuring.bundles(masks, _BUNDLE)
+        worth = drops - measuring.weight * others
         known.add_sets(masks, worth, error)
         # what a probability has to lose is known, what a margin or a perplexity has is not
-        lost_all = bench.response == "probability" and worth.mean() >= _ALL * bench.intact_level
-        if bench.stop and 0 < number < rounds - 1 and lost_all:
-            bench.forgo(
-                rows + widening - (bench.rows - before),
+        lost_all = (
+            measuring.response == "probability" and worth.mean() >= _ALL * measuring.intact_level
+        )
+        if measuring.stop and 0 < number < rounds - 1 and lost_all:
+            measuring.forgo(
+                rows + widening - (measuring.rows - before),
                 f"the sets proposed last cost the task {worth.mean():.2f} of its "
-                f"{bench.intact_level:.2f}",
+                f"{measuring.intact_level:.2f}",
             )
             break
         if number < times:
             sets = _with_room(known.screened.masks(known.draw(number_beside, rng)), k, rng)
-            known.add_beside((yield from look_beside(bench, sets, items)))
+            known.add_beside((yield from look_beside(measuring, sets, items)))
     return known.most_promising(rng)
 
 
@@ -195,9 +197,9 @@ def random_sets(number: int, count: int, k: int, rng: np.random.Generator) -> Bo
     """Sets of 1 to k members; those rated best come more often."""
     weights = np.exp(-np.arange(count) / 10.0)
     sets = np.zeros((number, count), dtype=bool)
-    for one in sets:
+    for members in sets:
         size = int(rng.integers(1, min(k, count) + 1))
-        one[rng.choice(count, size, replace=False, p=weights / weights.sum())] = True
+        members[rng.choice(count, size, replace=False, p=weights / weights.sum())] = True
     return sets
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from broca.measurement import Measurement, Plan
 from broca.recovery import Additivity, Estimates, NonPositiveLasso, additivity, estimate
-from broca.searches.focus.bench import Bench, Bools, Floats
+from broca.searches.focus.measuring import Bools, Floats, Measuring
 from broca.searches.pilot import random_masks
 
 SHORT = 16
@@ -23,7 +23,7 @@ _SPREAD = 0.7
 _MOVERS = 8
 """Places on the short list for those whose loss moves the task's answers most, in either direction
 and whatever they do to others."""
-_ASKED_OTHERS = 0.5
+_SHARED = 0.5
 """Share of the masks that the others are asked about as well: of two estimates whose difference
 counts, one is a mean over many tasks, and steadier."""
 _RESAMPLES = 20
@@ -72,48 +72,48 @@ class Screened:
         return masks
 
 
-def screen(bench: Bench, share: float, rows: int) -> Generator[Plan, Measurement, Screened]:
+def screen(measuring: Measuring, share: float, rows: int) -> Generator[Plan, Measurement, Screened]:
     """Narrows the candidates down to a short list; every round keeps an equal share of them.
 
     Args:
-        bench: Measures.
+        measuring: Measures.
         share: Share of the candidates that a mask ablates.
         rows: Rows to spend.
     """
-    count = bench.problem.components
+    count = measuring.problem.components
     alive = np.arange(count)
-    masks_in_all = int(rows / rows_per_mask(others=bool(bench.problem.others)))
+    masks_in_all = int(rows / rows_per_mask(others=bool(measuring.problem.others)))
     halvings = int(np.ceil(np.log2(max(2.0, count / SHORT))))
     rounds = max(1, min(_ROUNDS, halvings, masks_in_all // SHORT))
     per_round = masks_in_all // rounds
     shrink = min(1.0, SHORT / count) ** (1 / rounds)
-    masks = asked = np.zeros((0, count), dtype=bool)
+    masks = shared = np.zeros((0, count), dtype=bool)  # shared: the others answered them too
     task, others = np.zeros(0), np.zeros(0)
     effects, general, moves = np.zeros(count), np.zeros(count), np.zeros(count)
     for number in range(rounds):
-        sizes = share * len(alive) * np.exp(bench.rng.uniform(-_SPREAD, _SPREAD, per_round))
+        sizes = share * len(alive) * np.exp(measuring.rng.uniform(-_SPREAD, _SPREAD, per_round))
         sizes = np.clip(np.round(sizes), 1, len(alive)).astype(int)
-        fresh = random_masks(sizes, alive, count, bench.rng)
-        lost, lost_elsewhere = yield from _losses(bench, fresh)
-        masks, asked = np.vstack([masks, fresh]), np.vstack([asked, fresh[: len(lost_elsewhere)]])
+        fresh = random_masks(sizes, alive, count, measuring.rng)
+        lost, lost_elsewhere = yield from _losses(measuring, fresh)
+        masks, shared = np.vstack([masks, fresh]), np.vstack([shared, fresh[: len(lost_elsewhere)]])
         task, others = np.concatenate([task, lost]), np.concatenate([others, lost_elsewhere])
         effects[alive] = _effects(masks[:, alive], -task)
-        general[alive] = _effects(asked[:, alive], -others) if bench.problem.others else 0.0
+        general[alive] = _effects(shared[:, alive], -others) if measuring.problem.others else 0.0
         moves[alive] = _effects(masks[:, alive], -np.sqrt(np.abs(task)))
         last = number == rounds - 1
         keep = SHORT if last else max(SHORT, round(count * shrink ** (number + 1)))
-        alive = _best(alive, effects - bench.weight * general, moves, keep)
+        alive = _best(alive, effects - measuring.weight * general, moves, keep)
     penalty = _penalty(masks, -task)
     return Screened(
         target=effects,
         others=general,
         short=alive,
-        frequency=_often(masks, -task, penalty, bench.rng),
-        universal=_often(asked, -others, _penalty(asked, -others), bench.rng),
-        weight=bench.weight,
+        frequency=_often(masks, -task, penalty, measuring.rng),
+        universal=_often(shared, -others, _penalty(shared, -others), measuring.rng),
+        weight=measuring.weight,
         estimates=estimate(masks, -task, _alike(masks, per_round)),
         additivity=additivity(
-            masks, -task, NonPositiveLasso(penalty=penalty), seed=bench.problem.seed
+            masks, -task, NonPositiveLasso(penalty=penalty), seed=measuring.problem.seed
         ),
     )
 
@@ -121,33 +121,35 @@ def screen(bench: Bench, share: float, rows: int) -> Generator[Plan, Measurement
 def _alike(masks: Bools, per_round: int) -> NDArray[np.intp]:
     """Which masks are compared when effects are estimated: `(masks,)`, equal for those that are.
 
-    Masks of a round and of about one size: later rounds draw from fewer components, and whoever is
-    in a mask is more often in a large one, so that it would take the blame for all the others.
+    Masks of a round and of about one size: later rounds draw from fewer components, and a
+    component in a mask is more often in a large one, and would take the blame for the others.
     """
     strata = np.zeros(len(masks), dtype=np.intp)
     groups = int(np.clip(per_round // _FEWEST_ALIKE, 1, _SIZES))
     for number, first in enumerate(range(0, len(masks), max(1, per_round))):
-        own = slice(first, first + per_round)
-        sizes = masks[own].sum(axis=1)
+        in_round = slice(first, first + per_round)
+        sizes = masks[in_round].sum(axis=1)
         ends = np.quantile(sizes, np.linspace(0, 1, groups + 1)[1:-1])
-        strata[own] = number * _SIZES + np.searchsorted(ends, sizes, side="right")
+        strata[in_round] = number * _SIZES + np.searchsorted(ends, sizes, side="right")
     return strata
 
 
-def _losses(bench: Bench, masks: Bools) -> Generator[Plan, Measurement, tuple[Floats, Floats]]:
+def _losses(
+    measuring: Measuring, masks: Bools
+) -> Generator[Plan, Measurement, tuple[Floats, Floats]]:
     """What every mask costs the task, and what the first part of them cost the others."""
-    if not bench.problem.others:
-        lost = yield from bench.drops(masks)
+    if not measuring.problem.others:
+        lost = yield from measuring.drops(masks)
         return lost, np.zeros(0)
-    asked = round(_ASKED_OTHERS * len(masks))
-    both, lost_elsewhere, _ = yield from bench.bundles(masks[:asked], 1)
-    rest = yield from bench.drops(masks[asked:])
-    return np.concatenate([both, rest]), lost_elsewhere
+    shared = round(_SHARED * len(masks))
+    first, lost_elsewhere, _ = yield from measuring.bundles(masks[:shared], 1)
+    later = yield from measuring.drops(masks[shared:])
+    return np.concatenate([first, later]), lost_elsewhere
 
 
 def rows_per_mask(*, others: bool) -> float:
     """Rows that a mask of the screening takes on average, with other tasks or without."""
-    return 1 + _ASKED_OTHERS if others else 1.0
+    return 1 + _SHARED if others else 1.0
 
 
 def _effects(masks: Bools, responses: Floats) -> Floats:
@@ -168,14 +170,14 @@ def _often(
     masks: Bools, responses: Floats, penalty: float | None, rng: np.random.Generator
 ) -> Floats:
     """How often each component has an effect when the rows are drawn anew, `(components,)`."""
-    found = np.zeros(masks.shape[1])
+    count = np.zeros(masks.shape[1])
     if penalty is None:
-        return found
+        return count
     for _ in range(_RESAMPLES):
         rows = rng.integers(len(masks), size=len(masks))
         fit = NonPositiveLasso(penalty=penalty).fit(masks[rows], responses[rows])
-        found += fit.coef_ < -_NOTHING
-    return found / _RESAMPLES
+        count += fit.coef_ < -_NOTHING
+    return count / _RESAMPLES
 
 
 def _best(alive: NDArray[np.intp], contrast: Floats, moves: Floats, keep: int) -> NDArray[np.intp]:

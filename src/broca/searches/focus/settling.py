@@ -1,4 +1,4 @@
-"""Settling: the most promising sets on fresh items, and who of the winner has to stay."""
+"""Settling: the most promising sets on fresh items, and which members the winner needs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from broca.measurement import Measurement, Plan
 from broca.recovery import PairwiseModel
-from broca.searches.focus.bench import Bench, Bools, Floats, Table
 from broca.searches.focus.joint import Promising
+from broca.searches.focus.measuring import Bools, Floats, Measuring, Table
 
 Harms = dict[int, tuple[float, float, float]]
 """By place on the short list: the effect of a component alone, and its 90 % interval around it."""
@@ -39,7 +39,7 @@ class Winner:
         members: `(short list,)`.
         task: What it cost the task on fresh items, `(items,)`.
         others: What it cost the others, `(items,)`.
-        worth: What it is worth, by these items and by what was foretold.
+        worth: What it is worth, by these items and by what was predicted.
         error: The standard error of that.
     """
 
@@ -70,7 +70,7 @@ class Settled:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Additions:
     """What the members of a set were found to add, and components to do alone.
 
     Attributes:
@@ -89,38 +89,38 @@ class _Asked:
 
 
 def knock_out(
-    bench: Bench, promising: Promising, rows: int, *, least: float
+    measuring: Measuring, promising: Promising, rows: int, *, least: float
 ) -> Generator[Plan, Measurement, Winner]:
     """Measures sets on fresh items, in heats, and each time keeps the better half.
 
-    What the joint rounds foretold counts as some items more: few items alone would pick by luck.
-    Findings that no item has told apart yet are as good as one another: no more items are asked.
+    What the joint rounds predicted counts as some items more: few items alone would pick by luck.
+    Findings that no item has told apart yet are as good as one another: the heats end.
 
     Args:
-        bench: Measures.
+        measuring: Measures.
         promising: What the joint rounds learned.
         rows: Rows to spend.
         least: Least harm that is a finding.
     """
-    sets, before = promising.sets, bench.rows
-    foretold, errors = promising.model.values(sets), promising.model.errors(sets)
-    met = Table.of_none(len(sets), bench.weight)
+    sets, before = promising.sets, measuring.rows
+    predicted, errors = promising.model.values(sets), promising.model.errors(sets)
+    met = Table.of_none(len(sets), measuring.weight)
     for heat in range(_HEATS):
-        affordable = rows // _HEATS // bench.bundle_rows(1)
+        affordable = rows // _HEATS // measuring.bundle_rows(1)
         fit = slice(max(1, affordable // _ENTERING - 1))  # the best come first
-        sets, foretold, errors, met = sets[fit], foretold[fit], errors[fit], met.pick(fit)
+        sets, predicted, errors, met = sets[fit], predicted[fit], errors[fit], met.pick(fit)
         items = max(1, affordable // (len(sets) + 1))
-        table = yield from bench.crossed(promising.screened.masks(sets), items)
-        met = met.beside(table)
-        worth, error = _blended(met, met.specifics(), foretold, errors)
+        table = yield from measuring.crossed(promising.screened.masks(sets), items)
+        met = met.joined(table)
+        worth, error = _blended(met, met.specifics(), predicted, errors)
         better = np.argsort(-worth, kind="stable")[: max(1, len(sets) // 2)]
-        sets, foretold, errors = sets[better], foretold[better], errors[better]
+        sets, predicted, errors = sets[better], predicted[better], errors[better]
         met, worth, error = met.pick(better), worth[better], error[better]
         costs = met.specifics()
         alike = len(sets) > 1 and np.allclose(costs, costs[0]) and worth[-1] >= least
-        if bench.stop and alike and heat < _HEATS - 1:
-            bench.forgo(
-                rows - (bench.rows - before),
+        if measuring.stop and alike and heat < _HEATS - 1:
+            measuring.forgo(
+                rows - (measuring.rows - before),
                 f"no item tells the {len(sets)} best sets apart",
             )
             break
@@ -128,31 +128,39 @@ def knock_out(
 
 
 def settle(
-    bench: Bench, promising: Promising, winner: Winner, *, rows: int, cost: float, least: float
+    measuring: Measuring,
+    promising: Promising,
+    winner: Winner,
+    *,
+    rows: int,
+    cost: float,
+    least: float,
 ) -> Generator[Plan, Measurement, Settled]:
     """Asks of each member what it adds and what it does alone; settles the set and its size.
 
-    Where even the winner surely does next to no harm, nothing more is asked.
+    Where even the winner surely does next to no harm, nothing more is measured.
 
     Args:
-        bench: Measures; what is left of its rows goes to the last comparison.
+        measuring: Measures; what is left of its rows goes to the last comparison.
         promising: What the joint rounds learned.
         winner: The set that won the knock-out.
         rows: Rows for the members.
         cost: What each member must add.
         least: Least harm that is a finding.
     """
-    if bench.stop and winner.surely_below(least / 2):
-        bench.forgo(bench.left, f"the best set found is surely worth less than {least / 2:.2f}")
+    if measuring.stop and winner.surely_below(least / 2):
+        measuring.forgo(
+            measuring.left, f"the best set found is surely worth less than {least / 2:.2f}"
+        )
         return Settled(winner.members, {}, _no_finding(winner.task, winner.others))
-    asked = yield from _ask(bench, promising, winner.members, rows, least)
-    answers = _answers(winner.members, asked, cost, bench.problem.k)
-    items = max(1, bench.left // bench.bundle_rows(len(answers) + 1))
-    last = yield from bench.crossed(promising.screened.masks(answers), items)
+    additions = yield from _measure_members(measuring, promising, winner.members, rows, least)
+    answers = _answers(winner.members, additions, cost, measuring.problem.k)
+    items = max(1, measuring.left // measuring.bundle_rows(len(answers) + 1))
+    last = yield from measuring.crossed(promising.screened.masks(answers), items)
     harmful = last.harmful(least)
     row = first_good(last, answers, promising.model, cost, harmful)
     reason = "" if harmful[row] else _no_finding(last.task[row], last.others[row])
-    return Settled(answers[row], asked.harms, reason)
+    return Settled(answers[row], additions.harms, reason)
 
 
 def _no_finding(task: Floats, others: Floats) -> str:
@@ -163,9 +171,9 @@ def _no_finding(task: Floats, others: Floats) -> str:
     )
 
 
-def _ask(
-    bench: Bench, promising: Promising, winner: Bools, rows: int, least: float
-) -> Generator[Plan, Measurement, _Asked]:
+def _measure_members(
+    measuring: Measuring, promising: Promising, winner: Bools, rows: int, least: float
+) -> Generator[Plan, Measurement, _Additions]:
     """Measures the set, the set without each member, and components alone, on the same items."""
     screened, model = promising.screened, promising.model
     inside = np.flatnonzero(winner)
@@ -175,14 +183,14 @@ def _ask(
         for place in rated
         if not winner[place] and screened.target[screened.short[place]] <= -least / 4
     ]
-    affordable = rows // bench.bundle_rows(1)
+    affordable = rows // measuring.bundle_rows(1)
     most_alone = max(1, affordable // _FEWEST_ITEMS - 1 - len(inside))
-    alone = [*inside.tolist(), *outside][: min(most_alone, 2 * bench.problem.k)]
-    one_each = np.eye(len(winner), dtype=bool)
-    smaller = winner & ~one_each[inside]
-    trials = np.vstack([winner[None], smaller, one_each[alone]])
+    alone = [*inside.tolist(), *outside][: min(most_alone, 2 * measuring.problem.k)]
+    singles = np.eye(len(winner), dtype=bool)
+    smaller = winner & ~singles[inside]
+    trials = np.vstack([winner[None], smaller, singles[alone]])
     items = max(1, affordable // (len(trials) + 1))
-    table = yield from bench.crossed(screened.masks(trials), items)
+    table = yield from measuring.crossed(screened.masks(trials), items)
     without = table.pick(slice(1, 1 + len(inside)))
     single = table.pick(slice(1 + len(inside), len(trials)))
     adds, errors = _blended(
@@ -200,18 +208,20 @@ def _ask(
         and single.specific(row).mean() > 0
         and screened.contrast[place] <= -least / 2
     }
-    return _Asked(inside, adds, errors, harms, [place for place in rated if place in lasting])
+    return _Additions(inside, adds, errors, harms, [place for place in rated if place in lasting])
 
 
-def _answers(winner: Bools, asked: _Asked, cost: float, k: int) -> Bools:
+def _answers(winner: Bools, additions: _Additions, cost: float, k: int) -> Bools:
     """The sets of the last comparison, in the order of preference: `(answers, short list)`.
 
     Members leave one by one, those first that add least, but for those that surely add. What
     surely harms alone stays to the end, and is put back.
     """
-    worth = dict(zip(asked.inside.tolist(), asked.adds.tolist(), strict=True))
-    sure = set(asked.inside[asked.adds - _SURELY * asked.errors > cost].tolist())
-    leaving = sorted(set(worth) - sure, key=lambda place: (place in asked.lasting, worth[place]))
+    worth = dict(zip(additions.inside.tolist(), additions.adds.tolist(), strict=True))
+    sure = set(additions.inside[additions.adds - _SURELY * additions.errors > cost].tolist())
+    leaving = sorted(
+        set(worth) - sure, key=lambda place: (place in additions.lasting, worth[place])
+    )
     gone = [leaving[:number] for number in range(len(leaving) + bool(sure))]
     if len(leaving) > 1:  # which of two adds least is often a matter of luck
         gone.append(leaving[1:2])
@@ -219,9 +229,9 @@ def _answers(winner: Bools, asked: _Asked, cost: float, k: int) -> Bools:
     for places in gone:
         smaller = winner.copy()
         smaller[places] = False
-        answers.append(_with(smaller, asked.lasting, k))
+        answers.append(_with(smaller, additions.lasting, k))
     distinct = list(np.unique(np.stack(answers), axis=0))
-    distinct.sort(key=lambda one: (-one[asked.lasting].sum(), one.sum()))
+    distinct.sort(key=lambda answer: (-answer[additions.lasting].sum(), answer.sum()))
     return np.stack(distinct)
 
 
@@ -234,14 +244,14 @@ def _with(members: Bools, more: list[int], k: int) -> Bools:
 
 
 def _blended(
-    table: Table, drops: Floats, foretold: Floats, errors: Floats
+    table: Table, drops: Floats, predicted: Floats, errors: Floats
 ) -> tuple[Floats, Floats]:
     """Joins means over fresh items with forecasts, each weighed by its precision.
 
     Args:
         table: Whose items they are.
         drops: `(sets, rows)`.
-        foretold: `(sets,)`.
+        predicted: `(sets,)`.
         errors: Standard errors of the forecasts, `(sets,)`.
 
     Returns:
@@ -249,7 +259,7 @@ def _blended(
     """
     seen = 1 / np.square(table.errors(drops))
     believed = 1 / (np.square(errors) + _MISFIT**2)
-    means: Floats = (drops.mean(axis=1) * seen + foretold * believed) / (seen + believed)
+    means: Floats = (drops.mean(axis=1) * seen + predicted * believed) / (seen + believed)
     return means, 1 / np.sqrt(seen + believed)
 
 
@@ -263,14 +273,14 @@ def first_good(table: Table, sets: Bools, model: PairwiseModel, cost: float, har
         cost: What each member must add.
         harmful: Which do specific harm, `(sets,)`.
     """
-    specifics, foretold = table.specifics(), model.values(sets)
-    worth, _ = _blended(table, specifics, foretold, model.errors(sets))
+    specifics, predicted = table.specifics(), model.values(sets)
+    worth, _ = _blended(table, specifics, predicted, model.errors(sets))
     allowed = harmful if harmful.any() else ~harmful
     best = int(np.argmax(np.where(allowed, worth, -np.inf)))
     behind, error = _blended(
         table,
         specifics[best] - specifics,
-        foretold[best] - foretold,
+        predicted[best] - predicted,
         model.errors(sets, beside=sets[best]),
     )
     fewer = sets[best].sum() - sets.sum(axis=1)

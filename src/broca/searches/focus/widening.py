@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.measurement import Measurement, Plan
-from broca.searches.focus.bench import Bench, Bools, Floats
+from broca.searches.focus.measuring import Bools, Floats, Measuring
 from broca.searches.pilot import random_masks
 
 ROW = 3
@@ -65,22 +65,24 @@ class Beside:
         return np.array(new, dtype=np.intp)
 
 
-def look_beside(bench: Bench, sets: Bools, items: int) -> Generator[Plan, Measurement, Beside]:
+def look_beside(
+    measuring: Measuring, sets: Bools, items: int
+) -> Generator[Plan, Measurement, Beside]:
     """Takes gradients where sets are ablated, and a few random components with them.
 
     Args:
-        bench: Measures.
+        measuring: Measures.
         sets: Masks of the sets, `(sets, components)`.
         items: Items of the task, and as many of the others, for each set.
     """
     number, components = sets.shape
     few = np.full(number, max(1, round(_EXTRA * components)))
-    masks = sets | random_masks(few, np.arange(components), components, bench.rng)
-    task, others = yield from bench.slopes(masks, items)
+    masks = sets | random_masks(few, np.arange(components), components, measuring.rng)
+    task, others = yield from measuring.slopes(masks, items)
     adds, variance = _mean(task)
     if others is not None:
         shared, more = _mean(others)
-        adds, variance = adds - bench.weight * shared, variance + bench.weight**2 * more
+        adds, variance = adds - measuring.weight * shared, variance + measuring.weight**2 * more
     # a few items do not know their own spread: half of it is that of all sets
     errors = np.sqrt((variance + variance.mean(axis=0)) / 2) + 1e-3
     return Beside(sets, adds, errors, ~masks)
@@ -101,6 +103,6 @@ def sets_and_items(rows: int, bundle: int) -> tuple[int, int]:
 def _mean(slopes: Floats) -> tuple[Floats, Floats]:
     """Mean over items, without the few huge ones, and its variance: `(sets, components)` each."""
     most = np.quantile(np.abs(slopes), _CLIPPED, axis=(0, 1))
-    kept = np.clip(slopes, -most, most)
-    means: Floats = kept.mean(axis=1)
-    return means, kept.var(axis=1) / slopes.shape[1]
+    clipped = np.clip(slopes, -most, most)
+    means: Floats = clipped.mean(axis=1)
+    return means, clipped.var(axis=1) / slopes.shape[1]

@@ -162,15 +162,15 @@ class Arena:
         Raises:
             TaskUnusable: The method needs margins, and the task has none.
         """
-        measured = (task, *(self.others(task) if searches.measures_others(method) else ()))
+        record = searches.require_method(method)
+        measured = (task, *(self.others(task) if record.measures_others else ()))
         cuts = {name: self.split(name, seed) for name in measured}
-        own = searches.RESPONSES.get(method, "accuracy")
         missing = [name for name in measured if self.margins[name] is None]
-        if own != "accuracy" and missing and method in searches.GRADIENT_METHODS:
+        if missing and record.needs_gradients:
             raise TaskUnusable(
                 f"method '{method}' needs a margin, and no item of {', '.join(missing)} has one"
             )
-        continuous = own != "accuracy" and not missing
+        continuous = record.response != "accuracy" and not missing
 
         def located(name: str) -> NDArray[np.intp]:
             known = self.margins[name] if continuous else None
@@ -193,7 +193,7 @@ class Arena:
             differentiable=continuous and self.model.differentiable,
             **shared_tokens([self.bank[position][1] for position in items]),
         )
-        return problem, own if continuous else "accuracy"
+        return problem, record.response if continuous else "accuracy"
 
     def require_ability(self, task: str, seed: int) -> None:
         """Refuses a task that the intact model does not do.

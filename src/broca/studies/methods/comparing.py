@@ -203,7 +203,7 @@ def _responses(grid: Grid) -> tuple[Response, ...]:
     """What the methods' intervals are in, and the accuracy, which top-k recall is in."""
     wanted: dict[Response, None] = {"accuracy": None}
     for method in grid.methods:
-        response = searches.RESPONSES.get(method, "accuracy")
+        response = searches.require_method(method).response
         if response == "probability":
             wanted[response] = None
     return tuple(wanted)

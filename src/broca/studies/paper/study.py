@@ -16,7 +16,7 @@ from broca.results.verification import TaskDrop
 from broca.runs.recording import Journaling
 from broca.runs.task_sets import other_tasks
 from broca.runs.workbench import Workbench
-from broca.searches import measures_others
+from broca.searches import METHODS
 from broca.searches.atlas import FEWEST_ROWS
 from broca.studies.paper import beside
 from broca.studies.paper.record import Row
@@ -225,19 +225,19 @@ class Study:
         method = method or self.settings.method
         if (task, method) not in self._found:
             # a method that weighs other tasks sets apart by itself what they need too
-            keep = self.settings.keep_universal or measures_others(method)
+            keep = self.settings.keep_universal or METHODS[method].measures_others
             left_out = () if keep else self.universal
             self._report(f"{method} on {task}")
             s = self.settings
             result = localize(
                 self.model, task=task, include_path=s.include_path, method=method, rows=s.rows,
-                others=self.general(task) if measures_others(method) else [],
-                same_skill=self.same_skill(task) if measures_others(method) else (),
+                others=self.general(task) if METHODS[method].measures_others else [],
+                same_skill=self.same_skill(task) if METHODS[method].measures_others else (),
                 k=s.k, items=s.items, seed=s.seed, allow_code=s.allow_code, verify=False,
                 journal=self._keeping,
             )  # fmt: skip
             harmful = [one.name for one in result.ranking if one.effect < 0]
-            listed = result.selected if measures_others(method) else harmful
+            listed = result.selected if METHODS[method].measures_others else harmful
             self._found[task, method] = Found(
                 heads=tuple(one for one in listed if one not in left_out)[: s.k],
                 order=tuple(one for one in harmful if one not in left_out)[:_LONGEST],

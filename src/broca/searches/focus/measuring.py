@@ -14,7 +14,8 @@ from broca.searches.base import OtherTask, Problem
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-Asking = Generator[Plan, Measurement, Any]
+Measured = Generator[Plan, Measurement, Any]
+"""Yields plans, is sent their measurements, and returns what they say."""
 
 _DOUBT = 30
 """Rows that the belief in repeatable items counts for."""
@@ -41,7 +42,7 @@ class Table:
 
     @classmethod
     def of_none(cls, sets: int, weight: float) -> Table:
-        """A table of as many sets and no rows yet."""
+        """A table of `sets` sets and no rows yet."""
         empty = np.zeros((sets, 0))
         return cls(empty, empty, weight, np.zeros(0, dtype=np.intp))
 
@@ -66,7 +67,7 @@ class Table:
         """Some of the sets."""
         return replace(self, task=self.task[sets], others=self.others[sets])
 
-    def beside(self, later: Table) -> Table:
+    def joined(self, later: Table) -> Table:
         """The same sets on more rows."""
         return replace(
             self,
@@ -84,8 +85,7 @@ class Table:
     def errors(self, drops: Floats) -> Floats:
         """Standard errors of mean drops, `(sets,)`.
 
-        One item more is imagined beside those measured: it keeps the spread of equal answers from
-        being nothing.
+        One item more is imagined than was measured, so that equal answers still have a spread.
         """
         variances, items = self._spread(drops)
         errors: Floats = np.sqrt((variances * items + _IMAGINED**2) / (items + 1) / items)
@@ -104,10 +104,11 @@ class Table:
 
 
 class _Level:
-    """How far an item's intact response foretells its response under masks.
+    """How far an item's intact response predicts its response under masks.
 
-    Of a model that repeats itself all of it does; of noise nothing, and to subtract it would only
-    add more. The share is the slope of the one on the other, and 1 until it is known.
+    Where a model repeats itself the whole response does; where it is noise nothing does, and to
+    subtract it would add noise. The share is the slope of the response under masks on the intact
+    response, and 1 until it is known.
 
     Args:
         intact: Intact responses of a task's items.
@@ -117,7 +118,7 @@ class _Level:
         self.mean, self._variance = float(intact.mean()), float(intact.var())
         self._rows, self._products = 0, 0.0
 
-    def foretell(self, intact: Floats, responses: Floats) -> Floats:
+    def predict(self, intact: Floats, responses: Floats) -> Floats:
         """What the rows would respond if nothing were ablated, `(rows,)`."""
         self._rows += len(intact)
         self._products += float((intact - self.mean) @ (responses - responses.mean()))
@@ -125,12 +126,12 @@ class _Level:
         if self._variance > 0:
             known = self._rows / (self._rows + _DOUBT)
             slope += known * (self._products / (self._rows * self._variance) - 1.0)
-        foretold: Floats = self.mean + np.clip(slope, 0.0, 1.0) * (intact - self.mean)
-        return foretold
+        predicted: Floats = self.mean + np.clip(slope, 0.0, 1.0) * (intact - self.mean)
+        return predicted
 
 
 @dataclass
-class Bench:
+class Measuring:
     """Measures masks on the task and on the others against the intact model, and keeps count.
 
     Attributes:
@@ -160,8 +161,8 @@ class Bench:
         self._queues: dict[tuple[str, str], list[int]] = {}
         self._turn = 0
         problem = self.problem
-        own = OtherTask("", problem.items, problem.confirm)
-        self._tasks = {"": own, **{other.name: other for other in problem.others}}
+        task = OtherTask("", problem.items, problem.confirm)
+        self._tasks = {"": task, **{other.name: other for other in problem.others}}
         self._pools = {name: task.items for name, task in self._tasks.items()}
 
     @property
@@ -170,7 +171,7 @@ class Bench:
         return self.budget - self.rows
 
     def forgo(self, rows: int, why: str) -> None:
-        """Gives rows of the budget up: no later stage shall have them.
+        """Takes rows off the budget, so that no later stage spends them.
 
         Args:
             rows: How many.
@@ -188,11 +189,11 @@ class Bench:
         """Rows of a bundle: of the task, and as many of the others if there are any."""
         return size * (2 if self.problem.others else 1)
 
-    def measure_intact(self, rows: int) -> Asking:
+    def measure_intact(self, rows: int) -> Measured:
         """Measures the intact model on the items that screening will use: their fixed effects."""
-        each = max(4, rows // len(self._tasks))
+        most = max(4, rows // len(self._tasks))
         self._pools = {
-            name: self.rng.permutation(task.items)[:each] for name, task in self._tasks.items()
+            name: self.rng.permutation(task.items)[:most] for name, task in self._tasks.items()
         }
         items = np.concatenate(list(self._pools.values()))
         none = np.zeros((1, self.problem.components), dtype=bool)
@@ -203,14 +204,14 @@ class Bench:
             for name, pool in self._pools.items()
         }
 
-    def drops(self, masks: Bools) -> Asking:
+    def drops(self, masks: Bools) -> Measured:
         """What every mask costs the task on one item, `(masks,)`."""
         names = [""] * len(masks)
         items = np.array([self._next(name, "items") for name in names], dtype=np.intp)
         responses = yield from self._ask(masks, np.arange(len(masks)), items)
         return self._lost(names, items, responses)
 
-    def bundles(self, masks: Bools, size: int) -> Asking:
+    def bundles(self, masks: Bools, size: int) -> Measured:
         """Mean drop of every mask over some items, of the task and of the others.
 
         Returns:
@@ -223,34 +224,34 @@ class Bench:
             names += [""] * size
             if self.problem.others:
                 names += [self._next_other() for _ in range(size)]
-        asked = np.array([self._next(name, "items") for name in names], dtype=np.intp)
+        items = np.array([self._next(name, "items") for name in names], dtype=np.intp)
         index = np.repeat(np.arange(len(masks)), self.bundle_rows(size))
-        responses = yield from self._ask(masks, index, asked)
-        rows = self._lost(names, asked, responses).reshape(len(masks), -1, size)
+        responses = yield from self._ask(masks, index, items)
+        rows = self._lost(names, items, responses).reshape(len(masks), -1, size)
         spread = rows.var(axis=2, ddof=1).mean(axis=0) if size > 1 else np.full(2, np.nan)
         counted = spread[0] + self.weight**2 * spread[1:].sum()
         lost = rows.mean(axis=2)
         others = lost[:, 1] if self.problem.others else np.zeros(len(masks))
         return lost[:, 0], others, float(np.sqrt(counted / size))
 
-    def crossed(self, masks: Bools, items: int) -> Asking:
+    def crossed(self, masks: Bools, items: int) -> Measured:
         """Drops of masks on the same fresh items, by the task's own metric; a `Table`."""
         names = [""] * items
         if self.problem.others:
             names += [self._next_other() for _ in range(items)]
-        asked = np.array([self._next(name, "confirm") for name in names], dtype=np.intp)
+        drawn = np.array([self._next(name, "confirm") for name in names], dtype=np.intp)
         every = np.vstack([np.zeros((1, masks.shape[1]), dtype=bool), masks])
-        index = np.repeat(np.arange(len(every)), len(asked))
+        index = np.repeat(np.arange(len(every)), len(drawn))
         responses = yield from self._ask(
-            every, index, np.tile(asked, len(every)), response="accuracy"
+            every, index, np.tile(drawn, len(every)), response="accuracy"
         )
         table = responses.reshape(len(every), -1)
         lost = table[0] - table[1:]
         task = lost[:, :items]
         others = lost[:, items:] if self.problem.others else np.zeros_like(task)
-        return Table(task, others, self.weight, asked[:items])
+        return Table(task, others, self.weight, drawn[:items])
 
-    def slopes(self, masks: Bools, items: int) -> Asking:
+    def slopes(self, masks: Bools, items: int) -> Measured:
         """What closing each gate costs beside every mask, item by item, by gradients.
 
         Returns:
@@ -265,9 +266,9 @@ class Bench:
         return task, others
 
     def _slopes(self, masks: Bools, names: list[str]) -> Generator[Plan, Measurement, Floats]:
-        asked = np.array([self._next(name, "items") for name in names], dtype=np.intp)
+        items = np.array([self._next(name, "items") for name in names], dtype=np.intp)
         index = np.repeat(np.arange(len(masks)), len(names) // len(masks))
-        plan = Plan(masks, index, asked, gradients=True, response=self.response)
+        plan = Plan(masks, index, items, gradients=True, response=self.response)
         self.rows += plan.cost
         measurement = yield plan
         slopes: Floats = measurement.slopes().astype(float)
@@ -287,14 +288,14 @@ class Bench:
         return measurement.responses
 
     def _lost(self, names: list[str], items: NDArray[np.intp], responses: Floats) -> Floats:
-        """What rows lost against what the intact model foretells of their items."""
+        """What rows lost against what the intact model predicts for their items."""
         intact = np.array([self._intact[item] for item in items.tolist()])
         tasks = np.array(names)
         lost = np.empty(len(responses))
         for name in dict.fromkeys(names):
             rows = tasks == name
-            foretold = self._levels[name].foretell(intact[rows], responses[rows])
-            lost[rows] = foretold - responses[rows]
+            predicted = self._levels[name].predict(intact[rows], responses[rows])
+            lost[rows] = predicted - responses[rows]
         return lost
 
     def _next(self, name: str, part: str) -> int:

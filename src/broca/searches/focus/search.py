@@ -24,16 +24,18 @@ does no harm.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from broca.errors import BadInput
-from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
-from broca.searches.focus.bench import Bench
+from broca.searches.base import Problem, Ranking, SearchGenerator
 from broca.searches.focus.joint import joint_rounds
+from broca.searches.focus.measuring import Measuring
 from broca.searches.focus.screening import SHORT, Screened, rows_per_mask, screen
 from broca.searches.focus.settling import Settled, knock_out, settle
 from broca.searches.pilot import MOST_MASKS, SHARES, pilot
+from broca.searches.records import Method
 
 ROWS_PER_TASK = 800
 """Rows for each measured task, the task itself and each other one, where no budget is given."""
@@ -46,14 +48,14 @@ _SCREEN = (0.1, 0.7)
 """Least and most part of the budget for screening."""
 _WIDENING = 0.35
 """Part of what screening leaves for gradients beside promising sets."""
-_REST = (0.3, 0.25, 0.25)
+_LATER = (0.3, 0.25, 0.25)
 """Parts of what is left then: joint rounds, knock-out, members."""
 _OFTEN = 0.9
 """Share of resamples in which the others need a component that is called universal."""
 
 
 @dataclass(frozen=True)
-class Parts:
+class StageRows:
     """Rows of each stage; the last proof has what is left.
 
     Attributes:
@@ -75,7 +77,7 @@ class Parts:
     members: int
 
     @classmethod
-    def of(cls, budget: int, *, components: int, per_mask: float, gradients: bool) -> Parts:
+    def of(cls, budget: int, *, components: int, per_mask: float, gradients: bool) -> StageRows:
         """Shares a budget out.
 
         The rows that find a few among many grow with the logarithm of how many there are; what
@@ -92,17 +94,19 @@ class Parts:
         wanted = _ROWS_PER_HALVING * halvings * per_mask
         screen = int(np.clip(wanted, _SCREEN[0] * budget, _SCREEN[1] * budget))
         masks = min(MOST_MASKS, max(1, budget // 100))
-        rest = budget - intact - screen - masks * len(SHARES)
-        widening = int(_WIDENING * rest) if gradients else 0
-        rest -= widening
-        return cls(intact, masks, screen, widening, *(int(part * rest) for part in _REST))
+        left = budget - intact - screen - masks * len(SHARES)
+        widening = int(_WIDENING * left) if gradients else 0
+        left -= widening
+        return cls(intact, masks, screen, widening, *(int(part * left) for part in _LATER))
 
 
-class Focus(GeneratorSearch):
+@dataclass(frozen=True, kw_only=True)
+class Focus:
     """Finds the small set whose loss harms the task most beyond what it does to the others.
 
-    Args:
-        problem: What to solve. Without `rows` it spends 800 for each measured task.
+    Without a budget it spends 800 rows for each measured task.
+
+    Attributes:
         cost: Specific drop that each further member of a set must add.
         least: Least drop of the task, and of the task beyond the others, that is a finding.
         gradients: Whether to ask for gradients where rows return them; each counts as three rows.
@@ -111,70 +115,84 @@ class Focus(GeneratorSearch):
         stop: Whether to stop before the budget is spent once the answer is stable.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        cost: float = 0.02,
-        least: float = 0.1,
-        contrast: float = 1.0,
-        gradients: bool = True,
-        stop: bool = True,
-    ) -> None:
-        tasks = 1 + len(problem.others)
-        budget = problem.rows if problem.rows is not None else ROWS_PER_TASK * tasks
+    cost: float = 0.02
+    least: float = 0.1
+    contrast: float = 1.0
+    gradients: bool = True
+    stop: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.cost < 1 or not 0 <= self.least < 1:
+            raise BadInput(
+                f"focus's cost and least are drops from 0 to 1, not {self.cost} and {self.least}"
+            )
+        if self.contrast < 0:
+            raise BadInput(f"focus's contrast must be 0 or more, not {self.contrast}")
+        for name, value in (("gradients", self.gradients), ("stop", self.stop)):
+            if not isinstance(value, bool):
+                raise BadInput(f"focus's {name} must be true or false, not {value}")
+
+    def require(self, problem: Problem) -> int:
+        """The budget in rows."""
+        budget = problem.rows
+        if budget is None:
+            budget = ROWS_PER_TASK * (1 + len(problem.others))
         fewest = _FEWEST_ROWS * (2 if problem.others else 1)
         if budget < fewest:
             raise BadInput(
-                f"--rows {budget} is too few for focus: it needs {fewest} at least; use more rows "
+                f"`rows` {budget} is too few for focus: it needs {fewest} at least; use more rows "
                 "or another method"
             )
-        if not 0 <= cost < 1 or not 0 <= least < 1:
-            raise BadInput(f"focus's cost and least are drops from 0 to 1, not {cost} and {least}")
-        if contrast < 0:
-            raise BadInput(f"focus's contrast must be 0 or more, not {contrast}")
-        for name, value in (("gradients", gradients), ("stop", stop)):
-            if not isinstance(value, bool):
-                raise BadInput(f"focus's {name} must be true or false, not {value}")
-        self._problem = problem
-        self._contrast = contrast
-        self._gradients = gradients and problem.differentiable
-        self._stop = stop
-        self._budget = budget
-        self._cost = cost
-        self._least = least
-        self._parts = Parts.of(
+        return budget
+
+    def generate(self, problem: Problem) -> SearchGenerator:
+        """Screens, settles the set, and ranks."""
+        budget = self.require(problem)
+        gradients = self.gradients and problem.differentiable
+        stages = StageRows.of(
             budget,
             components=problem.components,
             per_mask=rows_per_mask(others=bool(problem.others)),
-            gradients=self._gradients,
+            gradients=gradients,
         )
-        super().__init__(self._generate())
-
-    def _generate(self) -> SearchGenerator:
-        problem = self._problem
-        bench = Bench(problem, self._budget, self._contrast, self._stop)
-        parts = self._parts
-        yield from bench.measure_intact(parts.intact)
+        measuring = Measuring(problem, budget, self.contrast, self.stop)
+        yield from measuring.measure_intact(stages.intact)
         size, _ = yield from pilot(
-            bench.drops,
+            measuring.drops,
             problem.components,
-            masks=parts.pilot,
-            rng=bench.rng,
-            intact=bench.intact_level,
+            masks=stages.pilot,
+            rng=measuring.rng,
+            intact=measuring.intact_level,
         )
         share = size / problem.components
-        screened = yield from screen(bench, share, parts.screen)
+        screened = yield from screen(measuring, share, stages.screen)
         promising = yield from joint_rounds(
-            bench, screened, rows=parts.joint, widening=parts.widening, cost=self._cost
+            measuring, screened, rows=stages.joint, widening=stages.widening, cost=self.cost
         )
-        winner = yield from knock_out(bench, promising, parts.knock_out, least=self._least)
+        winner = yield from knock_out(measuring, promising, stages.knock_out, least=self.least)
         settled = yield from settle(
-            bench, promising, winner, rows=parts.members, cost=self._cost, least=self._least
+            measuring, promising, winner, rows=stages.members, cost=self.cost, least=self.least
         )
-        return self._ranked(bench, promising.screened, settled, share)
+        record = {
+            "rows": measuring.rows,
+            "budget": budget,
+            "cost": self.cost,
+            "least": self.least,
+            "contrast": self.contrast,
+            "gradients": gradients,
+            "stop": self.stop,
+            "share": share,
+            "response": measuring.response,
+        }
+        return self._ranked(promising.screened, settled, record, _notes(measuring, budget))
 
-    def _ranked(self, bench: Bench, screened: Screened, settled: Settled, share: float) -> Ranking:
+    def _ranked(
+        self,
+        screened: Screened,
+        settled: Settled,
+        record: dict[str, Any],
+        notes: tuple[str, ...],
+    ) -> Ranking:
         effects = screened.target.copy()
         intervals = screened.estimates.intervals.copy()
         for place, (low, effect, high) in settled.harms.items():
@@ -183,26 +201,15 @@ class Focus(GeneratorSearch):
         contrast = effects - screened.weight * screened.others
         members = screened.short[settled.members]
         first = members[np.argsort(contrast[members], kind="stable")]
-        rest = [c for c in np.argsort(contrast, kind="stable") if c not in set(first.tolist())]
-        order = tuple(int(column) for column in (*first, *rest))
+        later = [c for c in np.argsort(contrast, kind="stable") if c not in set(first.tolist())]
+        order = tuple(int(column) for column in (*first, *later))
         universal = tuple(
             int(column)
             for column in np.argsort(screened.others, kind="stable")
-            if screened.others[column] <= -self._least / 2
+            if screened.others[column] <= -self.least / 2
             and screened.universal[column] >= _OFTEN
             and column not in set(first.tolist())
         )
-        record = {
-            "rows": bench.rows,
-            "budget": self._budget,
-            "cost": self._cost,
-            "least": self._least,
-            "contrast": self._contrast,
-            "gradients": self._gradients,
-            "stop": self._stop,
-            "share": share,
-            "response": bench.response,
-        }
         return Ranking(
             effects,
             order,
@@ -215,12 +222,27 @@ class Focus(GeneratorSearch):
             q_values=screened.estimates.q_values,
             others=screened.others,
             universal=universal,
-            notes=self._notes(bench),
+            notes=notes,
             additivity=screened.additivity,
         )
 
-    def _notes(self, bench: Bench) -> tuple[str, ...]:
-        """Whether fewer rows than the budget were enough, and why."""
-        if not bench.enough:
-            return ()
-        return (f"{bench.rows:,} of {self._budget:,} rows were enough: " + "; ".join(bench.enough),)
+
+def _notes(measuring: Measuring, budget: int) -> tuple[str, ...]:
+    """Whether fewer rows than the budget were enough, and why."""
+    if not measuring.enough:
+        return ()
+    reasons = "; ".join(measuring.enough)
+    return (f"{measuring.rows:,} of {budget:,} rows were enough: {reasons}",)
+
+
+METHOD = Method(
+    name="focus",
+    measures="random groups on the task and the others, then small sets together",
+    answers="which set matters to this task alone",
+    rows="at most 800 for each task measured",
+    make=Focus,
+    order=1,
+    response="probability",
+    measures_others=True,
+    counting={"stop": False},
+)
