@@ -19,11 +19,17 @@ if TYPE_CHECKING:
     from broca.executors.ray import RayOptions as RayOptions
     from broca.executors.ray import RayPool as RayPool
     from broca.executors.ray import require_ray as require_ray
+    from broca.executors.records import ExecutorKind as ExecutorKind
+    from broca.executors.records import Host as Host
+    from broca.executors.records import executors as executors
+    from broca.executors.records import open_host as open_host
     from broca.executors.workers import WorkerSpec as WorkerSpec
 
 _HOME = {
     "Asker": "asking",
     "Executor": "base",
+    "ExecutorKind": "records",
+    "Host": "records",
     "JournaledExecutor": "journaled",
     "LocalExecutor": "local",
     "RayExecutor": "ray",
@@ -32,6 +38,8 @@ _HOME = {
     "Recording": "journaled",
     "Setting": "base",
     "WorkerSpec": "workers",
+    "executors": "records",
+    "open_host": "records",
     "require_ray": "ray",
 }
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.engine import Engine
+from broca.engine import Engine, EngineOptions, Progress
 from broca.errors import BadLogits
 from broca.executors.asking import Answers, Asker, Observations, Questions, answer
-from broca.executors.base import WeightDelta
+from broca.executors.base import Setting, WeightDelta
+from broca.executors.records import ExecutorKind
 from broca.measurement import Measurement, Observation, Plan
+from broca.models import GatedModel
+from broca.options import ModelOptions
 from broca.tasks import Output
 
 
@@ -94,3 +97,30 @@ class LocalExecutor:
 
     def _changed(self) -> AbstractContextManager[None]:
         return nullcontext() if self._delta is None else self._delta.applied(self._engine.model)
+
+
+class LocalHost:
+    """Runs engines in this process."""
+
+    def executor(
+        self,
+        model: GatedModel,
+        asker: Asker,
+        *,
+        setting: Setting,
+        engine_options: EngineOptions | None,
+        model_options: ModelOptions,
+        on_progress: Callable[[Progress], None],
+    ) -> LocalExecutor:
+        """An executor with an engine of its own."""
+        donors = dict(zip(model.points, setting.donors, strict=True)) if setting.donors else {}
+        engine = Engine(model, engine_options, donors=donors, on_progress=on_progress)
+        return LocalExecutor(engine, asker, delta=setting.delta)
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+
+LOCAL = ExecutorKind(
+    name="local", help="In this process.", open=lambda options: LocalHost(), order=1
+)

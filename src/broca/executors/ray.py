@@ -18,12 +18,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.engine import Progress
+from broca.engine import EngineOptions, Progress
 from broca.errors import BadInput, BadLogits, BrocaError, ExecutorFailed, MissingExtra
 from broca.executors.asking import Answers, Asker, Job, Observations, Questions
 from broca.executors.base import Setting
+from broca.executors.records import ExecutorKind
 from broca.executors.workers import Loaded, Refusal, Worker, WorkerSpec
 from broca.measurement import Measurement, Observation, Plan
+from broca.models import GatedModel
+from broca.options import ExecutorOptions, ModelOptions
 from broca.tasks import Output
 
 _LOOK_S = 1.0
@@ -459,6 +462,59 @@ class RayExecutor:
             yield from stream
 
 
+class RayHost:
+    """Runs engines in workers of a Ray cluster; a model has one pool of workers.
+
+    Args:
+        options: Where the workers run.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+    """
+
+    def __init__(self, options: ExecutorOptions) -> None:
+        require_ray()
+        named: Any = options.executor
+        self._options = named
+        if not isinstance(named, RayOptions):
+            self._options = RayOptions(
+                address=options.address,
+                workers=options.workers,
+                gpus_per_worker=options.gpus_per_worker,
+                batch_limit_s=options.batch_limit,
+            )
+        self._pools: dict[tuple[str, str, EngineOptions], RayPool] = {}
+
+    def executor(
+        self,
+        model: GatedModel,
+        asker: Asker,
+        *,
+        setting: Setting,
+        engine_options: EngineOptions | None,
+        model_options: ModelOptions,
+        on_progress: Callable[[Progress], None],
+    ) -> RayExecutor:
+        """An executor on the workers that have the model, which are started on first use."""
+        key = (model.fingerprint, model.kinds, engine_options or EngineOptions())
+        if key not in self._pools:
+            spec = WorkerSpec.of(
+                model,
+                options=engine_options,
+                device_map=model_options.device_map,
+                allow_pickle=model_options.allow_pickle,
+            )
+            self._pools[key] = RayPool(spec, self._options).__enter__()
+        donors = tuple(values.cpu() for values in setting.donors)
+        shipped = replace(setting, donors=donors)
+        return RayExecutor(self._pools[key], asker, setting=shipped, on_progress=on_progress)
+
+    def close(self) -> None:
+        """Ends all workers."""
+        while self._pools:
+            self._pools.popitem()[1].close()
+
+
 def require_ray() -> Any:
     """Returns the package `ray`.
 
@@ -507,3 +563,11 @@ def _next(stream: object, numbered: Iterator[tuple[int, Job]], setting: Any) -> 
 def _line(error: BaseException) -> str:
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[-1]}" if text else type(error).__name__
+
+
+RAY = ExecutorKind(
+    name="ray",
+    help="In workers of a Ray cluster, one model each; those that die or hang are replaced.",
+    open=RayHost,
+    order=2,
+)

@@ -17,13 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca import searches
-from broca.engine import Ablation, Engine, EngineOptions, donor_activations, output_norms
+from broca.engine import Ablation, EngineOptions, donor_activations, output_norms
 from broca.engine.ablation import AblationKind
 from broca.executors.asking import Asker
 from broca.executors.base import Executor, Setting, WeightDelta
 from broca.executors.journaled import OUTPUTS, JournaledExecutor, Recording
-from broca.executors.local import LocalExecutor
-from broca.executors.ray import RayExecutor
 from broca.journal import Condition, ItemRecord
 from broca.journal.encoding import encoded
 from broca.journal.store import now
@@ -277,20 +275,23 @@ class Run:
 
     @cached_property
     def _executor(self) -> Executor:
-        donors = donor_activations(self.model, self.tasks.prompts(self.donors), self.ablation)
-        if self.workspace.ray is None:
-            engine = Engine(
-                self.model, self.engine_options, donors=donors, on_progress=self.stages.within
-            )
-            return LocalExecutor(engine, self._asker, delta=self.delta)
-        pool = self.workspace.pool(self.model, self.engine_options, self.model_options)
-        key = json.dumps([self.condition.ablation, self.condition.seed, self.condition.donors])
+        prompts = self.tasks.prompts(self.donors)
+        donors = donor_activations(self.model, prompts, self.ablation)
+        condition = self.condition
+        key = [condition.ablation, condition.seed, condition.donors, condition.weights]
         setting = Setting(
-            key=f"{key} {self.delta.digest if self.delta else ''}",
-            donors=tuple(donors[point].cpu() for point in self.model.points) if donors else (),
+            key=json.dumps(key),
+            donors=tuple(donors[point] for point in self.model.points) if donors else (),
             delta=self.delta,
         )
-        return RayExecutor(pool, self._asker, setting=setting, on_progress=self.stages.within)
+        return self.workspace.host.executor(
+            self.model,
+            self._asker,
+            setting=setting,
+            engine_options=self.engine_options,
+            model_options=self.model_options,
+            on_progress=self.stages.within,
+        )
 
     @cached_property
     def _recording(self) -> Recording:

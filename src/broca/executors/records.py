@@ -1,0 +1,89 @@
+"""What is known of an executor, in one record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from broca.engine import EngineOptions, Progress
+from broca.errors import BadInput, nearest
+from broca.executors.asking import Asker
+from broca.executors.base import Executor, Setting
+from broca.models import GatedModel
+from broca.options import ExecutorOptions, ModelOptions
+from broca.recovery.menu import Menu
+
+
+class Host(Protocol):
+    """Where engines run: it makes executors for any number of runs, and ends what it started."""
+
+    def executor(
+        self,
+        model: GatedModel,
+        asker: Asker,
+        *,
+        setting: Setting,
+        engine_options: EngineOptions | None,
+        model_options: ModelOptions,
+        on_progress: Callable[[Progress], None],
+    ) -> Executor:
+        """Makes an executor.
+
+        Args:
+            model: The model of this process.
+            asker: Turns plans into questions, and answers into responses.
+            setting: What the engine needs besides the model.
+            engine_options: Of the engine.
+            model_options: How other processes load the model.
+            on_progress: Called after every batch.
+
+        Raises:
+            BadInput: There is no room, or the model cannot be sent to another process.
+            ExecutorFailed: No worker could be started.
+        """
+
+    def close(self) -> None:
+        """Ends everything that was started."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutorKind:
+    """All that is known of an executor. To add one, add a file that defines its record.
+
+    Attributes:
+        name: The name that `executor` takes.
+        help: What it is, in one sentence.
+        open: Makes its host; it refuses what cannot be before anything is loaded.
+        order: Its place on the menu.
+    """
+
+    name: str
+    help: str
+    open: Callable[[ExecutorOptions], Host]
+    order: int = 100
+
+
+def executors() -> Menu[ExecutorKind]:
+    """Every executor by the name that `executor` takes, those of other packages included."""
+    return Menu(ExecutorKind, package="broca.executors", group="broca.executors")
+
+
+def open_host(options: ExecutorOptions) -> Host:
+    """Makes the host that options name.
+
+    Raises:
+        BadInput: No executor has this name.
+        MissingExtra: It needs a package that is not installed.
+    """
+    from broca.executors.ray import RAY, RayOptions
+
+    if isinstance(options.executor, RayOptions):
+        return RAY.open(options)
+    known = executors()
+    if options.executor not in known:
+        raise BadInput(
+            f"`executor` '{options.executor}' is unknown{nearest(options.executor, known)}: use "
+            f"{' or '.join(known)}"
+        )
+    return known[options.executor].open(options)
