@@ -128,6 +128,21 @@ def test_answers_and_gradients_are_those_of_this_process(pool, reference, bank, 
     np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
 
 
+def test_donors_travel(pool, reference, bank, plan):
+    """Rows under mean ablation are those of this process; other rows stay as they are."""
+    prompts = [item.requests[0].context for _, item in bank]
+    donors = donor_activations(reference, prompts, Ablation("mean"))
+    setting = Setting("mean", tuple(donors[point].cpu() for point in reference.points))
+    asker = Asker(bank, response="margin", ablation=Ablation("mean"))
+    expected = LocalExecutor(Engine(reference, donors=donors), asker).run(plan).responses
+    there = measured(RayExecutor(pool, asker, setting=setting), plan).responses
+    np.testing.assert_allclose(there, expected, atol=1e-5)
+    zero = Asker(bank, response="margin")
+    plain = LocalExecutor(Engine(reference), zero).run(plan).responses
+    np.testing.assert_allclose(measured(RayExecutor(pool, zero), plan).responses, plain, atol=1e-5)
+    assert not np.allclose(plain, expected, atol=1e-3)
+
+
 def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     """SIGKILL after the first batch: the result is the same, and another worker comes."""
     await_workers(pool, 2)
@@ -258,21 +273,6 @@ def test_other_weights_are_refused(cluster, pool, reference):
         RayPool(spec, RayOptions(workers=1)),
     ):
         pass
-
-
-def test_donors_travel(pool, reference, bank, plan):
-    """Rows under mean ablation are those of this process; other rows stay as they are."""
-    prompts = [item.requests[0].context for _, item in bank]
-    donors = donor_activations(reference, prompts, Ablation("mean"))
-    setting = Setting("mean", tuple(donors[point].cpu() for point in reference.points))
-    asker = Asker(bank, response="margin", ablation=Ablation("mean"))
-    expected = LocalExecutor(Engine(reference, donors=donors), asker).run(plan).responses
-    there = measured(RayExecutor(pool, asker, setting=setting), plan).responses
-    np.testing.assert_allclose(there, expected, atol=1e-5)
-    zero = Asker(bank, response="margin")
-    plain = LocalExecutor(Engine(reference), zero).run(plan).responses
-    np.testing.assert_allclose(measured(RayExecutor(pool, zero), plan).responses, plain, atol=1e-5)
-    assert not np.allclose(plain, expected, atol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,68 @@
+"""Every verb that measures does so on Ray's workers too, with the answers of this process."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+import broca
+from broca.options import ExecutorOptions
+from broca.runs.workspace import Workspace
+
+ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory):
+    """A workspace whose rows are measured by one worker for a model."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        ray.init(
+            num_cpus=2, include_dashboard=False, log_to_driver=False,
+            object_store_memory=80 * 2**20,
+        )  # fmt: skip
+    except Exception as error:  # noqa: BLE001  # Ray raises bare ones
+        ray.shutdown()
+        pytest.skip(f"Ray does not start on this machine: {error}")
+    journal = tmp_path_factory.mktemp("ray") / "j.sqlite"
+    with Workspace(journal, executor=ExecutorOptions(executor="ray", workers=1)) as workspace:
+        yield workspace
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def small():
+    """The shipped model `reference-small`."""
+    return broca.load("reference-small", device="cpu")
+
+
+def untimed(result):
+    """A result without its times."""
+    return replace(result, cost=replace(result.cost, wall_s=0.0))
+
+
+def test_verify_gives_the_same_on_ray(workers, small):
+    """Under every kind of ablation: donors travel to the workers."""
+    asked = {
+        "task": "sorting", "heads": "L0H1+L1H2", "others": "capitals", "limit": 20,
+        "scope": broca.Scope(controls=4, control_items=10, curve=2, failure_items=5),
+    }  # fmt: skip
+    there = broca.verify(small, **asked, journal=workers)
+    assert there == broca.verify(small, **asked)
+
+
+def test_atlas_gives_the_same_on_ray(workers, small):
+    """The whole matrix."""
+    asked = {"tasks": "sorting,capitals", "rows": 400, "items": 12, "response": "accuracy"}
+    there = broca.atlas(small, **asked, journal=workers)
+    assert untimed(there) == untimed(broca.atlas(small, **asked))
+
+
+def test_a_model_in_memory_is_sent_to_the_workers(workers, small):
+    """A wrapped model has no name that a worker could load."""
+    wrapped = broca.load(small.model, small.tokenizer, name="mine")
+    asked = {"tasks": "sorting,capitals", "rows": 400, "items": 12, "response": "accuracy"}
+    with Workspace(executor=ExecutorOptions(executor="ray", workers=1)) as own:
+        there = broca.atlas(wrapped, **asked, journal=own)
+    here = broca.atlas(small, **asked)
+    assert (there.effects, there.model.fingerprint) == (here.effects, here.model.fingerprint)
