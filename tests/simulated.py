@@ -8,7 +8,8 @@ import numpy as np
 from broca.components import Component, ComponentSet
 from broca.engine import Ablation
 from broca.measurement import Measurement
-from broca.runs.provenance import evidence_of
+from broca.results.base import ModelInfo
+from broca.runs.provenance import verification_of
 from broca.tasks import Generation, Item
 from broca.verification import Examiner, Scope, Trial
 
@@ -130,13 +131,12 @@ def five_tasks(**options):
     )
 
 
-def toy_evidence():
+def toy_verification(*, name="toy", notes=()):
     """What a verification of one task's heads leaves: controls, failures, outputs side by side."""
-
-    class Model:
-        name = "toy"
-        fingerprint = "abc"
-
     heads = [f"L{layer}H0" for layer in range(4)]
-    examined = five_tasks().examiner(curve=3).examine(heads, report=lambda text: None)
-    return evidence_of(Model(), "adding", heads, Ablation(), Scope(), examined, 5)
+    examiner = five_tasks().examiner(curve=3)
+    examined = examiner.examine(heads, report=lambda text: None)
+    return verification_of(
+        ModelInfo(name, "abc"), heads, Ablation(), examiner.trial, examined.before, examined.after,
+        examination=examined, rows=5, notes=notes,
+    )  # fmt: skip

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report.test_page import make_result
+from reports.test_page import make_result
 
 from broca.components import Component, ComponentSet
 from broca.errors import BrocaError, all_errors, table
 from broca.reports import render_html
+from broca.results.codec import decode, encode
 from broca.results.localization import Localization
 from broca.runs.folder import RunFolder
 
@@ -51,7 +52,7 @@ def places(data, path=()):
 @given(st.data())
 def test_a_changed_result_is_read_or_refused(data):
     """One value replaced by anything, or left out: a page, or one line."""
-    content = json.loads(make_result().to_json())
+    content = json.loads(encode(make_result()))
     path = data.draw(st.sampled_from([one for one in places(content) if one]))
     inner = content
     for key in path[:-1]:
@@ -61,8 +62,8 @@ def test_a_changed_result_is_read_or_refused(data):
     else:
         del inner[path[-1]]
     with contextlib.suppress(BrocaError):
-        result = Localization.from_json(json.dumps(content))
-        assert Localization.from_json(result.to_json()).to_json() == result.to_json()
+        result = decode(Localization, json.dumps(content))
+        assert encode(decode(Localization, encode(result))) == encode(result)
 
 
 @settings(max_examples=100, deadline=None)
@@ -70,7 +71,7 @@ def test_a_changed_result_is_read_or_refused(data):
 def test_any_text_as_result_is_refused(text):
     """No text is a result by chance."""
     with pytest.raises(BrocaError):
-        Localization.from_json(text)
+        decode(Localization, text)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"[" * 100_000, b'{"schema": 1e999}'])
@@ -96,4 +97,4 @@ def test_any_text_as_a_list_of_heads_is_read_or_refused(names):
 def test_a_page_is_made_of_what_was_read():
     """The report of a result that went through JSON is the report of the result."""
     result = make_result()
-    assert render_html(Localization.from_json(result.to_json())) == render_html(result)
+    assert render_html(decode(Localization, encode(result))) == render_html(result)

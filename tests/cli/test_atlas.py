@@ -7,6 +7,7 @@ import pytest
 
 import broca
 from broca.cli import main
+from broca.results.codec import decode
 
 FEW = ("--tasks", "rhyming,capitals", "--rows", "400", "--items", "20")
 
@@ -38,7 +39,7 @@ def test_run_resume_and_refusals_of_the_folder(run, tmp_path):
     code, told, progress = run("atlas", "planted", *FEW, "--out", out, "--json")
     assert code == 0, progress
     assert "going on with the run" in progress
-    assert broca.Atlas.from_json(told).effects == found.effects
+    assert decode(broca.Atlas, told).effects == found.effects
     assert json.loads(told)["cost"]["rows"] <= 400
     code, told, progress = run("atlas", "planted", *FEW, "--seed", 1, "--out", out)
     assert (code, told) == (2, "")

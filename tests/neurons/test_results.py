@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from broca.errors import BadInput
-from broca.neurons import Experiment, Rule, choose, located, read_located, to_json, write
-from broca.neurons.results import ModelFacts
+from broca.neurons import Rule, choose, located, neuron_model_info
 from broca.neurons.statistics import estimate
+from broca.results.codec import encode
+from broca.results.neurons import NeuronExperiment, NeuronSet
 
 
 def test_located_comes_back_as_it_was(neurons, ask, tmp_path):
@@ -25,15 +26,19 @@ def test_located_comes_back_as_it_was(neurons, ask, tmp_path):
     assert (
         neurons.columns([one.name for one in result.selected]).tolist() == choice.columns.tolist()
     )
-    path = write(to_json(result), tmp_path / "neurons.json")
-    assert read_located(path) == result
-    assert read_located(tmp_path) == result
+    assert result.save(tmp_path) == (tmp_path / "neurons.json",)
+    assert NeuronSet.read(tmp_path / "neurons.json") == NeuronSet.read(tmp_path) == result
 
 
 def test_what_is_not_known_is_null(neurons):
     """NaN is no JSON."""
-    done = Experiment("x", ModelFacts.of(neurons), {}, (estimate([], seed=0), np.float32(1.5)))
-    data = json.loads(to_json(done))
+    done = NeuronExperiment(
+        command="x",
+        model=neuron_model_info(neurons),
+        settings={},
+        result=(estimate([], seed=0), np.float32(1.5)),
+    )
+    data = json.loads(encode(done))
     assert data["result"] == [{"mean": None, "low": None, "high": None, "n": 0}, 1.5]
 
 
@@ -42,9 +47,9 @@ def test_other_files_are_refused(tmp_path, content):
     """Each in one line."""
     (tmp_path / "neurons.json").write_text(content)
     with pytest.raises(BadInput):
-        read_located(tmp_path)
+        NeuronSet.read(tmp_path)
     with pytest.raises(BadInput, match="does not exist"):
-        read_located(tmp_path / "elsewhere")
+        NeuronSet.read(tmp_path / "elsewhere")
 
 
 def test_intervals_hold_the_mean_and_shrink():

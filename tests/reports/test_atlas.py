@@ -3,12 +3,12 @@
 import re
 
 import pytest
-from test_charted import make_atlas
+from results.test_atlas import make_atlas
 
 from broca.reports import render_atlas_page
 from broca.reports.atlas import matrix_figure
 from broca.results.atlas import AtlasTask, Cluster, Selection
-from broca.results.localization import ModelInfo
+from broca.results.base import ModelInfo
 
 
 def test_page_needs_nothing_from_outside():

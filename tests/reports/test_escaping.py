@@ -3,9 +3,9 @@
 from dataclasses import fields, is_dataclass, replace
 
 import pytest
-from report.test_page import make_result
-from simulated import toy_evidence
-from test_charted import make_atlas
+from reports.test_page import make_result
+from results.test_atlas import make_atlas
+from simulated import toy_verification
 
 from broca.neurons.overlapping import Compared, Overlaps
 from broca.reports import (
@@ -14,11 +14,12 @@ from broca.reports import (
     render_stress_page,
     render_verification_page,
 )
+from broca.results.base import Interval, ModelInfo
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressTest
-from broca.results.verification import Interval, TaskFailures
+from broca.results.verification import TaskFailures
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>"
-KEPT = {"ablation", "kind", "kinds", "role", "response", "level", "components", "modes"}
+KEPT = {"kind", "kinds", "role", "response", "level", "components", "modes"}
 """Fields whose words broca itself writes and looks up."""
 
 
@@ -40,27 +41,28 @@ def planted(value):
 @pytest.fixture
 def _no_plotly(monkeypatch):
     """The library itself holds tags, in strings that it never writes into a page."""
-    for room in ("report.page", "report.verification", "report.atlas"):
+    for room in ("reports.page", "reports.verification", "reports.atlas"):
         monkeypatch.setattr(f"broca.{room}.get_plotlyjs", lambda: "")
     monkeypatch.setattr("plotly.offline.get_plotlyjs", lambda: "")
 
 
 @pytest.fixture(scope="module")
-def evidence():
+def verification():
     """Of a simulated model: random sets, failures, outputs side by side."""
-    return toy_evidence()
+    return toy_verification()
 
 
 def make_stress():
     """A small stress test."""
     one = Interval(0.5, 0.4, 0.6)
     return StressTest(
-        "toy", "abc", "letters", ("L0H1",), 0, 48,
-        (Necessity("zero", one, {"sums": 0.1}, 0.4, (0.0, 0.1), 1),),
-        Probe(0.9, 0.8, 0.5, 0.5, 0.5, 96),
-        (Reversal("the last token", one),),
-        (Shift("same template", one, one, None), Shift("noise", one, None, one)),
-        0.0, one, "transfers", "it does", ("a note",),
+        model=ModelInfo("toy", "abc"), family="letters", heads=("L0H1",), seed=0, pairs=48,
+        necessity=(Necessity("zero", one, {"sums": 0.1}, 0.4, (0.0, 0.1), 1),),
+        probe=Probe(0.9, 0.8, 0.5, 0.5, 0.5, 96),
+        reversals=(Reversal("the last token", one),),
+        shifts=(Shift("same template", one, one, None), Shift("noise", one, None, one)),
+        self_patch=0.0, positive_control=one, verdict="transfers", text="it does",
+        notes=("a note",),
     )  # fmt: skip
 
 
@@ -77,10 +79,10 @@ def test_report_escapes_everything():
 
 
 @pytest.mark.usefixtures("_no_plotly")
-def test_verification_escapes_everything(evidence):
+def test_verification_escapes_everything(verification):
     """Prompts and what the model answered to them, among the rest."""
-    assert evidence.samples
-    evil = planted(evidence)
+    assert verification.samples
+    evil = planted(verification)
     assert shown_as_text(render_verification_page(evil))
     assert shown_as_text(render_html(make_result(), evil))
     answers = [text for one in evil.samples for text in (one.before, one.after)]

@@ -5,20 +5,20 @@ import re
 import pytest
 
 from broca.reports import render_html
+from broca.results.base import AblationInfo, ModelInfo
 from broca.results.localization import (
     AdditivityInfo,
     Cost,
-    HeldOutScores,
     Interaction,
     Localization,
-    ModelInfo,
     RankedComponent,
     SearchInfo,
 )
+from broca.results.verification import TaskDrop, Verification
 
 
-def make_result(**changes):
-    """A small finished result."""
+def make_result(*, after=None, **changes):
+    """A small finished result; `after` are the scores without its selection."""
     values = {
         "broca": "0.1.0",
         "model": ModelInfo("toy", "abc123", "LlamaForCausalLM", 2, 3, 1, "float32"),
@@ -35,13 +35,37 @@ def make_result(**changes):
         "selected": ("L1H2", "L0H0"),
         "abstained": False,
         "reason": "",
-        "verification": HeldOutScores(
-            {"adding": 0.015, "sorting": 0.99}, 0.96, 0.01, 0.95, {"adding": 300, "sorting": 300}
-        ),
-        "metrics": {"adding": "exact_match", "sorting": "exact_match"},
         "notes": ("three prompts were cut",),
     }
-    return Localization(**{**values, **changes})
+    values.update(changes)
+    scores = verified(values, after or {"adding": 0.015, "sorting": 0.99})
+    return Localization(**{"verification": scores, **values})
+
+
+def verified(localization, after):
+    """The scores of a localization without its selection, and no statistics."""
+    baseline, task = localization["baseline"], localization["task"]
+    drops = {name: baseline[name] - after[name] for name in baseline}
+    others = [drop for name, drop in drops.items() if name != task]
+    off_target = sum(others) / len(others) if others else None
+    return Verification(
+        model=localization["model"],
+        task=task,
+        heads=localization["selected"],
+        ablation=AblationInfo("zero", 0.0),
+        seed=localization["search"].seed,
+        baseline=baseline,
+        after=after,
+        drops=tuple(
+            TaskDrop(name, "task" if name == task else "other", "exact_match", 300, drop)
+            for name, drop in drops.items()
+        ),
+        off_target_drop=off_target,
+        specific_drop=drops[task] - (off_target or 0.0),
+        verdict=None,
+        rows=localization["cost"].verification_rows,
+        broca=localization["broca"],
+    )
 
 
 def test_page_needs_nothing_from_outside():
@@ -81,11 +105,7 @@ def test_abstention_is_said_first():
 
 def test_result_without_other_tasks_has_a_page():
     """Off-target damage is left out, not shown as zero."""
-    result = make_result(
-        others=(),
-        baseline={"adding": 0.9},
-        verification=HeldOutScores({"adding": 0.1}, 0.8, None, 0.8, {"adding": 300}),
-    )
+    result = make_result(others=(), baseline={"adding": 0.9}, after={"adding": 0.1})
     assert "on the others" not in render_html(result)
 
 
@@ -98,10 +118,7 @@ def test_text_from_files_is_escaped(place):
         "task": {
             "task": evil,
             "baseline": {evil: 1.0, "sorting": 1.0},
-            "metrics": {},
-            "verification": HeldOutScores(
-                {evil: 0.0, "sorting": 1.0}, 1.0, 0.0, 1.0, {evil: 8, "sorting": 8}
-            ),
+            "after": {evil: 0.0, "sorting": 1.0},
         },
         "note": {"notes": (evil,)},
     }[place]

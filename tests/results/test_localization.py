@@ -1,39 +1,54 @@
-"""`result.json`, schema 1."""
+"""`result.json`, schema 2."""
 
 import json
 
 import pytest
-from report.test_page import make_result
+from reports.test_page import make_result
 
 from broca.errors import BadInput
+from broca.results.codec import decode, encode
 from broca.results.localization import AdditivityInfo, Interaction, Localization
 
 
 def test_result_reads_back_what_it_wrote():
     """Nothing is lost on the way through JSON."""
-    assert Localization.from_json(make_result().to_json()) == make_result()
+    assert decode(Localization, encode(make_result())) == make_result()
     pair = Interaction("L1H2", "L0H0", -0.1, -0.2, -0.75, -0.45, (-0.61, -0.29))
     result = make_result(interactions=(pair,))
-    assert Localization.from_json(result.to_json()) == result
+    assert decode(Localization, encode(result)) == result
 
 
-def test_schema_1_has_the_promised_fields():
+def test_schema_2_has_the_promised_fields():
     """What outside scripts rely on."""
-    data = json.loads(make_result().to_json())
-    assert data["schema"] == 1
+    data = json.loads(encode(make_result()))
+    assert data["schema"] == 2
     assert {
         "broca", "schema", "model", "task", "others", "search", "cost", "baseline", "ranking",
         "selected", "abstained", "reason", "verification",
     } <= set(data)  # fmt: skip
     assert set(data["model"]) == {
-        "name", "fingerprint", "architecture", "layers", "heads", "kv_heads", "dtype",
+        "name", "fingerprint", "architecture", "layers", "heads", "kv_heads", "dtype", "neurons",
+        "parameters",
     }  # fmt: skip
     assert {"method", "options", "seed"} == set(data["search"])
     assert {"rows", "tokens", "wall_s"} <= set(data["cost"])
     assert set(data["ranking"][0]) == {
         "name", "layer", "head", "effect", "ci", "frequency", "p_value", "q_value",
     }  # fmt: skip
-    assert {"after", "drop", "off_target_drop", "specific_drop"} <= set(data["verification"])
+    assert {"after", "drops", "off_target_drop", "specific_drop"} <= set(data["verification"])
+
+
+def test_a_verification_inside_leaves_out_what_the_localization_says():
+    """Model, task, heads, ablation, seed, baseline and rows stand once; reading restores them."""
+    result = make_result()
+    inner = json.loads(encode(result))["verification"]
+    said = {"broca", "schema", "kind", "model", "task", "heads", "ablation", "seed", "baseline"}
+    assert not {*said, "rows"} & set(inner)
+    read = decode(Localization, encode(result)).verification
+    assert read.model == result.model
+    assert read.heads == result.selected
+    assert read.baseline == result.baseline
+    assert read.rows == result.cost.verification_rows
 
 
 @pytest.mark.parametrize(
@@ -41,15 +56,15 @@ def test_schema_1_has_the_promised_fields():
 )
 def test_text_that_is_no_result_is_refused(text):
     """In one line that says what to give."""
-    with pytest.raises(BadInput, match=r"not a result of broca.*result\.json"):
-        Localization.from_json(text)
+    with pytest.raises(BadInput, match=r"not a localization of broca.*result\.json"):
+        decode(Localization, text)
 
 
 def test_result_of_another_schema_is_refused():
     """The message names both."""
-    text = make_result().to_json().replace('"schema": 1', '"schema": 9')
-    with pytest.raises(BadInput, match="schema 9, this broca reads schema 1"):
-        Localization.from_json(text)
+    text = encode(make_result()).replace('"schema": 2', '"schema": 9')
+    with pytest.raises(BadInput, match="schema 9, this broca reads schema 2 and older"):
+        decode(Localization, text)
 
 
 def test_folder_without_result_is_refused(tmp_path):
@@ -61,7 +76,7 @@ def test_folder_without_result_is_refused(tmp_path):
 def test_additivity_is_kept():
     """And a result from before there was one can be read."""
     result = make_result(additivity=AdditivityInfo(0.5, 0.25, 40))
-    assert Localization.from_json(result.to_json()) == result
-    data = json.loads(make_result().to_json())
+    assert decode(Localization, encode(result)) == result
+    data = json.loads(encode(make_result()))
     del data["additivity"]
-    assert Localization.from_json(json.dumps(data)) == make_result()
+    assert decode(Localization, json.dumps(data)) == make_result()

@@ -1,41 +1,43 @@
 """Verification as JSON."""
 
 import json
-from dataclasses import dataclass
 
 import pytest
-from simulated import five_tasks
+from simulated import toy_verification
 
-from broca.engine import Ablation
 from broca.errors import BadInput
-from broca.results.verification import Verification, rebuild
-from broca.runs.provenance import evidence_of
-from broca.verification import Scope
+from broca.results.base import Interval
+from broca.results.codec import decode, encode
+from broca.results.verification import Verification
 
 
 @pytest.fixture(scope="module")
-def evidence():
+def verification():
     """Of a simulated model."""
-
-    @dataclass
-    class Model:
-        name: str = "toy <b>"
-        fingerprint: str = "abc"
-
-    heads = [f"L{layer}H0" for layer in range(4)]
-    examined = five_tasks().examiner(curve=3).examine(heads, report=lambda text: None)
-    return evidence_of(
-        Model(), "adding", heads, Ablation(), Scope(), examined, 5, notes=["<i>a note</i>"]
-    )
+    return toy_verification(name="toy <b>", notes=["<i>a note</i>"])
 
 
-def test_evidence_reads_back_equal(evidence, tmp_path):
+def test_verification_reads_back_equal(verification, tmp_path):
     """From text, a file, and the folder of it."""
-    (tmp_path / "verification.json").write_text(evidence.to_json())
-    assert Verification.from_json(evidence.to_json()) == evidence
-    assert (
-        Verification.read(tmp_path) == Verification.read(tmp_path / "verification.json") == evidence
-    )
+    text = encode(verification)
+    (tmp_path / "verification.json").write_text(text)
+    assert decode(Verification, text) == verification
+    assert Verification.read(tmp_path) == verification
+    assert Verification.read(tmp_path / "verification.json") == verification
+
+
+def test_scores_stand_once(verification):
+    """Scores in `baseline` and `after`; what follows from numbers of the file is not in it."""
+    data = json.loads(encode(verification))
+    assert not {"before", "after"} & set(data["drops"][0])
+    assert not {"drop", "off_target", "specific", "selected"} & set(data)
+    claimed = verification.drops[0]
+    assert verification.drop == claimed.drop
+    assert claimed.drop == verification.baseline["adding"] - verification.after["adding"]
+    assert verification.specific == Interval(verification.specific_drop, *verification.specific_ci)
+    assert verification.off_target.value == verification.off_target_drop
+    assert verification.specific_drop == claimed.drop - verification.off_target_drop
+    assert claimed.interval == Interval(claimed.drop, *claimed.ci)
 
 
 @pytest.mark.parametrize(
@@ -48,14 +50,14 @@ def test_evidence_reads_back_equal(evidence, tmp_path):
         lambda data: data["verdict"].update(other=1),
     ],
 )
-def test_other_json_is_refused(evidence, spoil):
+def test_other_json_is_refused(verification, spoil):
     """One line that says which file is meant."""
-    data = json.loads(evidence.to_json())
+    data = json.loads(encode(verification))
     spoil(data)
     with pytest.raises(BadInput, match="verification"):
-        Verification.from_json(json.dumps(data))
+        decode(Verification, json.dumps(data))
     with pytest.raises(BadInput, match="not a verification"):
-        Verification.from_json("[1]")
+        decode(Verification, "[1]")
 
 
 def test_a_folder_without_one_names_the_command(tmp_path):
@@ -64,22 +66,14 @@ def test_a_folder_without_one_names_the_command(tmp_path):
         Verification.read(tmp_path)
 
 
-def test_rebuild_keeps_optional_and_nested_fields():
-    """None stays None; tuples of tuples come back as such."""
-    assert rebuild(int | None, None) is None
-    assert rebuild(tuple[tuple[int, ...], ...], [[1], [2, 3]]) == ((1,), (2, 3))
-    with pytest.raises(TypeError, match="list"):
-        rebuild(tuple[int, ...], 3)
-
-
-def test_the_page_shows_everything_and_escapes_text(evidence):
+def test_the_page_shows_everything_and_escapes_text(verification):
     """Verdict, tables, figures; names and notes from outside are shown, not run."""
     from broca.reports import render_verification_page
 
-    html = render_verification_page(evidence)
+    html = render_verification_page(verification)
     for text in ("Verdict: specific", "verification-controls", "verification-curve", "p (Holm)"):
         assert text in html
-    for head in evidence.heads:
+    for head in verification.heads:
         assert head in html
     assert "<i>a note</i>" not in html
     assert "toy <b>" not in html

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from broca.errors import BadInput, UnknownName
+from broca.results.codec import encode
 from broca.results.stress_test import Shift
 from broca.results.verification import Interval
 from broca.stress_tests.families import load_family
@@ -42,7 +43,7 @@ def test_the_record_is_json_and_a_page(sorting):
     assert "transfers" in html
     for one in sorting.shifts:
         assert one.source in html
-        assert one.source in sorting.to_json()
+        assert one.source in encode(sorting)
 
 
 def test_writing_replaces_exactly_what_is_named(tiny):

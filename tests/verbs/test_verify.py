@@ -10,6 +10,7 @@ from broca.runs.workbench import Workbench
 import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.executors import LocalExecutor
+from broca.results.codec import decode, encode
 from broca.tasks import TaskOptions
 from broca.verbs.verify import verify_heads
 from broca.verification import Scope
@@ -89,7 +90,7 @@ def test_a_model_that_repeats_itself_is_broken(planted):
     assert all(one.after["repetition"] > 0.5 for one in examined.failures if one.task != "sorting")
 
 
-def test_evidence_is_complete_and_reproducible(planted, planted_heads):
+def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
     """Curve, kinds of ablation, crossings both ways; the same call gives the same record."""
     call = {
         "task": "rhyming",
@@ -97,17 +98,17 @@ def test_evidence_is_complete_and_reproducible(planted, planted_heads):
         "others": ["capitals", "sorting"],
         "limit": 20,
     }
-    evidence = verify_heads(planted, **call)
-    assert evidence == verify_heads(planted, **call)
-    assert evidence == broca.Verification.from_json(evidence.to_json())
-    assert [one.kind for one in evidence.ablations] == ["zero", "mean", "resample"]
-    assert [one.k for one in evidence.curve.points] == [0, 1, 2]
-    assert evidence.fingerprint == planted.fingerprint
-    assert len(evidence.samples) == 10
+    verification = verify_heads(planted, **call)
+    assert verification == verify_heads(planted, **call)
+    assert verification == decode(broca.Verification, encode(verification))
+    assert [one.kind for one in verification.ablations] == ["zero", "mean", "resample"]
+    assert [one.k for one in verification.curve.points] == [0, 1, 2]
+    assert verification.model.fingerprint == planted.fingerprint
+    assert len(verification.samples) == 10
 
 
 def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypatch):
-    """Those of the search's run neither; the evidence is the same."""
+    """Those of the search's run neither; the verification is the same."""
     call = {"task": "rhyming", "others": ["capitals"], "seed": 3}
     small = {"limit": 12, "scope": Scope(controls=2, curve=2, failure_items=4, resamples=100)}
     options = TaskOptions(limit=60)
@@ -139,7 +140,7 @@ def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypat
 
 def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
     """Heads of addition in words are looked for, and measured on addition."""
-    evidence = verify_heads(
+    verification = verify_heads(
         planted,
         task="addition",
         heads=planted_heads["arithmetic"],
@@ -148,12 +149,12 @@ def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
         both_ways=True,
         scope=Scope(controls=0, curve=0, failure_items=8, resamples=200),
     )
-    there, back = evidence.crossings
+    there, back = verification.crossings
     assert (there.found_on, there.measured_on) == ("addition", "addition_words")
     assert (back.found_on, back.measured_on) == ("addition_words", "addition")
     assert there.drop.value > 0.8
     assert back.drop.value > 0.8
-    assert [one.task for one in evidence.roles("same_skill")] == ["addition_words"]
+    assert [one.task for one in verification.roles("same_skill")] == ["addition_words"]
 
 
 @pytest.mark.parametrize(
@@ -179,13 +180,18 @@ def test_a_task_that_the_model_cannot_do_is_refused(tiny):
 
 
 def test_localize_ends_with_a_verdict(reference):
-    """The result carries its evidence, and reads back equal; it can be left out."""
+    """The result carries its verification, and reads back equal; it can be left out."""
     call = {"task": "sorting", "others": ["rhyming"], "rows": 2000, "items": 40}
     result = broca.localize(reference, **call)
-    assert result.evidence.heads == result.selected
-    assert result.evidence.drops[0].after == result.verification.after["sorting"]
-    assert broca.Result.from_json(result.to_json()) == result
-    assert broca.localize(reference, **call, verify=False).evidence is None
+    assert result.verification.heads == result.selected
+    assert result.verification.verdict is result.verdict is not None
+    assert result.verification.drops[0].p is not None
+    assert decode(broca.Localization, encode(result)) == result
+    unverified = broca.localize(reference, **call, verify=False)
+    assert unverified.verdict is None
+    assert unverified.verification.after == result.verification.after
+    assert unverified.verification.drop == result.verification.drop
+    assert unverified.verification.specific_drop == result.verification.specific_drop
 
 
 def test_asks_the_tasks_as_the_run_did(reference):
@@ -198,7 +204,7 @@ def test_asks_the_tasks_as_the_run_did(reference):
     scope = Scope(controls=0, curve=0, failure_items=4, member_items=8, resamples=50)
     common = {"task": "capitals", "heads": ["L0H8"], "others": [], "scope": scope}
     again = verify_heads(reference, task_options=options, **common)
-    assert again.drops[0].before == run.baseline["capitals"]
+    assert again.baseline["capitals"] == run.baseline["capitals"]
     assert again.drops[0].items == run.verification.items["capitals"] == 60
     plain = verify_heads(reference, **common)
     assert plain.drops[0].items == 300

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from broca.atlases.findings import Findings, find, keep_to_groups
 from broca.recovery import interval
 from broca.results.atlas import Atlas, AtlasCost, AtlasTask, Rows
-from broca.results.localization import AblationInfo
-from broca.runs.provenance import model_info, version_of_broca
+from broca.results.base import AblationInfo
+from broca.runs.provenance import model_info
 from broca.runs.references import Referenced
 from broca.runs.run import Run
 from broca.searches.atlas import Chart
@@ -110,7 +110,6 @@ def assembled(
             measured=new_rows,
         ),
         notes=(*_notes(run, matrix, chart), *referenced.notes),
-        broca=version_of_broca(),
     )
 
 

@@ -67,6 +67,7 @@ def atlas(
 ) -> None:
     """Rate every head of MODEL on several tasks at once: universal heads, own heads, clusters."""
     from broca.engine import EngineOptions
+    from broca.results.codec import encode
     from broca.results.files import check_out_folder
     from broca.tasks import TaskOptions
     from broca.verbs import atlas as charting
@@ -119,7 +120,7 @@ def atlas(
     finally:
         progress.close()
     if json:
-        sys.stdout.write(found.to_json())
+        sys.stdout.write(encode(found))
     else:
         _print(found, paths[1])
 

@@ -147,6 +147,7 @@ def localize(
     plain: Plain = False,
 ) -> None:
     """Find the attention heads that MODEL needs for a task, and prove them on held-out items."""
+    from broca.results.codec import encode
     from broca.results.files import check_out_folder
     from broca.searches import DEFAULT_METHOD
     from broca.verbs import localize as api
@@ -211,7 +212,7 @@ def localize(
     finally:
         progress.close()
     if json:
-        sys.stdout.write(result.to_json())
+        sys.stdout.write(encode(result))
     else:
         _print(result, paths)
 
@@ -293,7 +294,7 @@ def _tuned(method: str, settings: dict[str, Any]) -> str:
     return "cs-tuned"
 
 
-def _print(result: Localization, paths: tuple[Path, Path]) -> None:
+def _print(result: Localization, paths: tuple[Path, ...]) -> None:
     """Prints the before/after table and where the report is."""
     from rich.console import Console
     from rich.table import Table
@@ -327,9 +328,8 @@ def _print(result: Localization, paths: tuple[Path, Path]) -> None:
         )
     if result.additivity is not None:
         console.print(additivity_line(result.additivity), markup=False)
-    if result.evidence is not None:
-        verdict = result.evidence.verdict
-        console.print(f"{verdict.label}: {verdict.text}", markup=False)
+    if result.verdict is not None:
+        console.print(f"{result.verdict.label}: {result.verdict.text}", markup=False)
     if result.shared_effects:
         named = (
             f"{name} (universal)" if name in result.universal else name

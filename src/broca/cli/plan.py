@@ -35,6 +35,7 @@ def plan(
     json: Json = False,
 ) -> None:
     """Print the rows, tokens and time of every method on MODEL, from a few timed rows."""
+    from broca.results.codec import encode
     from broca.tasks import TaskOptions
     from broca.verbs.plan import estimate
 
@@ -56,13 +57,15 @@ def plan(
         sample=sample,
     )
     if json:
-        sys.stdout.write(found.to_json())
+        sys.stdout.write(encode(found))
         return
     from rich.console import Console
     from rich.table import Table
 
     console = Console(highlight=False)
-    table = Table(title=f"search for {found.task} in {found.model}: {found.components} components")
+    table = Table(
+        title=f"search for {found.task} in {found.model.name}: {found.components} components"
+    )
     for column in ("method", "rows", "tokens", "time", "response"):
         table.add_column(
             column, justify="right" if column in ("rows", "tokens", "time") else "left"

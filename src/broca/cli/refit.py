@@ -30,12 +30,13 @@ def refit(
     json: Annotated[bool, typer.Option("--json", help="Print refit.json on stdout.")] = False,
 ) -> None:
     """Rank anew from the rows that RUN measured, without a model."""
+    from broca.results.codec import encode
     from broca.verbs.refit import refit as compute
 
     found = compute(run, recovery=recovery, k=k, resamples=resamples)
-    path = None if out is None else found.save(out)
+    path = None if out is None else found.save(out)[0]
     if json:
-        sys.stdout.write(found.to_json())
+        sys.stdout.write(encode(found))
         return
     from rich.console import Console
     from rich.table import Table

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from broca.cli.model_options import AllowPickle, Device, DType
-from broca.cli.pages import write_report
 from broca.cli.progress import ProgressLine
 from broca.cli.run_options import Plain, Seed
 from broca.errors import BadInput
@@ -39,9 +38,10 @@ def stress(
 ) -> None:
     """Test necessity, decodability, reversal and transfer of some heads, with controls."""
     from broca.models import load
-    from broca.reports import render_stress_page
+    from broca.reports import write
     from broca.reports.stress import interval_text
-    from broca.results.files import check_out_folder, write_beside
+    from broca.results.codec import encode
+    from broca.results.files import check_out_folder
     from broca.results.localization import Localization
     from broca.stress_tests.families import load_family
     from broca.stress_tests.keeping import NAME
@@ -74,12 +74,9 @@ def stress(
         )
     finally:
         progress.close()
-    write_beside(folder / "stress.json", measured.to_json())
-    write_beside(folder / "stress.html", render_stress_page(measured))
-    if result is not None and measured.fingerprint == result.model.fingerprint:
-        write_report(result, folder)
+    write(measured, folder, run=result)
     if json:
-        sys.stdout.write(measured.to_json())
+        sys.stdout.write(encode(measured))
         return
     for shift in measured.shifts:
         typer.echo(f"write {shift.source}: {interval_text(shift.transfer)} nats")

@@ -12,15 +12,15 @@ import typer
 
 from broca.cli.keeping import kept_in
 from broca.cli.model_options import AllowPickle, ComponentsButNeurons, Device, DeviceMap, DType
-from broca.cli.pages import write_report
 from broca.cli.progress import ProgressLine
 from broca.cli.run_options import Journal, Plain
 from broca.cli.task_options import AllowCode, IncludePath, Others
 from broca.errors import BadInput
 
 if TYPE_CHECKING:
+    from broca.results.base import Interval
     from broca.results.localization import Localization
-    from broca.results.verification import Interval, Verification
+    from broca.results.verification import Verification
 
 
 def verify(
@@ -69,6 +69,8 @@ def verify(
 ) -> None:
     """Test on held-out items that a task needs some heads, and that other tasks do not."""
     from broca.engine import Ablation
+    from broca.reports import write
+    from broca.results.codec import encode
     from broca.results.files import check_out_folder
     from broca.results.localization import Localization
     from broca.tasks import TaskOptions
@@ -94,7 +96,7 @@ def verify(
     folder = check_out_folder(out or (target if result else "broca-out"))
     progress = ProgressLine(plain=plain)
     with closing(progress), kept_in(Path(journal or folder / "journal.sqlite")) as kept:
-        evidence = run(
+        verification = run(
             model or (result.model.name if result else target),
             task=task or (result.task if result else ""),
             heads=heads if heads is not None else (result.selected if result else ()),
@@ -121,24 +123,25 @@ def verify(
             journal=kept,
             on_progress=progress,
         )
-    if result is not None and evidence.fingerprint != result.model.fingerprint:
+    if result is not None and verification.model.fingerprint != result.model.fingerprint:
         raise BadInput(
-            f"the weights of '{evidence.model}' are not those of the run (fingerprint "
-            f"{evidence.fingerprint}, not {result.model.fingerprint}): name the run's with --model"
+            f"the weights of '{verification.model.name}' are not those of the run (fingerprint "
+            f"{verification.model.fingerprint}, not {result.model.fingerprint}): name the run's "
+            "with --model"
         )
-    page = _save(evidence, result, folder)
+    page = write(verification, folder, run=result)[-1]
     if json:
-        sys.stdout.write(evidence.to_json())
+        sys.stdout.write(encode(verification))
     else:
-        _print(evidence, page)
+        _print(verification, page)
 
 
 def _with_neurons(heads: str | None, neurons: str, components: str) -> tuple[str, str]:
     """The heads and the neurons as one list of names, and the components that hold both."""
-    from broca.neurons.results import read_located
+    from broca.results.neurons import NeuronSet
 
     if Path(neurons).exists():
-        found = "+".join(one.name for one in read_located(neurons).selected)
+        found = "+".join(one.name for one in NeuronSet.read(neurons).selected)
         if not found:
             raise BadInput(f"--neurons '{neurons}' located none: there is nothing to verify")
         neurons = found
@@ -162,19 +165,7 @@ def _others(result: Localization | None, others: str) -> str | list[str]:
     return list(result.others) if result and others == "auto" else others
 
 
-def _save(evidence: Verification, result: Localization | None, folder: Path) -> Path:
-    from broca.reports import render_verification_page
-    from broca.results.files import write_beside
-
-    write_beside(folder / "verification.json", evidence.to_json())
-    if result is not None:
-        return write_report(result, folder, evidence=evidence)
-    page = folder / "verification.html"
-    write_beside(page, render_verification_page(evidence))
-    return page
-
-
-def _print(evidence: Verification, page: Path) -> None:
+def _print(verification: Verification, page: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -192,19 +183,20 @@ def _print(evidence: Verification, page: Path) -> None:
         console.print(drawn)
 
     table(
-        f"points lost without {', '.join(evidence.heads)}",
+        f"points lost without {', '.join(verification.heads)}",
         ("task", "role", "items", "intact", "ablated", "points lost", "p", "p (Holm)"),
         [
             (
-                one.task, one.role.replace("_", " "), str(one.items), f"{one.before:.3f}",
-                f"{one.after:.3f}", _points(one.drop), f"{one.p:.2g}", f"{one.p_holm:.2g}",
+                one.task, one.role.replace("_", " "), str(one.items),
+                f"{verification.baseline[one.task]:.3f}", f"{verification.after[one.task]:.3f}",
+                _points(one.interval), f"{one.p:.2g}", f"{one.p_holm:.2g}",
             )
-            for one in evidence.drops
+            for one in verification.drops
         ]
         + [
             (name, "", "", "", "", _points(one), "", "")
             for name, one in (
-                ("mean of the others", evidence.off_target), ("specific", evidence.specific)
+                ("mean of the others", verification.off_target), ("specific", verification.specific)
             )
             if one is not None
         ],
@@ -229,7 +221,7 @@ def _print(evidence: Verification, page: Path) -> None:
                     )
                 ),
             )
-            for one in evidence.controls
+            for one in verification.controls
         ],
     )
     table(
@@ -240,19 +232,19 @@ def _print(evidence: Verification, page: Path) -> None:
                 one.head, _points(one.alone), _points(one.restored), f"{one.p:.2g}",
                 "yes" if one.needed else "no",
             )
-            for one in evidence.members
+            for one in verification.members
         ],
     )  # fmt: skip
-    if evidence.curve is not None:
+    if verification.curve is not None:
         table(
-            f"the first k heads (flat from k = {evidence.curve.flat_at})",
+            f"the first k heads (flat from k = {verification.curve.flat_at})",
             ("k", "head", "task", "same skill", "others"),
             [
                 (
                     str(one.k), one.head or "", _points(one.drop), _points(one.same_skill),
                     _points(one.others),
                 )
-                for one in evidence.curve.points
+                for one in verification.curve.points
             ],
         )  # fmt: skip
     table(
@@ -260,7 +252,7 @@ def _print(evidence: Verification, page: Path) -> None:
         ("ablation", "points lost", "specific", "survives"),
         [
             (one.kind, _points(one.drop), _points(one.specific), "yes" if one.survives else "no")
-            for one in evidence.ablations
+            for one in verification.ablations
         ],
     )
     table(
@@ -268,10 +260,10 @@ def _print(evidence: Verification, page: Path) -> None:
         ("found on", "measured on", "heads", "points lost"),
         [
             (one.found_on, one.measured_on, " ".join(one.heads), _points(one.drop))
-            for one in evidence.crossings
+            for one in verification.crossings
         ],
     )
-    degenerate = [one for one in evidence.failures if one.excess > 0]
+    degenerate = [one for one in verification.failures if one.excess > 0]
     table(
         "newly degenerate outputs",
         ("task", "items", "share", "most common output"),
@@ -280,10 +272,12 @@ def _print(evidence: Verification, page: Path) -> None:
             for one in degenerate
         ],
     )
-    console.print(f"{evidence.verdict.label}: {evidence.verdict.text}", markup=False)
-    if evidence.verdict.items_needed:
-        console.print(f"About {evidence.verdict.items_needed} report items would do.")
-    console.print(f"{evidence.rows:,} rows; report: {page}", markup=False, soft_wrap=True)
+    verdict = verification.verdict
+    assert verdict is not None
+    console.print(f"{verdict.label}: {verdict.text}", markup=False)
+    if verdict.items_needed:
+        console.print(f"About {verdict.items_needed} report items would do.")
+    console.print(f"{verification.rows:,} rows; report: {page}", markup=False, soft_wrap=True)
 
 
 def _points(one: Interval | None) -> str:

@@ -15,7 +15,7 @@ from broca.neurons.overlapping import Overlaps, overlaps
 from broca.neurons.paraphrases import paraphrased, shipped_pairs
 from broca.neurons.questions import Question, QuestionSet, Text, from_benchmark, from_texts
 from broca.neurons.reliability import Reliability, reliability
-from broca.neurons.results import Experiment, NeuronSet, located, read_located, to_json, write
+from broca.neurons.results import located, neuron_model_info
 from broca.neurons.selection import Rule, commonality_set, item_set
 from broca.neurons.sensing import Sensed, SensingOptions, sense
 from broca.neurons.session import Session, Settings
@@ -31,10 +31,8 @@ __all__ = [
     "Crossed",
     "Decoupled",
     "Erased",
-    "Experiment",
     "Fidelity",
     "ItemScores",
-    "NeuronSet",
     "Measurer",
     "NeuronModel",
     "Overlap",
@@ -66,19 +64,17 @@ __all__ = [
     "item_set",
     "load_texts",
     "located",
+    "neuron_model_info",
     "overlap",
     "overlap_page",
     "overlaps",
     "paraphrased",
     "random_set",
-    "read_located",
     "reliability",
     "require_method",
     "sense",
     "shipped_pairs",
     "steps_of",
-    "to_json",
     "tuned",
-    "write",
     "zeroed",
 ]

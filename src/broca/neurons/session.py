@@ -18,9 +18,10 @@ from broca.neurons.effects import Measurer
 from broca.neurons.locating import NeuronModel, Tell
 from broca.neurons.methods import KNOWLEDGE_SHARE, KNOWLEDGE_THRESHOLD, Choice, choose
 from broca.neurons.questions import QuestionSet, from_benchmark, from_texts
-from broca.neurons.results import ModelFacts
+from broca.neurons.results import neuron_model_info
 from broca.neurons.selection import Rule
 from broca.neurons.sensing import SensingOptions, sense
+from broca.results.base import ModelInfo
 from broca.tasks import Catalog, RequestTokenizer, split_items
 
 BOOK = "scores.bin"
@@ -96,9 +97,9 @@ class Session:
             raise BadInput(f"--report-items must be at least 1, not {self.settings.report_items}")
 
     @cached_property
-    def facts(self) -> ModelFacts:
-        """The facts of the model."""
-        return ModelFacts.of(self.neurons)
+    def model_info(self) -> ModelInfo:
+        """What results say of the model."""
+        return neuron_model_info(self.neurons)
 
     @cached_property
     def measurer(self) -> Measurer:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import plotly.graph_objects as go
 
+from broca.results.base import Interval
 from broca.results.localization import Localization, RankedComponent
+from broca.results.neurons import NeuronSet
+from broca.results.refit import Refit
+from broca.results.stress_test import StressTest
+from broca.results.verification import Verification
 
 INK, MUTED, PAPER = "#1f2933", "#7b8794", "#ffffff"
 BEFORE, AFTER, TARGET = "#9aa5b1", "#d9822b", "#b42318"
@@ -13,8 +21,13 @@ _FONT = {"family": "system-ui, -apple-system, 'Segoe UI', sans-serif", "size": 1
 
 def heatmap(result: Localization) -> go.Figure:
     """Layer x head: the effect of ablating each head, the selected ones framed."""
+    return effects(result, layers=result.model.layers)
+
+
+def effects(result: Localization | Refit, *, layers: int | None = None) -> go.Figure:
+    """Layer x head of a ranking; as many layers as it names where the model's are not known."""
     heads = [one for one in result.ranking if one.head is not None]
-    layers = result.model.layers
+    layers = layers or 1 + max((one.layer for one in result.ranking), default=0)
     width = max((one.head or 0 for one in heads), default=0) + 1
     effect: list[list[float | None]] = [[None] * width for _ in range(layers)]
     text = [[""] * width for _ in range(layers)]
@@ -58,25 +71,66 @@ def heatmap(result: Localization) -> go.Figure:
     return styled(figure, height=140 + 26 * min(layers, 40))
 
 
-def before_after(result: Localization) -> go.Figure:
-    """Scores of the task and the others, intact and with the selection ablated."""
-    names = list(result.tasks)
-    before = [result.baseline[name] for name in names]
-    after = [result.verification.after[name] for name in names]
+def before_after(verification: Verification) -> go.Figure:
+    """Scores of the task and the others, intact and with the set ablated."""
+    names = [line.task for line in verification.drops]
     figure = go.Figure(
         [
-            go.Bar(name="intact", x=names, y=before, marker_color=BEFORE),
+            go.Bar(
+                name="intact",
+                x=names,
+                y=[verification.baseline[name] for name in names],
+                marker_color=BEFORE,
+            ),
             go.Bar(
                 name="ablated",
                 x=names,
-                y=after,
-                marker_color=[TARGET if name == result.task else AFTER for name in names],
+                y=[verification.after[name] for name in names],
+                marker_color=[TARGET if name == verification.task else AFTER for name in names],
             ),
         ]
     )
     figure.update_layout(barmode="group", legend={"orientation": "h", "y": 1.12})
     figure.update_yaxes(title="score", rangemode="tozero", gridcolor="#e4e7eb")
     return styled(figure, height=360)
+
+
+def shifts(stress: StressTest) -> go.Figure:
+    """What each write of a stress test moves the target by, in nats, with intervals."""
+    moved = [line.transfer for line in stress.shifts]
+    figure = go.Figure(
+        go.Bar(
+            x=[line.source for line in stress.shifts],
+            y=[interval.value for interval in moved],
+            error_y=error_bars(moved),
+            marker_color=[TARGET, *[BEFORE] * (len(moved) - 1)],
+        )
+    )
+    figure.update_yaxes(title="transfer, nats", gridcolor="#e4e7eb")
+    return styled(figure, height=360)
+
+
+def neurons_by_layer(located: NeuronSet) -> go.Figure:
+    """How many selected neurons lie in every layer."""
+    figure = go.Figure(
+        go.Bar(x=list(located.by_layer), y=list(located.by_layer.values()), marker_color=TARGET)
+    )
+    figure.update_xaxes(title="layer", type="category")
+    figure.update_yaxes(title="neurons", gridcolor="#e4e7eb")
+    return styled(figure, height=320)
+
+
+def error_bars(
+    intervals: Sequence[Interval], *, scale: float = 1.0, colour: str = INK
+) -> dict[str, Any]:
+    """Plotly's bars from the value of each interval to its ends."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [scale * (interval.high - interval.value) for interval in intervals],
+        "arrayminus": [scale * (interval.value - interval.low) for interval in intervals],
+        "color": colour,
+    }
 
 
 def _hover(one: RankedComponent, rank: int, selected: bool) -> str:

@@ -19,32 +19,31 @@ TABLE_LINES = 20
 
 
 def render_html(
-    result: Localization, evidence: Verification | None = None, stress: StressTest | None = None
+    result: Localization,
+    verification: Verification | None = None,
+    stress: StressTest | None = None,
 ) -> str:
     """Renders a result as one HTML page that needs nothing from outside.
 
-    The verification is `evidence`, such as a later `broca verify` made, or the result's own. A
+    `verification` is a later one, such as `broca verify` makes; the result's own by default. A
     stress test is summed up; `stress.html`, in the same folder, has its numbers.
     Names of models, tasks and heads are escaped: they come from files and may hold anything.
     """
     folder = files("broca.reports")
-    evidence = evidence or result.evidence
+    verification = verification or result.verification
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["points"] = lambda value: f"{100 * value:.1f}"
     environment.filters["count"] = lambda value: f"{value:,}"
     template = environment.from_string((folder / "page.html.j2").read_text(encoding="utf-8"))
-    figures = {
-        "heatmap": heatmap(result),
-        "bars": before_after(result),
-    }
+    figures = {"heatmap": heatmap(result), "bars": before_after(result.verification)}
     options = {"responsive": True, "displayModeBar": False}
     return template.render(
         result=result,
-        effects={one.name: one.effect for one in result.ranking},
         shown=result.ranking[:TABLE_LINES],
-        verification=Markup("" if evidence is None else render_verification(evidence)),
+        verification=Markup(
+            "" if verification.verdict is None else render_verification(verification)
+        ),
         stress=stress,
-        report_items=result.verification.items,
         style=Markup((folder / "page.css").read_text(encoding="utf-8")),
         plotly=Markup(get_plotlyjs()),
         figures={

@@ -7,8 +7,8 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from broca.results.base import Interval
 from broca.results.stress_test import StressTest
-from broca.results.verification import Interval
 
 
 def render_stress_page(stress: StressTest) -> str:

@@ -9,11 +9,12 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from broca.reports.figures import AFTER, BEFORE, INK, MUTED, TARGET, styled
-from broca.results.verification import Controls, Curve, Interval, Verification
+from broca.reports.figures import AFTER, BEFORE, INK, MUTED, TARGET, error_bars, styled
+from broca.results.base import Interval
+from broca.results.verification import Controls, Curve, Verification
 
 
-def render_verification(evidence: Verification) -> str:
+def render_verification(verification: Verification) -> str:
     """Renders the sections of one verification, without a page around them.
 
     Text from models and tasks is escaped: it may hold anything.
@@ -21,17 +22,17 @@ def render_verification(evidence: Verification) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["points"] = lambda value: f"{100 * value:.1f}"
     environment.filters["interval"] = _interval
-    environment.filters["p"] = lambda value: f"{value:.2g}"
+    environment.filters["p"] = lambda value: "–" if value is None else f"{value:.2g}"
     folder = files("broca.reports")
     text = (folder / "verification.html.j2").read_text(encoding="utf-8")
     figures = {}
-    if evidence.controls:
-        figures["controls"] = controls_figure(evidence.controls)
-    if evidence.curve is not None:
-        figures["curve"] = curve_figure(evidence.curve)
+    if verification.controls:
+        figures["controls"] = controls_figure(verification.controls)
+    if verification.curve is not None:
+        figures["curve"] = curve_figure(verification.curve)
     options = {"responsive": True, "displayModeBar": False}
     return environment.from_string(text).render(
-        evidence=evidence,
+        verification=verification,
         figures={
             name: Markup(
                 figure.to_html(
@@ -46,15 +47,15 @@ def render_verification(evidence: Verification) -> str:
     )
 
 
-def render_verification_page(evidence: Verification) -> str:
+def render_verification_page(verification: Verification) -> str:
     """Renders a verification without a search as one HTML page that needs nothing from outside."""
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     folder = files("broca.reports")
     return environment.from_string(_PAGE).render(
-        evidence=evidence,
+        verification=verification,
         style=Markup((folder / "page.css").read_text(encoding="utf-8")),
         plotly=Markup(get_plotlyjs()),
-        sections=Markup(render_verification(evidence)),
+        sections=Markup(render_verification(verification)),
     )
 
 
@@ -63,17 +64,19 @@ _PAGE = """<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>broca: {{ evidence.heads | join("+") }} and {{ evidence.task }}</title>
+<title>broca: {{ verification.heads | join("+") }} and {{ verification.task }}</title>
 <style>{{ style }}</style>
 <script>{{ plotly }}</script>
 </head>
 <body>
 <main>
 <header>
-  <h1>{{ evidence.heads | join(", ") }} in {{ evidence.model }}: {{ evidence.verdict.label }} for
-    {{ evidence.task }}</h1>
-  <p>{{ evidence.ablation }} ablation, gate {{ evidence.scale }}, seed {{ evidence.seed }}, weights
-    <code>{{ evidence.fingerprint }}</code></p>
+  <h1>{{ verification.heads | join(", ") }} in {{ verification.model.name }}:
+    {{ verification.verdict.label if verification.verdict else "not verified" }} for
+    {{ verification.task }}</h1>
+  <p>{{ verification.ablation.kind }} ablation, gate {{ verification.ablation.scale }},
+    seed {{ verification.seed }}, weights
+    <code>{{ verification.model.fingerprint }}</code></p>
 </header>
 {{ sections }}
 </main>
@@ -130,13 +133,7 @@ def curve_figure(curve: Curve) -> go.Figure:
                 name=name,
                 x=[k for k, _ in drawn],
                 y=[100 * one.value for _, one in drawn],
-                error_y={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [100 * (one.high - one.value) for _, one in drawn],
-                    "arrayminus": [100 * (one.value - one.low) for _, one in drawn],
-                    "color": colour,
-                },
+                error_y=error_bars([one for _, one in drawn], scale=100, colour=colour),
                 line={"color": colour},
             )
         )

@@ -1,18 +1,11 @@
-"""An atlas as plain data: `atlas.json`, schema 1."""
+"""An atlas: every component's effect on every task, `atlas.json`."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
-from broca.errors import BadInput
-from broca.results.localization import AblationInfo, ModelInfo
-from broca.results.typed import require_types
-from broca.results.verification import rebuild
-
-SCHEMA = 1
-NAME = "atlas.json"
+from broca.results.base import AblationInfo, ModelInfo, Result, listed
 
 Rows = tuple[tuple[float, ...], ...]
 """A matrix, tasks x components, row by row."""
@@ -160,8 +153,8 @@ class AtlasCost:
     measured: int
 
 
-@dataclass(frozen=True)
-class Atlas:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Atlas(Result):
     """Every component's effect on every task, and what that says.
 
     Attributes:
@@ -191,10 +184,13 @@ class Atlas:
         seed: Seed of everything random.
         cost: What it took.
         notes: What the reader should know.
-        broca: Version of broca.
-        schema: Version of this layout.
     """
 
+    FILE: ClassVar[str] = "atlas.json"
+    PAGE: ClassVar[str] = "atlas.html"
+    VERB: ClassVar[str] = "broca atlas"
+
+    kind: Literal["atlas"] = "atlas"
     model: ModelInfo
     tasks: tuple[AtlasTask, ...]
     components: tuple[str, ...]
@@ -219,8 +215,6 @@ class Atlas:
     seed: int
     cost: AtlasCost
     notes: tuple[str, ...] = ()
-    broca: str = ""
-    schema: int = SCHEMA
 
     def __post_init__(self) -> None:
         shape = [len(self.components)] * len(self.tasks)
@@ -234,8 +228,8 @@ class Atlas:
         Raises:
             KeyError: No such row or column.
         """
-        rows = {one.name: row for one, row in zip(self.tasks, self.effects, strict=True)}
-        return dict(zip(self.components, rows[task], strict=True))[component]
+        by_task = dict(zip((row.name for row in self.tasks), self.effects, strict=True))
+        return dict(zip(self.components, by_task[task], strict=True))[component]
 
     def selected(self, task: str) -> tuple[str, ...]:
         """Names of what a task needs beyond the others.
@@ -243,49 +237,28 @@ class Atlas:
         Raises:
             KeyError: The atlas has no such task.
         """
-        found = {one.task: tuple(each.name for each in one.components) for one in self.selections}
-        return found[task]
+        by_task = {line.task: line.components for line in self.selections}
+        return tuple(component.name for component in by_task[task])
 
-    def to_json(self) -> str:
-        """The atlas as indented JSON, keys in a fixed order."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+    def summary(self) -> tuple[str, ...]:
+        """What is universal, and what was measured."""
+        needed = sum(bool(line.components) for line in self.selections)
+        universal = listed(tuple(component.name for component in self.universal))
+        return (
+            f"{needed} of {len(self.tasks)} tasks need components beyond the others; "
+            f"universal: {universal or 'none'}",
+            f"{self.model.name}: {len(self.components)} {self.kinds}, {self.masks:,} masks, "
+            f"{self.cost.rows:,} rows, seed {self.seed}",
+        )
 
-    @classmethod
-    def from_json(cls, text: str) -> Atlas:
-        """Reads what `to_json` wrote.
-
-        Raises:
-            BadInput: Not an atlas, or of another schema.
-        """
-        try:
-            data = json.loads(text)
-            if data["schema"] != SCHEMA:
-                raise BadInput(
-                    f"the atlas has schema {data['schema']}, this broca reads schema {SCHEMA}: "
-                    "use the version of broca that wrote it"
-                )
-            read: Atlas = rebuild(cls, data)
-            require_types(read, cls)
-            return read
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise BadInput(
-                f"this is not an atlas of broca ({type(error).__name__}: {error}); give the "
-                f"{NAME} of an out folder"
-            ) from error
-
-    @classmethod
-    def read(cls, path: str | Path) -> Atlas:
-        """Reads an `atlas.json`, or the one in a folder.
-
-        Raises:
-            BadInput: It does not exist or is not an atlas.
-        """
-        path = Path(path)
-        file = path / NAME if path.is_dir() else path
-        if not file.is_file():
-            raise BadInput(f"'{file}' does not exist: run `broca atlas` first")
-        try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"'{file}' cannot be read ({error}): give an {NAME}") from error
-        return cls.from_json(text)
+    def records(self) -> list[dict[str, Any]]:
+        """A line for each task and component."""
+        return [
+            {
+                "task": task.name, "capability": task.capability, "component": component,
+                "effect": effect, "low": low, "high": high,
+                "selected": component in self.selected(task.name),
+            }
+            for task, *rows in zip(self.tasks, self.effects, self.low, self.high, strict=True)
+            for component, effect, low, high in zip(self.components, *rows, strict=True)
+        ]  # fmt: skip

@@ -42,6 +42,6 @@ def check_out_folder(out: str | Path) -> Path:
         probe.unlink()
     except OSError as error:
         raise BadInput(
-            f"--out '{out}' cannot be written ({error.strerror}): choose another folder"
+            f"`out` '{out}' cannot be written ({error.strerror}): choose another folder"
         ) from error
     return folder

@@ -1,42 +1,14 @@
-"""The frozen result of a localization: `result.json`, schema 1."""
+"""What a localization found: `result.json`."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from math import isnan, nan
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
-from broca.errors import BadInput
-from broca.results.typed import require_types
-from broca.results.verification import Verification
-
-SCHEMA = 1
-
-
-@dataclass(frozen=True)
-class ModelInfo:
-    """The model that was examined.
-
-    Attributes:
-        name: What the user called it.
-        fingerprint: Digest of its weights.
-        architecture: Its class in transformers.
-        layers: Decoder layers.
-        heads: Query heads of one attention layer.
-        kv_heads: Key/value heads of one attention layer.
-        dtype: Number format of the weights.
-    """
-
-    name: str
-    fingerprint: str
-    architecture: str
-    layers: int
-    heads: int
-    kv_heads: int
-    dtype: str
+from broca.results.base import AblationInfo, ModelInfo, Result, listed
+from broca.results.verification import Verdict, Verification
 
 
 @dataclass(frozen=True)
@@ -46,14 +18,6 @@ class SearchInfo:
     method: str
     options: dict[str, Any]
     seed: int
-
-
-@dataclass(frozen=True)
-class AblationInfo:
-    """What became of ablated components: the kind of replacement, and their gate."""
-
-    kind: str
-    scale: float
 
 
 @dataclass(frozen=True)
@@ -175,8 +139,8 @@ class Interaction:
     """How the effects of two components depend on one another, in the task's metric.
 
     Attributes:
-        first: Name of the one.
-        second: Name of the other.
+        first: Name of the first.
+        second: Name of the second.
         first_effect: Change of the score when the first alone is ablated.
         second_effect: The same of the second.
         joint_effect: Change when both are ablated.
@@ -194,43 +158,18 @@ class Interaction:
     ci: tuple[float, float]
 
 
-@dataclass(frozen=True)
-class HeldOutScores:
-    """What the selection costs, on items that the search never saw.
-
-    Attributes:
-        after: Score of every task with the selection ablated.
-        drop: What the task lost.
-        off_target_drop: What the others lost on average, same-skill tasks left out; None without
-            others.
-        specific_drop: The difference.
-        items: Report items of every task.
-    """
-
-    after: dict[str, float]
-    drop: float
-    off_target_drop: float | None
-    specific_drop: float
-    items: dict[str, int]
+_ZERO = AblationInfo("zero", 0.0)
 
 
-@dataclass(frozen=True)
-class Localization:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Localization(Result):
     """Everything that a localization found, and how.
 
     Attributes:
-        broca: Version of broca.
-        schema: Version of this layout.
         model: The model.
         task: The task that was localized.
         others: The tasks that the selection should leave alone.
         same_skill: Tasks of the same capability, reported apart.
-        off_target_effects: Mean change of the other tasks' response when a component is ablated,
-            where the method measures it.
-        shared_effects: Of each component that the other tasks need too, where the method looks for
-            them: minus what every task's score loses when it is ablated alone, on some `report`
-            items of each. What they lose most to comes first.
-        universal: Those of them that most tasks need, and about alike, by the rule of the atlas.
         search: The method and its settings.
         cost: Rows, tokens and time.
         baseline: Score of every task on the intact model, on its report items.
@@ -238,23 +177,34 @@ class Localization:
         selected: Names of the chosen components, at most k.
         abstained: Whether nothing was selected.
         reason: Why nothing was selected; empty otherwise.
-        verification: The proof on the report items.
+        verification: What the selection costs on the report items, and the verdict. In the file it
+            leaves out what the localization says: model, heads, ablation, seed, baseline, rows.
         response: What the effects are measured in.
         components: Which parts of the model could be ablated, such as `heads`.
         ablation: What became of them.
-        metrics: Main metric of every task.
         task_options: How the tasks were asked, where that differs from their files.
-        notes: What the reader should know, such as cut prompts or other tasks at chance.
-        evidence: Statistics, controls and the verdict; None where they were not asked for.
-        interactions: Pairs of the leading components, the strongest first, where they were asked
-            for; on `confirm` items.
+        off_target_effects: Mean change of the other tasks' response when a component is ablated,
+            where the method measures it.
+        shared_effects: Of each component that the other tasks need too, where the method looks for
+            them: minus what every task's score loses when it is ablated alone, on some `report`
+            items of each. What they lose most to comes first.
+        universal: Those of them that most tasks need, and about alike, by the rule of the atlas.
+        interactions: Pairs of the leading components, the strongest first, if they were requested;
+            on `confirm` items.
         additivity: How well effects add up; None where the method measures no random masks, or
             too few.
+        notes: What the reader should know, such as cut prompts or other tasks at chance.
     """
 
+    FILE: ClassVar[str] = "result.json"
+    PAGE: ClassVar[str] = "report.html"
+    VERB: ClassVar[str] = "broca localize"
+
+    kind: Literal["localization"] = "localization"
     model: ModelInfo
     task: str
     others: tuple[str, ...]
+    same_skill: tuple[str, ...] = ()
     search: SearchInfo
     cost: Cost
     baseline: dict[str, float]
@@ -262,92 +212,67 @@ class Localization:
     selected: tuple[str, ...]
     abstained: bool
     reason: str
-    verification: HeldOutScores
+    verification: Verification
     response: str = "accuracy"
     components: str = "heads"
-    ablation: AblationInfo = AblationInfo("zero", 0.0)
-    metrics: dict[str, str] = field(default_factory=dict)
+    ablation: AblationInfo = _ZERO
     task_options: dict[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    same_skill: tuple[str, ...] = ()
     off_target_effects: dict[str, float] = field(default_factory=dict)
     shared_effects: dict[str, dict[str, float]] = field(default_factory=dict)
     universal: tuple[str, ...] = ()
-    evidence: Verification | None = None
     interactions: tuple[Interaction, ...] = ()
     additivity: AdditivityInfo | None = None
-    broca: str = ""
-    schema: int = SCHEMA
+    notes: tuple[str, ...] = ()
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """All tasks that were measured: the localized one, those of its skill, the others."""
         return (self.task, *self.same_skill, *self.others)
 
-    def to_json(self) -> str:
-        """The result as indented JSON, keys in a fixed order."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict; None where no statistics were requested, or nothing was selected."""
+        return self.verification.verdict
 
-    @classmethod
-    def from_json(cls, text: str) -> Localization:
-        """Reads what `to_json` wrote.
-
-        Raises:
-            BadInput: Not such a result, or of another schema.
-        """
-        try:
-            data = json.loads(text)
-            if data["schema"] != SCHEMA:
-                raise BadInput(
-                    f"the result has schema {data['schema']}, this broca reads schema {SCHEMA}: "
-                    "use the version of broca that wrote it"
-                )
-            read = cls(
-                **{
-                    **data,
-                    "model": ModelInfo(**data["model"]),
-                    "others": tuple(data["others"]),
-                    "search": SearchInfo(**data["search"]),
-                    "cost": Cost(**data["cost"]),
-                    "ranking": tuple(
-                        RankedComponent(**{**one, "ci": one["ci"] and tuple(one["ci"])})
-                        for one in data["ranking"]
-                    ),
-                    "selected": tuple(data["selected"]),
-                    "ablation": AblationInfo(**data["ablation"]),
-                    "verification": HeldOutScores(**data["verification"]),
-                    "notes": tuple(data["notes"]),
-                    "same_skill": tuple(data.get("same_skill", ())),
-                    "universal": tuple(data.get("universal", ())),
-                    "interactions": tuple(
-                        Interaction(**{**one, "ci": tuple(one["ci"])})
-                        for one in data.get("interactions", ())
-                    ),
-                    "evidence": data.get("evidence") and Verification.from_dict(data["evidence"]),
-                    "additivity": data.get("additivity") and AdditivityInfo(**data["additivity"]),
-                }
+    def summary(self) -> tuple[str, ...]:
+        """The verdict, the selection and how it was found."""
+        if self.abstained:
+            first = f"nothing selected: {self.reason}"
+        elif self.verdict is None:
+            drop, specific = self.verification.drop, self.verification.specific_drop
+            first = (
+                f"not verified: {self.task} loses {100 * drop:.1f} points, "
+                f"{100 * specific:.1f} of them specific"
             )
-            require_types(read, cls)
-            return read
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise BadInput(
-                f"this is not a result of broca ({type(error).__name__}: {error}); give the "
-                "result.json of an out folder"
-            ) from error
+        else:
+            first = f"{self.verdict.label}: {self.verdict.text}"
+        return (
+            first,
+            f"{self.model.name}, {self.task}: {listed(self.selected) or 'no components'}",
+            f"{self.search.method}, {self.cost.rows:,} rows, seed {self.search.seed}, "
+            f"{len(self.ranking)} components ranked",
+        )
 
-    @classmethod
-    def read(cls, path: str | Path) -> Localization:
-        """Reads a `result.json`, or the one in a folder.
+    def records(self) -> list[dict[str, Any]]:
+        """A line for each component, in the order of the ranking."""
+        return ranking_records(self.ranking, self.selected, self.off_target_effects)
 
-        Raises:
-            BadInput: It does not exist or is not a result.
-        """
-        path = Path(path)
-        file = path / "result.json" if path.is_dir() else path
-        if not file.is_file():
-            raise BadInput(f"'{file}' does not exist: give the out folder of a finished run")
-        try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"'{file}' cannot be read ({error}): give a result.json") from error
-        return cls.from_json(text)
+
+def ranking_records(
+    ranking: Sequence[RankedComponent],
+    selected: Sequence[str],
+    off_target_effects: dict[str, float] | None = None,
+) -> list[dict[str, Any]]:
+    """A line for each component of a ranking: what is known of it, and whether it is selected."""
+    lines = []
+    for line in ranking:
+        low, high = line.ci or (None, None)
+        record: dict[str, Any] = {
+            "component": line.name, "layer": line.layer, "head": line.head,
+            "effect": line.effect, "low": low, "high": high, "frequency": line.frequency,
+            "p_value": line.p_value, "q_value": line.q_value, "selected": line.name in selected,
+        }  # fmt: skip
+        if off_target_effects:
+            record["off_target_effect"] = off_target_effects.get(line.name)
+        lines.append(record)
+    return lines

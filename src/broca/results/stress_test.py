@@ -1,16 +1,11 @@
-"""What a stress test measured, as plain data: `stress.json`, schema 1."""
+"""What a stress test measured: `stress.json`."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
-from broca.errors import BadInput
-from broca.results.verification import Interval, rebuild
-
-SCHEMA = 1
+from broca.results.base import Interval, ModelInfo, Result, listed
 
 StressLabel = Literal["transfers", "soft", "answer-bias", "broad-state", "inert", "inconclusive"]
 """The verdicts; docs/stress.md has the rule."""
@@ -83,13 +78,12 @@ class Shift:
     beyond: Interval | None
 
 
-@dataclass(frozen=True)
-class StressTest:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class StressTest(Result):
     """A stress test of one set of heads.
 
     Attributes:
-        model: Name of the model.
-        fingerprint: Digest of its weights.
+        model: The model.
         family: The family of prompts.
         heads: The set.
         seed: Seed of pairs, random sets and resampling.
@@ -103,10 +97,15 @@ class StressTest:
         positive_control: Shift of the write that must work.
         verdict: In a word.
         text: In a sentence.
+        notes: What the reader should know.
     """
 
-    model: str
-    fingerprint: str
+    FILE: ClassVar[str] = "stress.json"
+    PAGE: ClassVar[str] = "stress.html"
+    VERB: ClassVar[str] = "broca stress"
+
+    kind: Literal["stress test"] = "stress test"
+    model: ModelInfo
     family: str
     heads: tuple[str, ...]
     seed: int
@@ -120,30 +119,33 @@ class StressTest:
     verdict: StressLabel
     text: str
     notes: tuple[str, ...] = ()
-    schema: int = SCHEMA
 
-    def to_json(self) -> str:
-        """The record as indented JSON, keys in a fixed order."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """The set that was tested."""
+        return self.heads
 
-    @classmethod
-    def read(cls, path: str | Path) -> StressTest:
-        """Reads a `stress.json`.
+    def summary(self) -> tuple[str, ...]:
+        """The verdict, the set and what was measured."""
+        return (
+            f"{self.verdict}: {self.text}",
+            f"{self.model.name}, family {self.family}: {listed(self.heads)}",
+            f"{self.pairs} pairs, seed {self.seed}",
+        )
 
-        Raises:
-            BadInput: It cannot be read, is no stress test, or is of another schema.
-        """
-        try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-            if data["schema"] != SCHEMA:
-                raise BadInput(
-                    f"'{path}' has schema {data['schema']}, this broca reads schema {SCHEMA}: use "
-                    "the version of broca that wrote it"
-                )
-            found: StressTest = rebuild(cls, data)
-            return found
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            raise BadInput(
-                f"'{path}' is not a stress test of broca ({type(error).__name__}: {error}); run "
-                "`broca stress` again"
-            ) from error
+    def records(self) -> list[dict[str, Any]]:
+        """A line for each interval: necessity, reversal and transfer, one after the other."""
+        intervals = [
+            *(("necessity", line.ablation, line.drop) for line in self.necessity),
+            *(("reversal", line.part, line.share) for line in self.reversals),
+            *(("transfer", line.source, line.transfer) for line in self.shifts),
+            *(("copying", line.source, line.copying) for line in self.shifts if line.copying),
+            ("positive control", "", self.positive_control),
+        ]
+        return [
+            {
+                "measure": measure, "of": name,
+                "value": interval.value, "low": interval.low, "high": interval.high,
+            }
+            for measure, name, interval in intervals
+        ]  # fmt: skip

@@ -1,17 +1,11 @@
-"""What a verification found, as plain data: `verification.json`, schema 1."""
+"""What a verification found: `verification.json`, and `verification` in `result.json`."""
 
 from __future__ import annotations
 
-import json
-import types
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
-from broca.errors import BadInput
-
-SCHEMA = 1
+from broca.results.base import AblationInfo, Interval, ModelInfo, Result, listed
 
 Role = Literal["task", "same_skill", "other"]
 """What a task is to a claim: the one claimed, another of the same capability, or a control."""
@@ -28,26 +22,17 @@ Label = Literal[
 
 
 @dataclass(frozen=True)
-class Interval:
-    """An estimate with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class TaskDrop:
-    """What one task lost on its report items.
+    """What one task lost on its report items; its scores stand in `baseline` and `after`.
 
     Attributes:
         task: The task.
         role: What it is to the claim.
         metric: Its main metric.
         items: Report items, the same before and after.
-        before: Score of the intact model.
-        after: Score with the set ablated.
-        drop: What was lost, with a paired bootstrap interval.
+        drop: What its score lost; positive is worse.
+        ci: 95 % paired bootstrap interval of that; None where no statistics were requested, as for
+            all that follow.
         test: `mcnemar` for right/wrong metrics, `permutation` for continuous ones.
         p: Two-sided p-value of no change.
         p_holm: The same, Holm-corrected over the tasks that are not the claimed one; for the
@@ -58,12 +43,16 @@ class TaskDrop:
     role: Role
     metric: str
     items: int
-    before: float
-    after: float
-    drop: Interval
-    test: str
-    p: float
-    p_holm: float
+    drop: float
+    ci: tuple[float, float] | None = None
+    test: str | None = None
+    p: float | None = None
+    p_holm: float | None = None
+
+    @property
+    def interval(self) -> Interval | None:
+        """The drop with its interval; None without statistics."""
+        return _interval(self.drop, self.ci)
 
 
 @dataclass(frozen=True)
@@ -221,130 +210,120 @@ class Verdict:
     items_needed: int | None = None
 
 
-@dataclass(frozen=True)
-class Verification:
-    """Everything that a verification measured.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Verification(Result):
+    """What a set of components costs on held-out items, and what that allows to say.
+
+    Without statistics there are `drops` without intervals and p-values, and no verdict.
 
     Attributes:
-        model: Name of the model.
-        fingerprint: Digest of its weights.
+        model: The model.
         task: The claimed task.
         heads: The set.
         ablation: What became of ablated components.
-        scale: Their gate.
         seed: Seed of splits, controls and resampling.
-        level: Level of the tests and intervals, 0.05.
-        drops: Of the task, same-skill tasks and others.
-        off_target: Mean drop of the others; None without others.
-        specific: The task's drop minus that; None without others.
+        baseline: Score of every task on the intact model, on its report items.
+        after: The same with the set ablated.
+        drops: What every task lost: the claimed one, those of its skill, the others.
+        off_target_drop: Mean drop of the others; None without others.
+        off_target_ci: 95 % interval of that; None without others or statistics.
+        specific_drop: The task's drop minus that; the task's drop without others.
+        specific_ci: 95 % interval of that; None without others or statistics.
+        level: Level of the tests and intervals.
         controls: Random sets, kind by kind.
         members: What each member contributes.
-        curve: k from 0 on; None where it was not asked for.
+        curve: k from 0 on; None where it was not requested.
         ablations: The claim under other kinds of ablation.
         crossings: Generalization between tasks of the same capability.
         failures: Degenerate outputs, task by task.
         samples: Outputs side by side.
-        verdict: The verdict.
-        rows: Rows measured.
+        verdict: The verdict; None without statistics.
+        rows: Rows measured on the report items.
         notes: What the reader should know.
     """
 
-    model: str
-    fingerprint: str
+    FILE: ClassVar[str] = "verification.json"
+    PAGE: ClassVar[str] = "verification.html"
+    VERB: ClassVar[str] = "broca verify"
+
+    kind: Literal["verification"] = "verification"
+    model: ModelInfo
     task: str
     heads: tuple[str, ...]
-    ablation: str
-    scale: float
+    ablation: AblationInfo
     seed: int
-    level: float
+    baseline: dict[str, float]
+    after: dict[str, float]
     drops: tuple[TaskDrop, ...]
-    off_target: Interval | None
-    specific: Interval | None
-    controls: tuple[Controls, ...]
-    members: tuple[Member, ...]
-    curve: Curve | None
-    ablations: tuple[AblationCheck, ...]
-    crossings: tuple[Crossing, ...]
-    failures: tuple[TaskFailures, ...]
-    samples: tuple[Sample, ...]
-    verdict: Verdict
+    off_target_drop: float | None
+    off_target_ci: tuple[float, float] | None = None
+    specific_drop: float
+    specific_ci: tuple[float, float] | None = None
+    level: float = 0.05
+    controls: tuple[Controls, ...] = ()
+    members: tuple[Member, ...] = ()
+    curve: Curve | None = None
+    ablations: tuple[AblationCheck, ...] = ()
+    crossings: tuple[Crossing, ...] = ()
+    failures: tuple[TaskFailures, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    verdict: Verdict | None
     rows: int
     notes: tuple[str, ...] = ()
-    broca: str = ""
-    schema: int = SCHEMA
 
-    def to_json(self) -> str:
-        """The evidence as indented JSON, keys in a fixed order."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """The set that was verified."""
+        return self.heads
 
-    @classmethod
-    def from_json(cls, text: str) -> Verification:
-        """Reads what `to_json` wrote.
+    @property
+    def drop(self) -> float:
+        """What the claimed task lost."""
+        return next(line.drop for line in self.drops if line.role == "task")
 
-        Raises:
-            BadInput: Not such a file, or of another schema.
-        """
-        try:
-            data = json.loads(text)
-            if data["schema"] != SCHEMA:
-                raise BadInput(
-                    f"the verification has schema {data['schema']}, this broca reads schema "
-                    f"{SCHEMA}: use the version of broca that wrote it"
-                )
-            return cls.from_dict(data)
-        except (KeyError, TypeError, ValueError) as error:
-            raise BadInput(
-                f"this is not a verification of broca ({type(error).__name__}: {error}); give the "
-                "verification.json of an out folder"
-            ) from error
+    @property
+    def items(self) -> dict[str, int]:
+        """Report items of every task."""
+        return {line.task: line.items for line in self.drops}
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Verification:
-        """Builds the evidence from parsed JSON."""
-        built: Verification = rebuild(cls, data)
-        return built
+    @property
+    def off_target(self) -> Interval | None:
+        """The mean drop of the others with its interval; None without others or statistics."""
+        return _interval(self.off_target_drop, self.off_target_ci)
 
-    @classmethod
-    def read(cls, path: str | Path) -> Verification:
-        """Reads a `verification.json`, or the one in a folder.
-
-        Raises:
-            BadInput: It does not exist or is not a verification.
-        """
-        path = Path(path)
-        file = path / "verification.json" if path.is_dir() else path
-        if not file.is_file():
-            raise BadInput(f"'{file}' does not exist: run `broca verify` on this folder first")
-        return cls.from_json(file.read_text(encoding="utf-8"))
+    @property
+    def specific(self) -> Interval | None:
+        """The specific drop with its interval; None without others or statistics."""
+        return _interval(self.specific_drop, self.specific_ci)
 
     def roles(self, role: Role) -> tuple[TaskDrop, ...]:
         """The drops of the tasks of one role."""
-        return tuple(one for one in self.drops if one.role == role)
+        return tuple(line for line in self.drops if line.role == role)
+
+    def summary(self) -> tuple[str, ...]:
+        """The verdict, the claim and what was measured."""
+        return (
+            "no verdict: no statistics were requested"
+            if self.verdict is None
+            else f"{self.verdict.label}: {self.verdict.text}",
+            f"{self.model.name}, {self.task}: {listed(self.heads) or 'no components'}",
+            f"{self.ablation.kind} ablation, {len(self.drops)} tasks, {self.rows:,} rows, "
+            f"seed {self.seed}",
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """A line for each task: its scores, what it lost, and how sure that is."""
+        lines = []
+        for line in self.drops:
+            low, high = line.ci or (None, None)
+            lines.append({
+                "task": line.task, "role": line.role, "metric": line.metric, "items": line.items,
+                "before": self.baseline[line.task], "after": self.after[line.task],
+                "drop": line.drop, "low": low, "high": high, "test": line.test, "p": line.p,
+                "p_holm": line.p_holm,
+            })  # fmt: skip
+        return lines
 
 
-def rebuild(kind: Any, data: Any) -> Any:
-    """Turns parsed JSON back into (nested) frozen dataclasses, by their type hints.
-
-    Raises:
-        TypeError: A field is missing, unknown, or of another shape.
-    """
-    origin = get_origin(kind)
-    if origin in (Union, types.UnionType):
-        return None if data is None else rebuild(get_args(kind)[0], data)
-    if origin is tuple:
-        if not isinstance(data, list):
-            raise TypeError(f"a list was expected, not {type(data).__name__}")
-        inner = get_args(kind)
-        if inner[-1] is Ellipsis:
-            return tuple(rebuild(inner[0], one) for one in data)
-        return tuple(rebuild(part, one) for part, one in zip(inner, data, strict=True))
-    if is_dataclass(kind):
-        if not isinstance(data, Mapping):
-            raise TypeError(f"an object was expected, not {type(data).__name__}")
-        assert isinstance(kind, type)
-        hints = get_type_hints(kind)
-        unknown = set(data) - {one.name for one in fields(kind)}
-        if unknown:
-            raise TypeError(f"unknown field '{sorted(unknown)[0]}'")
-        return kind(**{name: rebuild(hints[name], value) for name, value in data.items()})
-    return data
+def _interval(value: float | None, ends: tuple[float, float] | None) -> Interval | None:
+    return None if value is None or ends is None else Interval(value, *ends)

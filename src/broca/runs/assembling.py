@@ -9,23 +9,21 @@ from typing import Any
 
 from broca import searches
 from broca.options import AblationOptions, SearchOptions, TaskOptions
+from broca.results.base import AblationInfo
 from broca.results.localization import (
-    AblationInfo,
     AdditivityInfo,
     Cost,
-    HeldOutScores,
     Interaction,
     Localization,
     SearchInfo,
     ranked,
 )
-from broca.runs.provenance import evidence_of, model_info, version_of_broca
+from broca.runs.provenance import model_info, verification_of
 from broca.runs.references import Referenced
 from broca.runs.run import Run
 from broca.runs.task_sets import TaskSet
 from broca.searches import Ranking
 from broca.verification import QUICK, Examination
-from broca.verification.proof import prove
 from broca.verification.universal import Shared
 
 
@@ -83,7 +81,7 @@ def localization(
         referenced: What its rows returned.
         baseline: Score of every task on the intact model.
         after: Score of every task with the selection ablated.
-        examination: Statistics, controls and verdict; None where they were not asked for.
+        examination: Statistics, controls and verdict; None where none were requested.
         shared: What the other tasks need too.
         pairs: Interactions of the leading components.
         task_options: How the tasks were asked.
@@ -91,21 +89,14 @@ def localization(
         started: When the run began, on `time.perf_counter`.
     """
     model, tasks = run.model, run.tasks
-    proof = prove(tasks.task, tasks.benchmarks, baseline, after, same_skill=tasks.same_skill)
     selected = tuple(model.components.names[column] for column in ranking.selected)
     scoring_rows = run.scoring_rows
     rows_measured, tokens = run.finish()
     return Localization(
-        broca=version_of_broca(),
         model=model_info(model),
         task=tasks.task,
         others=tasks.others,
         same_skill=tasks.same_skill,
-        evidence=None
-        if examination is None
-        else evidence_of(
-            model, tasks.task, selected, run.ablation, QUICK, examination, scoring_rows
-        ),
         search=SearchInfo(method, ranking.options, seed),
         cost=Cost(
             rows=run.search_rows,
@@ -123,23 +114,19 @@ def localization(
         selected=selected,
         abstained=not selected,
         reason=ranking.reason,
-        verification=HeldOutScores(
-            after=proof.after,
-            drop=proof.drop,
-            off_target_drop=proof.off_target_drop,
-            specific_drop=proof.specific_drop,
-            items={name: len(places) for name, places in tasks.places["report"].items()},
+        verification=verification_of(
+            model_info(model), selected, run.ablation, tasks.trial(), baseline, after,
+            examination=examination, level=QUICK.level, rows=scoring_rows,
         ),
         response=referenced.response,
         components=model.kinds,
         ablation=AblationInfo(run.ablation.kind, run.ablation.scale),
-        metrics={name: benchmark.metric for name, benchmark in tasks.benchmarks.items()},
         task_options=task_options.to_dict(),
         notes=(*_notes(tasks, baseline), *referenced.notes, *_groups(run, ranking)),
         additivity=None
         if ranking.additivity is None
         else AdditivityInfo(**asdict(ranking.additivity)),
-    )
+    )  # fmt: skip
 
 
 def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:

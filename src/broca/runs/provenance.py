@@ -1,21 +1,17 @@
-"""What results say of where they come from."""
+"""What results say of where they come from, and what was verified as a result."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from broca.engine import Ablation
 from broca.models import GatedModel
-from broca.results.localization import ModelInfo
-from broca.results.verification import Crossing, Verification
-from broca.verification import Examination, Scope
-
-
-def version_of_broca() -> str:
-    """The version that results name."""
-    return version("broca")
+from broca.results.base import AblationInfo, Interval, ModelInfo
+from broca.results.verification import Crossing, TaskDrop, Verification
+from broca.verification import Examination, Trial
+from broca.verification.proof import prove
 
 
 def model_info(model: GatedModel) -> ModelInfo:
@@ -31,31 +27,85 @@ def model_info(model: GatedModel) -> ModelInfo:
     )
 
 
-def evidence_of(
-    model: GatedModel,
-    task: str,
+def verification_of(
+    model: ModelInfo,
     heads: Sequence[str],
     how: Ablation,
-    scope: Scope,
-    examined: Examination,
-    rows: int,
+    trial: Trial,
+    before: Mapping[str, float],
+    after: Mapping[str, float],
     *,
+    examination: Examination | None = None,
+    level: float = 0.05,
+    rows: int,
     crossings: Sequence[Crossing] = (),
     notes: Sequence[str] = (),
 ) -> Verification:
-    """Puts what was measured and what it was measured on into one record."""
+    """Makes the result of what was measured on a set.
+
+    Args:
+        model: The model.
+        heads: The set; empty where nothing was selected.
+        how: What became of it; its seed is that of the verification.
+        trial: The tasks and their report items.
+        before: Score of every task on the intact model.
+        after: The same with the set ablated.
+        examination: Statistics, controls and the verdict; None where none were requested.
+        level: Level of the tests and intervals.
+        rows: Rows that were measured on the report items.
+        crossings: Generalization between tasks of the same capability.
+        notes: What the reader should know.
+    """
+    proof = prove(
+        trial.task, trial.benchmarks, dict(before), dict(after), same_skill=trial.same_skill
+    )
+    drops = {
+        name: TaskDrop(
+            task=name,
+            role=trial.role(name),
+            metric=trial.benchmarks[name].metric,
+            items=len(trial.places[name]),
+            drop=trial.benchmarks[name].loss(before[name], after[name]),
+        )
+        for name in trial.names
+    }
+    statistics: dict[str, Any] = {"verdict": None}
+    if examination is not None:
+        drops |= {
+            line.task: replace(
+                drops[line.task],
+                drop=line.drop.value,
+                ci=_ends(line.drop),
+                test=line.test,
+                p=line.p,
+                p_holm=line.p_holm,
+            )
+            for line in examination.drops
+        }
+        copied = ("controls", "members", "curve", "ablations", "failures", "samples", "verdict")
+        statistics = {
+            "off_target_ci": _ends(examination.off_target),
+            "specific_ci": _ends(examination.specific),
+            **{name: getattr(examination, name) for name in copied},
+        }
     return Verification(
-        model=model.name,
-        fingerprint=model.fingerprint,
-        task=task,
+        model=model,
+        task=trial.task,
         heads=tuple(heads),
-        ablation=how.kind,
-        scale=how.scale,
+        ablation=AblationInfo(how.kind, how.scale),
         seed=how.seed,
-        level=scope.level,
-        **{one.name: getattr(examined, one.name) for one in fields(examined)},
+        baseline=proof.before,
+        after=proof.after,
+        drops=tuple(drops.values()),
+        off_target_drop=proof.off_target_drop,
+        specific_drop=proof.specific_drop,
+        level=level,
         crossings=tuple(crossings),
         rows=rows,
         notes=tuple(notes),
-        broca=version_of_broca(),
+        **statistics,
     )
+
+
+def _ends(interval: Interval | None) -> tuple[float, float] | None:
+    return None if interval is None else (interval.low, interval.high)

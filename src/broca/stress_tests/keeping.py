@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from broca.models import GatedModel
-from broca.results.verification import rebuild
+from broca.results.base import version_of_broca
+from broca.results.codec import encode, plain, restored
 from broca.runs.lines import LineFile
-from broca.runs.provenance import version_of_broca
 from broca.stress_tests.families import Family
 
 NAME = "stress-parts.jsonl"
@@ -39,7 +39,7 @@ class Part:
 
     def to_line(self) -> str:
         """As one line of JSON."""
-        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+        return encode(self, indent=None)
 
     @classmethod
     def from_line(cls, line: str) -> Part:
@@ -48,13 +48,7 @@ class Part:
         Raises:
             ValueError: It is no such line.
         """
-        try:
-            part = cls(**json.loads(line))
-        except TypeError as error:
-            raise ValueError(str(error)) from error
-        if not isinstance(part.asked, str) or not isinstance(part.name, str):
-            raise ValueError("asked and name are no texts")
-        return part
+        return restored(json.loads(line), cls)
 
 
 class Parts:
@@ -87,9 +81,9 @@ class Parts:
             return make()
         for one in self._file.pieces:
             if one.key == (self._asked, name):
-                return rebuild(kind, one.value)
+                return restored(one.value, kind)
         found = make()
-        self._file.append(Part(self._asked, name, _plain(found)))
+        self._file.append(Part(self._asked, name, plain(found)))
         return found
 
 
@@ -108,9 +102,3 @@ def digest(
         [asdict(one) for one in families], count, sets, seed,
     ]  # fmt: skip
     return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

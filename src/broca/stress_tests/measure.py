@@ -14,8 +14,9 @@ from torch import Tensor
 
 from broca.errors import BadInput, SelfTestFailed
 from broca.models import GatedModel
+from broca.results.base import Interval
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressTest
-from broca.results.verification import Interval
+from broca.runs.provenance import model_info
 from broca.stress_tests.families import Family
 from broca.stress_tests.keeping import Parts, digest
 from broca.stress_tests.patching import Patcher, State
@@ -100,8 +101,7 @@ def stress(
     positive = parts.get("positive control", Interval, transfer.positive_control)
     label, text = judge(shifts, positive)
     return StressTest(
-        model=model.name,
-        fingerprint=model.fingerprint,
+        model=model_info(model),
         family=family.name,
         heads=tuple(model.components.names[column] for column in columns),
         seed=seed,

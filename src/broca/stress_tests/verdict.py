@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from broca.results.base import Interval
 from broca.results.stress_test import Shift, StressLabel
-from broca.results.verification import Interval
 
 _BROAD = ("the operation word neutralised", "an unrelated family", "noise of the same norm")
 """Controls that carry no operation: what they move is moved by any disturbance."""

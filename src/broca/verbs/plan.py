@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import resource
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -28,8 +27,10 @@ from broca.options import (
     takes_options,
     without,
 )
+from broca.results.cost_estimate import CostEstimate, MethodCost
 from broca.runs.problems import problem_of
 from broca.runs.progress import Report, Stages
+from broca.runs.provenance import model_info
 from broca.runs.run import Run, tokens_of
 from broca.runs.setup import claimed, model_in_use
 from broca.runs.workspace import Workspace
@@ -40,58 +41,6 @@ SAMPLE = 32
 """Rows that are timed, in each response."""
 _SHARE = 0.05
 """Of the components, ablated in timed rows."""
-
-
-@dataclass(frozen=True)
-class MethodEstimate:
-    """What a method would take.
-
-    Attributes:
-        method: Its name.
-        rows: Rows of its search, the most that it may ask for.
-        tokens: Tokens of these rows, each row by itself.
-        seconds: Time at the speed of the timed rows; sharing of prefixes and layers makes it less.
-        response: What it measures most rows in.
-        problem: Why it cannot run with these settings; empty otherwise.
-    """
-
-    method: str
-    rows: int
-    tokens: int
-    seconds: float
-    response: str
-    problem: str = ""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What all methods would take.
-
-    Attributes:
-        model: The model.
-        task: The task.
-        items: `locate` items of the task.
-        components: Number of components.
-        timed_rows: Rows that were timed, in all responses together.
-        tokens_per_second: Speed in each response.
-        memory_bytes: Most memory that was held, by the device or else by the process.
-        proof_rows: Rows that the proof measures besides, at least.
-        methods: Every method.
-    """
-
-    model: str
-    task: str
-    items: int
-    components: int
-    timed_rows: int
-    tokens_per_second: dict[str, float]
-    memory_bytes: int
-    proof_rows: int
-    methods: tuple[MethodEstimate, ...]
-
-    def to_json(self) -> str:
-        """As indented JSON."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 
 @takes_options
@@ -109,7 +58,7 @@ def plan(
     model_options: ModelOptions,
     engine_options: EngineOptions,
     executor_options: ExecutorOptions,
-) -> Estimate:
+) -> CostEstimate:
     """Times some rows of the task and works out what each method would take.
 
     Each method's search is asked for its plans, and its rows are counted instead of measured.
@@ -153,8 +102,8 @@ def plan(
         )
         lengths = np.array([tokens_of(item) for _, item in tasks.bank], dtype=np.int64)
         stages.enter("counting the rows of every method")
-        return Estimate(
-            model=gated.name,
+        return CostEstimate(
+            model=model_info(gated),
             task=tasks.task,
             items=len(tasks.places["locate"][tasks.task]),
             components=len(gated.components),
@@ -170,7 +119,7 @@ def plan(
 
 def count_rows(
     method: str, problem: Problem, lengths: NDArray[np.int64], speeds: dict[str, float]
-) -> MethodEstimate:
+) -> MethodCost:
     """Asks a search for its plans and counts instead of measuring.
 
     Args:
@@ -192,7 +141,7 @@ def count_rows(
     try:
         search = record.search(problem, record.counting)
     except BadInput as error:
-        return MethodEstimate(method, 0, 0, 0.0, "accuracy", str(error))
+        return MethodCost(method, 0, 0, 0.0, "accuracy", str(error))
     while (plan := search.ask()) is not None:
         # a margin is read as fast as the probability that it makes
         response: Response = (
@@ -204,7 +153,7 @@ def count_rows(
         shape = (len(plan), plan.masks.shape[1])
         gradients = directions.normal(size=shape).astype(np.float32) if plan.gradients else None
         search.tell(Measurement(plan, 1 - losses - noise(len(plan)), gradients))
-    return MethodEstimate(
+    return MethodCost(
         method=method,
         rows=sum(rows for rows, _ in counted.values()),
         tokens=sum(tokens for _, tokens in counted.values()),

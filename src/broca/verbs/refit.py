@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,67 +16,13 @@ from broca.journal.encoding import decoded
 from broca.journal.reading import RunRecord, find_run
 from broca.recovery import recovery_name
 from broca.recovery.uncertainty import RESAMPLES
-from broca.results.files import write_beside
-from broca.results.localization import AdditivityInfo, RankedComponent, ranked
+from broca.results.localization import AdditivityInfo, ranked
+from broca.results.refit import Refit
 from broca.runs.folder import RunFolder
 from broca.searches import Problem, require_method
 from broca.searches.regression import rank_by_regression
 
-SCHEMA = 1
 _FEWEST = 3
-
-
-@dataclass(frozen=True)
-class Refit:
-    """What another recovery makes of a run's rows.
-
-    Attributes:
-        task: The task that the run localized.
-        method: The method that chose the rows.
-        recovery: The recovery that was used now.
-        response: What the effects are measured in.
-        rows: Rows of the task that took part.
-        masks: Distinct masks that they are of, the intact model left out.
-        ranking: All components, most harmful to lose first.
-        selected: Names of the chosen components, at most k.
-        reason: Why nothing was selected; empty otherwise.
-        additivity: How well effects add up; None with few masks.
-        notes: What the reader should know.
-        schema: Version of this layout.
-    """
-
-    task: str
-    method: str
-    recovery: str
-    response: str
-    rows: int
-    masks: int
-    ranking: tuple[RankedComponent, ...]
-    selected: tuple[str, ...]
-    reason: str
-    additivity: AdditivityInfo | None
-    notes: tuple[str, ...] = ()
-    schema: int = SCHEMA
-
-    def to_json(self) -> str:
-        """As indented JSON, keys in a fixed order."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
-
-    def save(self, folder: str | Path) -> Path:
-        """Writes `refit.json` into a folder, which is made.
-
-        Raises:
-            BadInput: It cannot be written.
-        """
-        place = Path(folder).expanduser()
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            write_beside(place / "refit.json", self.to_json())
-        except OSError as error:
-            raise BadInput(
-                f"--out '{folder}' cannot be written ({error.strerror}): choose another folder"
-            ) from error
-        return place / "refit.json"
 
 
 def refit(

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
-
 import numpy as np
 
 from broca import searches
@@ -15,30 +10,14 @@ from broca.errors import NotInJournal
 from broca.journal import Journal, Replay
 from broca.journal.encoding import decoded
 from broca.journal.reading import RunRecord, find_run
+from broca.results.codec import plain
 from broca.results.localization import Localization, RankedComponent, ranked
+from broca.results.repetition import Repetition
 from broca.runs.folder import RunFolder
 from broca.searches import Problem, Ranking
 
 TOLERANCE = {"float32": 1e-6, "bfloat16": 1e-2, "float16": 1e-2}
 """How far an effect may lie from the first run's, relative to the largest effect, by dtype."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """How a repetition compares with the first run.
-
-    Attributes:
-        grade: `identical`, `equal within the tolerance`, `same selection`, or `different`.
-        details: What differs, a line each.
-    """
-
-    grade: str
-    details: tuple[str, ...] = ()
-
-    @property
-    def passed(self) -> bool:
-        """Whether the run was reproduced."""
-        return self.grade in ("identical", "equal within the tolerance")
 
 
 def ranking_from_journal(journal: Journal, run: RunRecord) -> Ranking:
@@ -58,7 +37,7 @@ def ranking_from_journal(journal: Journal, run: RunRecord) -> Ranking:
     return searches.run(search, Replay(journal, run.id, components=run.components).run)
 
 
-def rerun_from_journal(folder: RunFolder) -> Comparison:
+def rerun_from_journal(folder: RunFolder) -> Repetition:
     """Repeats the search of an out folder from its journal and compares it with `result.json`.
 
     Raises:
@@ -76,28 +55,28 @@ def rerun_from_journal(folder: RunFolder) -> Comparison:
 
 def compare_rankings(
     before: Localization, again: tuple[RankedComponent, ...], selected: tuple[str, ...]
-) -> Comparison:
-    """Grades a ranking against that of a result, byte by byte first."""
-    if _text(before.ranking) == _text(again) and before.selected == selected:
-        return Comparison("identical")
+) -> Repetition:
+    """Grades a ranking against that of a result, digit by digit first."""
+    if plain(before.ranking) == plain(again) and before.selected == selected:
+        return Repetition("identical")
     old = {one.name: one.effect for one in before.ranking}
     new = {one.name: one.effect for one in again}
     if set(old) != set(new):
-        return Comparison("different", ("the components are not the same",))
+        return Repetition("different", ("the components are not the same",))
     largest = max((abs(value) for value in old.values()), default=0.0) or 1.0
     gap = max(abs(old[name] - new[name]) for name in old) / largest
     details = [f"the largest difference of effects is {gap:.2g} of the largest effect"]
     if before.selected != selected:
         details.append(f"selected {', '.join(selected)} instead of {', '.join(before.selected)}")
-        return Comparison("different", tuple(details))
+        return Repetition("different", tuple(details))
     moved = sum(a.name != b.name for a, b in zip(before.ranking, again, strict=True))
     if moved:
         details.append(f"{moved} of {len(again)} places of the ranking changed")
     close = gap <= TOLERANCE.get(before.model.dtype, 1e-2)
-    return Comparison("equal within the tolerance" if close else "same selection", tuple(details))
+    return Repetition("equal within the tolerance" if close else "same selection", tuple(details))
 
 
-def compare_results(before: Localization, after: Localization) -> Comparison:
+def compare_results(before: Localization, after: Localization) -> Repetition:
     """Grades a repetition from scratch: the ranking, then the scores of the proof."""
     ranking = compare_rankings(before, after.ranking, after.selected)
     details = list(ranking.details)
@@ -114,10 +93,5 @@ def compare_results(before: Localization, after: Localization) -> Comparison:
         gaps.insert(0, "the weights of the model changed")
     if gaps:
         grade = "different" if ranking.grade == "different" else "same selection"
-        return Comparison(grade, (*details, *gaps))
+        return Repetition(grade, (*details, *gaps))
     return ranking
-
-
-def _text(ranking: tuple[RankedComponent, ...]) -> str:
-    lines: list[Mapping[str, Any]] = [asdict(one) for one in ranking]
-    return json.dumps(lines)

@@ -21,14 +21,14 @@ from broca.options import (
     without,
 )
 from broca.published import is_published, published_heads
-from broca.results.verification import Crossing, TaskDrop, Verification
+from broca.results.verification import Crossing, Verification
 from broca.runs.progress import Report, Stages
-from broca.runs.provenance import evidence_of
+from broca.runs.provenance import model_info, verification_of
 from broca.runs.run import Run
 from broca.runs.setup import ablation_of, claimed, model_in_use, workspace
 from broca.runs.task_sets import listed, require_ability
 from broca.verbs.localize import localize
-from broca.verification import Scope
+from broca.verification import MeasuredDrop, Scope
 
 LOCATED = 100
 """Most `locate` items, whose activations stand in for ablated ones and whose norms match sets."""
@@ -130,8 +130,9 @@ def verify(
                 (drop,) = back.drops_of(selected, [tasks.task])
                 crossings.append(_crossing(other, tasks.task, selected, drop))
         notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
-        return evidence_of(
-            gated, tasks.task, names, ablation, scope, examination, run.scoring_rows,
+        return verification_of(
+            model_info(gated), names, ablation, examiner.trial, examination.before,
+            examination.after, examination=examination, level=scope.level, rows=run.scoring_rows,
             crossings=crossings, notes=notes,
         )  # fmt: skip
 
@@ -143,7 +144,7 @@ def _kinds(model: GatedModel) -> tuple[Any, ...]:
     return get_args(AblationKind)
 
 
-def _crossing(found_on: str, measured_on: str, heads: Sequence[str], drop: TaskDrop) -> Crossing:
+def _crossing(found_on: str, measured_on: str, heads: Sequence[str], drop: MeasuredDrop) -> Crossing:
     return Crossing(found_on, measured_on, tuple(heads), drop.drop, drop.p)
 
 

@@ -1,13 +1,14 @@
 """The proof of a selection, on items that the search never saw."""
 
 from broca.verification.examine import QUICK, Examination, Examiner, Scope
-from broca.verification.proof import Proof, prove
+from broca.verification.proof import MeasuredDrop, Proof, prove
 from broca.verification.trial import Trial, roles
 
 __all__ = [
     "QUICK",
     "Examination",
     "Examiner",
+    "MeasuredDrop",
     "Proof",
     "Scope",
     "Trial",

@@ -10,23 +10,22 @@ from numpy.typing import NDArray
 
 from broca.components import ComponentSet
 from broca.measurement import Execute, Plan
+from broca.results.base import Interval
 from broca.results.verification import (
     AblationCheck,
     Controls,
     ControlSet,
     Curve,
     CurvePoint,
-    Interval,
     Member,
-    Role,
     Sample,
-    TaskDrop,
     TaskFailures,
     Verdict,
 )
 from broca.tasks import Item, Output
 from broca.verification import failures as failing
 from broca.verification.controls import CONTROLS, layer_matched, norm_matched, standing
+from broca.verification.proof import MeasuredDrop
 from broca.verification.statistics import (
     Values,
     bootstrap_drops,
@@ -79,9 +78,9 @@ QUICK = Scope(control_items=100, member_items=100, curve=0, failure_items=40)
 
 @dataclass(frozen=True)
 class Examination:
-    """What was measured on one set, and the verdict; the parts of an `Verification`."""
+    """What was measured on one set, and the verdict; the parts of a `Verification`."""
 
-    drops: tuple[TaskDrop, ...]
+    drops: tuple[MeasuredDrop, ...]
     off_target: Interval | None
     specific: Interval | None
     controls: tuple[Controls, ...]
@@ -91,6 +90,16 @@ class Examination:
     failures: tuple[TaskFailures, ...]
     samples: tuple[Sample, ...]
     verdict: Verdict
+
+    @property
+    def before(self) -> dict[str, float]:
+        """Score of every task on the intact model."""
+        return {drop.task: drop.before for drop in self.drops}
+
+    @property
+    def after(self) -> dict[str, float]:
+        """Score of every task with the set ablated."""
+        return {drop.task: drop.after for drop in self.drops}
 
 
 @dataclass(frozen=True)
@@ -155,7 +164,7 @@ class Examiner:
             drops, off_target, specific, controls, members, curve, ablations, looked, shown, verdict
         )
 
-    def drops_of(self, heads: Sequence[str], names: Sequence[str]) -> tuple[TaskDrop, ...]:
+    def drops_of(self, heads: Sequence[str], names: Sequence[str]) -> tuple[MeasuredDrop, ...]:
         """What some of the tasks lose without a set, uncorrected."""
         columns = self.components.columns(heads)
         places = {name: self.trial.places[name] for name in names}
@@ -178,17 +187,17 @@ class Examiner:
             aggregate=self.trial.aggregation(name, before),
         )
 
-    def _drops(self, measured: Mapping[str, Values]) -> tuple[TaskDrop, ...]:
+    def _drops(self, measured: Mapping[str, Values]) -> tuple[MeasuredDrop, ...]:
         drops = [self._drop(name, *measured[name]) for name in self.trial.names]
         # the claim is one hypothesis; the other tasks are a family of their own
         adjusted = [drops[0].p, *holm([one.p for one in drops[1:]])]
         return tuple(replace(one, p_holm=p) for one, p in zip(drops, adjusted, strict=True))
 
-    def _drop(self, name: str, before: Values, after: Values) -> TaskDrop:
+    def _drop(self, name: str, before: Values, after: Values) -> MeasuredDrop:
         test, p = paired_test(before, after, seed=self.scope.seed)
-        return TaskDrop(
+        return MeasuredDrop(
             task=name,
-            role=self._role(name),
+            role=self.trial.role(name),
             metric=self.trial.benchmarks[name].metric,
             items=len(before),
             before=self.trial.score(name, before),
@@ -198,11 +207,6 @@ class Examiner:
             p=p,
             p_holm=p,
         )
-
-    def _role(self, name: str) -> Role:
-        if name == self.trial.task:
-            return "task"
-        return "same_skill" if name in self.trial.same_skill else "other"
 
     def _contrast(self, measured: Mapping[str, Values]) -> tuple[Interval | None, Interval | None]:
         """Mean drop of the others, and the task's drop minus it: tasks are resampled apart."""

@@ -9,7 +9,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.measurement import Measurement, Plan
+from broca.results.base import Interval
+from broca.results.verification import Role
 from broca.tasks import Benchmark, Item
+
+
+@dataclass(frozen=True)
+class MeasuredDrop:
+    """What one task lost, with its scores and the statistics of that.
+
+    Attributes:
+        task: The task.
+        role: What it is to the claim.
+        metric: Its main metric.
+        items: Items, the same before and after.
+        before: Score of the intact model.
+        after: Score with the set ablated.
+        drop: What was lost, with a paired bootstrap interval.
+        test: `mcnemar` for right/wrong metrics, `permutation` for continuous ones.
+        p: Two-sided p-value of no change.
+        p_holm: The same, Holm-corrected over the tasks that are not the claimed one.
+    """
+
+    task: str
+    role: Role
+    metric: str
+    items: int
+    before: float
+    after: float
+    drop: Interval
+    test: str
+    p: float
+    p_holm: float
 
 
 @dataclass(frozen=True)

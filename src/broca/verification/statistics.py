@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from broca.results.verification import Interval
+from broca.results.base import Interval
 
 Values = NDArray[np.float64]
 Aggregate = Callable[[Values, NDArray[np.intp]], float]

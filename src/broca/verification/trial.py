@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.measurement import Execute, Plan
+from broca.results.verification import Role
 from broca.tasks import Benchmark, Item
 from broca.verification.statistics import Aggregate
 
@@ -43,6 +44,12 @@ class Trial:
     def names(self) -> tuple[str, ...]:
         """All tasks, the claimed one first."""
         return (self.task, *self.same_skill, *self.others)
+
+    def role(self, name: str) -> Role:
+        """What a task is to the claim."""
+        if name == self.task:
+            return "task"
+        return "same_skill" if name in self.same_skill else "other"
 
     def smaller(self, items: int, *, names: Sequence[str] | None = None) -> Places:
         """Fewer items: `items` of the task and of each of its skill, as many of all the rest.

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from broca.results.base import Interval
 from broca.results.verification import (
     Controls,
-    Interval,
     Member,
-    TaskDrop,
     TaskFailures,
     Verdict,
 )
+from broca.verification.proof import MeasuredDrop
 from broca.verification.statistics import items_needed
 
 BROKEN = 0.25
@@ -33,7 +33,7 @@ RELEVANT = 0.10
 
 
 def judge(
-    drops: Sequence[TaskDrop],
+    drops: Sequence[MeasuredDrop],
     off_target: Interval | None,
     specific: Interval | None,
     controls: Sequence[Controls],
@@ -151,7 +151,7 @@ def _broken(task: str, others: Sequence[str], failures: Sequence[TaskFailures]) 
     return f"{share:.0%} {where} become degenerate (mostly {worst}, {modes[worst]:.0%})"
 
 
-def _no_drop(own: TaskDrop, lost: str, level: float) -> Verdict:
+def _no_drop(own: MeasuredDrop, lost: str, level: float) -> Verdict:
     needed = items_needed(RELEVANT, gained=_gained(own), level=level)
     if own.drop.high < RELEVANT or (own.drop.value <= 0 and own.items >= needed):
         return Verdict(
@@ -171,7 +171,7 @@ def _no_drop(own: TaskDrop, lost: str, level: float) -> Verdict:
     )
 
 
-def _gained(own: TaskDrop) -> float:
+def _gained(own: MeasuredDrop) -> float:
     """Share of items that may turn right, as the power calculation needs it: noise both ways."""
     return 0.02 if own.test == "mcnemar" else 0.05
 

@@ -128,6 +128,7 @@ def overlap(
 ) -> None:
     """Do two halves of a data set, and two data sets, have the same neurons? Draws a figure."""
     from broca import neurons
+    from broca.results.files import write_beside
 
     with opened(model, run, rule, data, items=items) as session:
         sets = [session.parts(name).locate for name in session.other_tasks("", tasks)]
@@ -139,5 +140,5 @@ def overlap(
         )  # fmt: skip
         done = experiment(session, "overlap", result)
     page = neurons.overlap_page(result, title=f"Commonality neurons of {done.model.name}")
-    neurons.write(page, Path(run.out).expanduser() / "overlap.html")
+    write_beside(Path(run.out).expanduser() / "overlap.html", page)
     finish(run, done, "overlap.json")

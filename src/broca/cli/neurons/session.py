@@ -13,7 +13,8 @@ from broca.cli.neurons.options import Group, RunOptions
 from broca.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from broca.neurons import Experiment, NeuronSet, Session
+    from broca.neurons import Session
+    from broca.results.neurons import NeuronExperiment, NeuronSet
 
 
 @contextmanager
@@ -57,21 +58,28 @@ def opened(model: str, run: RunOptions, *groups: Group, **settings: Any) -> Iter
 
 def experiment(
     session: Session, verb: str, result: Any, notes: Sequence[str] = (), **settings: Any
-) -> Experiment:
+) -> NeuronExperiment:
     """What a verb found, with the settings of its session and those of its own."""
-    from broca.neurons import Experiment
+    from broca.results.neurons import NeuronExperiment
 
     record = {**session.settings.record(), **settings}
-    return Experiment(f"broca neurons {verb}", session.facts, record, result, tuple(notes))
+    return NeuronExperiment(
+        command=f"broca neurons {verb}",
+        model=session.model_info,
+        settings=record,
+        result=result,
+        notes=tuple(notes),
+    )
 
 
-def finish(run: RunOptions, result: NeuronSet | Experiment, name: str) -> None:
+def finish(run: RunOptions, result: NeuronSet | NeuronExperiment, name: str) -> None:
     """Writes the result into the out folder, and prints it as JSON or as a table."""
-    from broca.neurons import to_json, write
+    from broca.results.codec import encode
+    from broca.results.files import write_beside
 
-    text = to_json(result)
-    path = write(text, Path(run.out).expanduser() / name)
+    path = Path(run.out).expanduser() / name
+    write_beside(path, encode(result))
     if run.json:
-        sys.stdout.write(text)
+        sys.stdout.write(encode(result))
     else:
         tables.show(result, path)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from broca.neurons import Experiment, NeuronSet
+    from broca.results.neurons import NeuronExperiment, NeuronSet
 
 SHOWN = 20
 """Neurons that a table lists."""
 
 
-def show(result: NeuronSet | Experiment, path: Path) -> None:
+def show(result: NeuronSet | NeuronExperiment, path: Path) -> None:
     """Prints one result and where it was written."""
     from rich.console import Console
 
-    from broca.neurons import NeuronSet
+    from broca.results.neurons import NeuronSet
 
     console = Console(highlight=False)
     if isinstance(result, NeuronSet):
@@ -60,7 +60,7 @@ def _located(console: Console, result: NeuronSet) -> None:
         )
 
 
-def _fidelity(console: Console, done: Experiment) -> None:
+def _fidelity(console: Console, done: NeuronExperiment) -> None:
     found = done.result
     _table(
         console,
@@ -74,7 +74,7 @@ def _fidelity(console: Console, done: Experiment) -> None:
     )
 
 
-def _reliability(console: Console, done: Experiment) -> None:
+def _reliability(console: Console, done: NeuronExperiment) -> None:
     found = done.result
     _table(
         console,
@@ -95,7 +95,7 @@ def _reliability(console: Console, done: Experiment) -> None:
     )
 
 
-def _decouple(console: Console, done: Experiment) -> None:
+def _decouple(console: Console, done: NeuronExperiment) -> None:
     _table(
         console,
         "overlap of the neurons of two items",
@@ -115,7 +115,7 @@ def _decouple(console: Console, done: Experiment) -> None:
     )
 
 
-def _overlap(console: Console, done: Experiment) -> None:
+def _overlap(console: Console, done: NeuronExperiment) -> None:
     _table(
         console,
         "overlap of halves of data sets, mean over pairs",
@@ -128,7 +128,7 @@ def _overlap(console: Console, done: Experiment) -> None:
     console.print("matrix: overlap.html")
 
 
-def _erase(console: Console, done: Experiment) -> None:
+def _erase(console: Console, done: NeuronExperiment) -> None:
     _table(
         console,
         "score lost on held-out items",
@@ -149,7 +149,7 @@ def _erase(console: Console, done: Experiment) -> None:
     )
 
 
-def _enhance(console: Console, done: Experiment) -> None:
+def _enhance(console: Console, done: NeuronExperiment) -> None:
     _table(
         console,
         "held-out items after training",
@@ -170,7 +170,7 @@ def _enhance(console: Console, done: Experiment) -> None:
     )
 
 
-def _cross(console: Console, done: Experiment) -> None:
+def _cross(console: Console, done: NeuronExperiment) -> None:
     _table(
         console,
         f"change of the score ({done.settings['action']})",

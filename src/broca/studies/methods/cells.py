@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from broca.errors import BadInput
-from broca.results.typed import require_types
+from broca.results.codec import encode, restored
 from broca.runs.lines import LineFile
 
 NAME = "methods.jsonl"
@@ -93,7 +93,7 @@ class Cell:
 
     def to_line(self) -> str:
         """As one line of JSON, keys in a fixed order."""
-        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+        return encode(self, indent=None)
 
     @classmethod
     def from_line(cls, line: str) -> Cell:
@@ -102,21 +102,7 @@ class Cell:
         Raises:
             ValueError: It is no such line.
         """
-        try:
-            data = json.loads(line)
-            key = data.pop("key")
-            intervals = data.pop("intervals")
-            cell = cls(
-                key=CellKey(**{**key, "others": tuple(key["others"])}),
-                **{**data, "selected": tuple(data["selected"])},
-                intervals=None
-                if intervals is None
-                else tuple(None if one is None else (one[0], one[1]) for one in intervals),
-            )
-            require_types(cell, cls)
-        except (TypeError, KeyError, AttributeError, IndexError) as error:
-            raise ValueError(f"{type(error).__name__}: {error}") from error
-        return cell
+        return restored(json.loads(line), cls)
 
 
 CellFile = LineFile[Cell, CellKey]

@@ -12,7 +12,7 @@ import numpy as np
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan, Response
-from broca.runs.provenance import version_of_broca
+from broca.results.base import version_of_broca
 from broca.runs.workbench import Report
 from broca.searches import Ranking
 from broca.studies.methods.arena import Arena

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from broca import searches
 from broca.errors import BadInput, UnknownName, nearest
 from broca.measurement import Measurement, Plan
-from broca.results.typed import require_types
+from broca.results.codec import encode, restored
 from broca.runs.lines import LineFile
 from broca.searches import Problem
 from broca.testing import PlantedProblem, planted_problem
@@ -92,7 +92,7 @@ class SimulatedCell:
 
     def to_line(self) -> str:
         """As one line of JSON, keys in a fixed order."""
-        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+        return encode(self, indent=None)
 
     @classmethod
     def from_line(cls, line: str) -> SimulatedCell:
@@ -101,13 +101,7 @@ class SimulatedCell:
         Raises:
             ValueError: It is no such line.
         """
-        try:
-            data = json.loads(line)
-            cell = cls(**{**data, "key": SimulatedKey(**data["key"])})
-            require_types(cell, cls)
-        except (TypeError, KeyError, AttributeError) as error:
-            raise ValueError(f"{type(error).__name__}: {error}") from error
-        return cell
+        return restored(json.loads(line), cls)
 
 
 SimulatedFile = LineFile[SimulatedCell, SimulatedKey]

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from broca import searches
 from broca.errors import BadInput, UnknownName, nearest
 from broca.models import GatedModel, load
-from broca.runs.provenance import version_of_broca
+from broca.results.base import version_of_broca
 from broca.runs.recording import Journaling, closes_journal
 from broca.studies.paper import figures, tables
 from broca.studies.paper.names import ALL, NAMES

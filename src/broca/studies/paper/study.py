@@ -12,7 +12,6 @@ import numpy as np
 from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS, GatedModel
 from broca.published import model_like
-from broca.results.verification import TaskDrop
 from broca.runs.recording import Journaling
 from broca.runs.task_sets import other_tasks
 from broca.runs.workbench import Workbench
@@ -24,7 +23,7 @@ from broca.tasks import Catalog
 from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
 from broca.verbs.atlas import atlas
 from broca.verbs.localize import localize
-from broca.verification import Scope
+from broca.verification import MeasuredDrop, Scope
 
 PAPER = (*PAPER_TASKS, "rhyme", "profanity")
 """The paper's tasks: what `auto` means for a model that is not shipped."""
@@ -246,7 +245,7 @@ class Study:
             )
         return self._found[task, method]
 
-    def drops(self, heads: Sequence[str], tasks: Iterable[str]) -> dict[str, TaskDrop]:
+    def drops(self, heads: Sequence[str], tasks: Iterable[str]) -> dict[str, MeasuredDrop]:
         """What tasks lose without some heads; no row is measured twice."""
         names = list(tasks)
         if not names:

@@ -1,0 +1,155 @@
+"""The page and the figure of any result, and the files of an out folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import plotly.graph_objects as go
+
+from broca.errors import BadInput
+from broca.reports import figures
+from broca.reports.atlas import matrix_figure, render_atlas_page
+from broca.reports.page import render_html
+from broca.reports.stress import render_stress_page
+from broca.reports.verification import render_verification_page
+from broca.results.atlas import Atlas
+from broca.results.base import Result
+from broca.results.codec import encode
+from broca.results.files import check_out_folder, write_beside
+from broca.results.localization import Localization
+from broca.results.neurons import NeuronExperiment, NeuronSet
+from broca.results.refit import Refit
+from broca.results.stress_test import StressTest
+from broca.results.verification import Verification
+
+LaterT = TypeVar("LaterT", Verification, StressTest)
+
+_PAGES: dict[type[Result], Callable[[Any], str]] = {
+    Localization: render_html,
+    Verification: render_verification_page,
+    Atlas: render_atlas_page,
+    StressTest: render_stress_page,
+}
+_FIGURES: dict[type[Result], Callable[[Any], go.Figure]] = {
+    Localization: figures.heatmap,
+    Refit: figures.effects,
+    Verification: figures.before_after,
+    Atlas: matrix_figure,
+    StressTest: figures.shifts,
+    NeuronSet: figures.neurons_by_layer,
+}
+
+
+def render(result: Result) -> str:
+    """Renders a result as one HTML page that needs nothing from outside; text is escaped.
+
+    Raises:
+        BadInput: This kind of result has no page.
+    """
+    page: str = _of(_PAGES, result, "page")(result)
+    return page
+
+
+def plot(result: Result) -> go.Figure:
+    """The main figure of a result.
+
+    Raises:
+        BadInput: This kind of result has none.
+    """
+    return _of(_FIGURES, result, "figure")(result)
+
+
+def write(
+    result: Result, folder: str | Path, *, run: Localization | None = None
+) -> tuple[Path, ...]:
+    """Writes a result and its page, each beside its place and then renamed.
+
+    The page of a verification or a stress test of a run's selection is the report of the run, which
+    is written again. The run is `run`, or the one that lies in the folder.
+
+    Args:
+        result: The result.
+        folder: The folder, which is made.
+        run: The localization that a verification or a stress test belongs to.
+
+    Returns:
+        The files, the result's own first, its page last.
+
+    Raises:
+        BadInput: The folder cannot be written.
+    """
+    place = check_out_folder(folder)
+    name = result.FILE
+    if isinstance(result, NeuronExperiment):
+        name = f"{result.command.rsplit(' ', 1)[-1]}.json"
+    texts = {name: encode(result)}
+    if isinstance(result, Localization):
+        texts[result.PAGE] = _report(result, place)
+    elif isinstance(result, Verification):
+        localization = run or _run_in(place, result)
+        if localization is None:
+            texts[result.PAGE] = render(result)
+        else:
+            texts[localization.PAGE] = _report(localization, place, verification=result)
+    elif isinstance(result, StressTest):
+        localization = run or _run_in(place, result)
+        if localization is not None and _is_of(result, localization):
+            texts[localization.PAGE] = _report(localization, place, stress=result)
+        texts[result.PAGE] = render(result)
+    elif type(result) in _PAGES:
+        texts[result.PAGE] = render(result)
+    for file, text in texts.items():
+        write_beside(place / file, text)
+    return tuple(place / file for file in texts)
+
+
+def _of(table: dict[type[Result], Callable[[Any], Any]], result: Result, what: str) -> Any:
+    if type(result) not in table:
+        raise BadInput(f"{result.described()} has no {what}: use `to_frame()`")
+    return table[type(result)]
+
+
+def _report(
+    run: Localization,
+    folder: Path,
+    *,
+    verification: Verification | None = None,
+    stress: StressTest | None = None,
+) -> str:
+    """The report of a run, with what later commands found about the same components.
+
+    What is not given is read from the folder, and counts if it is of the run's model and selection:
+    a file that an earlier run left there does not.
+    """
+    return render_html(
+        run,
+        verification or _later(Verification, run, folder),
+        stress or _later(StressTest, run, folder),
+    )
+
+
+def _later(kind: type[LaterT], run: Localization, folder: Path) -> LaterT | None:
+    if not (folder / kind.FILE).is_file():
+        return None
+    found = kind.read(folder)
+    return found if _is_of(found, run) else None
+
+
+def _is_of(result: Verification | StressTest, run: Localization) -> bool:
+    """Whether it is of the same weights, the same components, and the same task if it names one."""
+    return (
+        result.model.fingerprint == run.model.fingerprint
+        and set(result.heads) == set(run.selected)
+        and getattr(result, "task", run.task) == run.task
+    )
+
+
+def _run_in(folder: Path, result: Verification | StressTest) -> Localization | None:
+    """The localization in a folder, if the result is of its selection."""
+    try:
+        run = Localization.read(folder)
+    except BadInput:  # there is none, or another kind of file
+        return None
+    return run if _is_of(result, run) else None

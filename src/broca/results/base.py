@@ -1,0 +1,171 @@
+"""What all results have in common: where they come from, how they are saved, shown and read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from broca.errors import BadInput
+from broca.results import codec
+
+if TYPE_CHECKING:
+    import pandas
+
+SCHEMA = 2
+"""Version of the layout of all files; `results.upgrades` reads older ones."""
+
+
+@cache
+def version_of_broca() -> str:
+    """The version that results name."""
+    return version("broca")
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """The model that was examined.
+
+    Attributes:
+        name: What the user called it.
+        fingerprint: Digest of its weights.
+        architecture: Its class in transformers; empty where an older file does not say.
+        layers: Decoder layers; None where an older file does not say, as for all that follow.
+        heads: Query heads of one attention layer.
+        kv_heads: Key/value heads of one attention layer.
+        dtype: Number format of the weights; empty where an older file does not say.
+        neurons: Feed-forward neurons; None where they are no matter.
+        parameters: All parameters; None where they are no matter.
+    """
+
+    name: str
+    fingerprint: str
+    architecture: str = ""
+    layers: int | None = None
+    heads: int | None = None
+    kv_heads: int | None = None
+    dtype: str = ""
+    neurons: int | None = None
+    parameters: int | None = None
+
+
+@dataclass(frozen=True)
+class AblationInfo:
+    """What became of ablated components: the kind of replacement, and their gate."""
+
+    kind: str
+    scale: float
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Result(ABC):
+    """What a verb returns and writes.
+
+    Attributes:
+        broca: Version of broca.
+        schema: Version of the layout of its file.
+        kind: What it is a result of.
+    """
+
+    FILE: ClassVar[str] = ""
+    """Name of its file in an out folder; empty where every result has its own."""
+    PAGE: ClassVar[str] = ""
+    """Name of its page there; empty where it has none."""
+    VERB: ClassVar[str] = ""
+    """The command that writes it."""
+
+    broca: str = field(default_factory=version_of_broca)
+    schema: int = SCHEMA
+    kind: str = ""
+
+    @abstractmethod
+    def summary(self) -> tuple[str, ...]:
+        """At most five lines that lead with the verdict in words."""
+
+    @abstractmethod
+    def records(self) -> list[dict[str, Any]]:
+        """The lines of `to_frame`, each a value by column."""
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The result as a table; docs/results.md says what a line is."""
+        import pandas
+
+        return pandas.DataFrame(self.records())
+
+    def plot(self) -> Any:
+        """The main figure, of Plotly.
+
+        Raises:
+            BadInput: This kind of result has none.
+        """
+        return _reports().plot(self)
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Writes the result and its page into a folder, which is made.
+
+        Returns:
+            The files, the result's own first.
+
+        Raises:
+            BadInput: The folder cannot be written; what was there is unchanged.
+        """
+        files: tuple[Path, ...] = _reports().write(self, folder)
+        return files
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Reads its file, or the one in a folder.
+
+        Raises:
+            BadInput: It does not exist, or is something else.
+        """
+        path = Path(path)
+        file = path / cls.FILE if path.is_dir() and cls.FILE else path
+        if not file.is_file():
+            raise BadInput(f"'{file}' does not exist: run `{cls.VERB}` first, and to its end")
+        text = codec.read_text(file)
+        try:
+            return codec.decode(cls, text)
+        except BadInput as error:
+            raise BadInput(str(error).replace("this is", f"'{file}' is", 1)) from error
+
+    @classmethod
+    def described(cls) -> str:
+        """The kind with its article, such as `an atlas`."""
+        return f"{'an' if cls.kind[0] in 'aeiou' else 'a'} {cls.kind}"
+
+    @classmethod
+    def where(cls) -> str:
+        """Where such a result is found, for messages."""
+        return f"the {cls.FILE} of an out folder" if cls.FILE else f"a file of `{cls.VERB}`"
+
+    def __repr__(self) -> str:
+        return "\n".join(self.summary())
+
+    def _repr_html_(self) -> str:
+        picture: str = _reports().picture(self)
+        return picture
+
+
+def listed(names: tuple[str, ...], *, most: int = 8) -> str:
+    """Names joined by commas, the first ones where there are many."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
+
+
+def _reports() -> Any:
+    """The room that renders: it stands after this one, so it is loaded on first use."""
+    return import_module("broca.reports")

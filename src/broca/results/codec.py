@@ -1,0 +1,141 @@
+"""The one codec: frozen data classes to JSON and back. Every failure is one line."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from broca.errors import BadInput
+from broca.results.upgrades import upgraded
+
+if TYPE_CHECKING:
+    from broca.results.base import Result
+
+T = TypeVar("T")
+ResultT = TypeVar("ResultT", bound="Result")
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold of data classes: dictionaries and lists, keys in the order of the fields.
+
+    NaN and infinities, which JSON lacks, are None; NumPy's numbers and arrays are plain ones.
+    """
+    if is_dataclass(value):
+        return {part.name: plain(getattr(value, part.name)) for part in fields(value)}
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, np.generic | np.ndarray):
+        return plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def restored(data: Any, kind: type[T] | Any) -> T:
+    """Parsed JSON as the type that it was written from.
+
+    Args:
+        data: What `json.loads` returned.
+        kind: A data class, or any type made of data classes, tuples, dictionaries and numbers.
+
+    Raises:
+        ValueError: A part is missing, unknown, or of another type.
+    """
+    data = plain(data)
+    try:
+        value: T = msgspec.convert(data, kind, strict=True)
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise ValueError(str(error)) from error
+    _require_known(data, plain(value), where="$")
+    return value
+
+
+def encode(value: Any, *, indent: int | None = 2) -> str:
+    """Any data class as JSON with a final line break, keys in the order of the fields.
+
+    Args:
+        value: The data class. A verification inside a localization leaves out what the
+            localization says.
+        indent: Spaces of a level; None writes one line.
+    """
+    data = plain(value)
+    if isinstance(data, dict) and data.get("kind") == "localization":
+        said = _said_of_verification(data)
+        data["verification"] = {
+            name: part for name, part in data["verification"].items() if name not in said
+        }
+    return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def decode(kind: type[ResultT], text: str) -> ResultT:
+    """Reads what `encode` wrote of a result, or an older version of broca.
+
+    Raises:
+        BadInput: It is not such a result, or of a schema that this version does not know.
+    """
+    try:
+        data = json.loads(text)
+        if not isinstance(data, dict):
+            raise ValueError(f"Expected `object`, got `{type(data).__name__}`")
+        data = upgraded(kind.kind, data, to=kind.schema)
+        if kind.kind == "localization":
+            data["verification"] = {**_said_of_verification(data), **data["verification"]}
+        return restored(data, kind)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
+        raise BadInput(
+            f"this is not {kind.described()} of broca ({reason}); give {kind.where()}"
+        ) from error
+
+
+def read_text(file: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        BadInput: It cannot be read.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(
+            f"'{file}' cannot be read ({error}): give a file that broca wrote"
+        ) from error
+
+
+def _said_of_verification(localization: Mapping[str, Any]) -> dict[str, Any]:
+    """What a localization already says of its own verification."""
+    return {
+        "broca": localization["broca"],
+        "schema": localization["schema"],
+        "kind": "verification",
+        "model": localization["model"],
+        "task": localization["task"],
+        "heads": localization["selected"],
+        "ablation": localization["ablation"],
+        "seed": localization["search"]["seed"],
+        "baseline": localization["baseline"],
+        "rows": localization["cost"]["verification_rows"],
+    }
+
+
+def _require_known(data: Any, written: Any, *, where: str) -> None:
+    """Refuses fields that the type does not have: their values would be lost.
+
+    Raises:
+        ValueError: There is one.
+    """
+    if isinstance(data, dict) and isinstance(written, dict):
+        for key, value in data.items():
+            if key not in written:
+                raise ValueError(f"unknown field `{key}` - at `{where}`")
+            _require_known(value, written[key], where=f"{where}.{key}")
+    elif isinstance(data, list) and isinstance(written, list):
+        for number, (value, other) in enumerate(zip(data, written, strict=True)):
+            _require_known(value, other, where=f"{where}[{number}]")

@@ -1,0 +1,72 @@
+"""Every kind of result, and how a file or an out folder is found to be one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from broca.errors import BadInput
+from broca.results.atlas import Atlas
+from broca.results.base import Result
+from broca.results.codec import read_text
+from broca.results.localization import Localization
+from broca.results.neurons import NeuronExperiment, NeuronSet
+from broca.results.refit import Refit
+from broca.results.stress_test import StressTest
+from broca.results.verification import Verification
+
+KINDS: tuple[type[Result], ...] = (
+    Localization, Atlas, NeuronSet, Verification, StressTest, Refit, NeuronExperiment,
+)  # fmt: skip
+"""All kinds; of several in a folder the first is what the folder is read as."""
+
+
+def read(path: str | Path) -> Result:
+    """Reads any result of broca: a file, or what an out folder holds.
+
+    A folder of a run is read as its localization, whatever later verbs wrote beside it; give their
+    files, such as `verification.json`, or call `Verification.read(folder)`.
+
+    Args:
+        path: The file or the folder.
+
+    Raises:
+        BadInput: It does not exist, or is no result of broca.
+    """
+    path = Path(path).expanduser()
+    if path.is_dir():
+        for kind in KINDS:
+            if kind.FILE and (path / kind.FILE).is_file():
+                return kind.read(path)
+        experiments = [file for file in sorted(path.glob("*.json")) if _kind_of(file) is not None]
+        if not experiments:
+            names = ", ".join(kind.FILE for kind in KINDS if kind.FILE)
+            raise BadInput(
+                f"'{path}' holds no result of broca ({names}): give the out folder of a finished "
+                "command"
+            )
+        path = experiments[0]
+    if not path.is_file():
+        raise BadInput(f"'{path}' does not exist: give an out folder, or a file that broca wrote")
+    found = _kind_of(path)
+    if found is None:
+        raise BadInput(
+            f"'{path}' is no result of broca: give an out folder, or a file that broca wrote"
+        )
+    return found.read(path)
+
+
+def _kind_of(file: Path) -> type[Result] | None:
+    """What a file is: what it says, else what its name says; None if it is no result."""
+    try:
+        data: Any = json.loads(read_text(file))
+    except (BadInput, ValueError, RecursionError):
+        data = None
+    said = data.get("kind") if isinstance(data, dict) else None
+    for kind in KINDS:
+        if said == kind.kind or (said is None and file.name == kind.FILE):
+            return kind
+    # experiments of schema 1 do not say what they are, and each has a name of its own
+    is_experiment = isinstance(data, dict) and {"command", "settings", "result"} <= set(data)
+    return NeuronExperiment if is_experiment else None

@@ -1,0 +1,55 @@
+"""What another recovery makes of a run's rows: `refit.json`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from broca.results.base import Result, listed
+from broca.results.localization import AdditivityInfo, RankedComponent, ranking_records
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Refit(Result):
+    """What another recovery makes of a run's rows.
+
+    Attributes:
+        task: The task that the run localized.
+        method: The method that chose the rows.
+        recovery: The recovery that was used now.
+        response: What the effects are measured in.
+        rows: Rows of the task that took part.
+        masks: Distinct masks that they are of, the intact model left out.
+        ranking: All components, most harmful to lose first.
+        selected: Names of the chosen components, at most k.
+        reason: Why nothing was selected; empty otherwise.
+        additivity: How well effects add up; None with few masks.
+        notes: What the reader should know.
+    """
+
+    FILE: ClassVar[str] = "refit.json"
+    VERB: ClassVar[str] = "broca refit"
+
+    kind: Literal["refit"] = "refit"
+    task: str
+    method: str
+    recovery: str
+    response: str
+    rows: int
+    masks: int
+    ranking: tuple[RankedComponent, ...]
+    selected: tuple[str, ...]
+    reason: str
+    additivity: AdditivityInfo | None
+    notes: tuple[str, ...] = ()
+
+    def summary(self) -> tuple[str, ...]:
+        """What is selected now, and from what."""
+        return (
+            f"{self.task}: {listed(self.selected) or f'nothing selected: {self.reason}'}",
+            f"{self.recovery} on {self.masks:,} masks of {self.method}, {self.rows:,} rows",
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """A line for each component, in the order of the ranking."""
+        return ranking_records(self.ranking, self.selected)

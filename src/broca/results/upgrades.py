@@ -1,0 +1,158 @@
+"""Files of older schemas, as parsed JSON, brought to the present one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from broca.errors import BadInput
+
+Data = dict[str, Any]
+
+_LOWER_IS_BETTER = {"word_perplexity", "byte_perplexity", "bits_per_byte", "perplexity", "ter"}
+
+
+def upgraded(kind: str, data: Data, *, to: int) -> Data:
+    """Brings a file to a schema, step by step.
+
+    Args:
+        kind: What it is a result of, such as `localization`.
+        data: The file's content; it is not changed.
+        to: The schema that is wanted.
+
+    Raises:
+        BadInput: The file is newer than this version of broca, or its schema never existed.
+        KeyError: It lacks a part that its schema has.
+    """
+    schema = data["schema"]
+    while schema != to:
+        step = _STEPS.get((kind, schema)) if type(schema) is int else None
+        if step is None:
+            raise BadInput(
+                f"the {kind} has schema {schema}, this broca reads schema {to} and older: use the "
+                "version of broca that wrote it"
+            )
+        schema += 1
+        data = {**step(data), "schema": schema, "kind": kind}
+    return data
+
+
+def _localization(old: Data) -> Data:
+    """Schema 1 kept the statistics apart, as `evidence`, and repeated every score there."""
+    held_out, evidence = old["verification"], old.get("evidence")
+    if evidence is None:
+        verification = {
+            "after": held_out["after"],
+            "drops": _plain_drops(old),
+            "off_target_drop": held_out["off_target_drop"],
+            "specific_drop": held_out["specific_drop"],
+            "verdict": None,
+        }
+    else:
+        verification = {
+            **_statistics(evidence),
+            "after": held_out["after"],
+            "off_target_drop": held_out["off_target_drop"],
+            "specific_drop": held_out["specific_drop"],
+        }
+    gone = ("evidence", "metrics")
+    return {
+        **{name: value for name, value in old.items() if name not in gone},
+        "verification": verification,
+    }
+
+
+def _plain_drops(old: Data) -> list[Data]:
+    """What tasks lost, without statistics; schema 1 has that of the claimed task alone."""
+    task, same_skill = old["task"], old.get("same_skill", ())
+    held_out = old["verification"]
+    drops = []
+    for name in (task, *same_skill, *old["others"]):
+        metric = old["metrics"].get(name, "")
+        lost = old["baseline"][name] - held_out["after"][name]
+        drops.append(
+            {
+                "task": name,
+                "role": "task" if name == task else "same_skill" if name in same_skill else "other",
+                "metric": metric,
+                "items": held_out["items"][name],
+                "drop": held_out["drop"]
+                if name == task
+                else -lost
+                if metric in _LOWER_IS_BETTER
+                else lost,
+            }
+        )
+    return drops
+
+
+def _statistics(old: Mapping[str, Any]) -> Data:
+    """What schema 1 called evidence, without scores and without what the claim is."""
+    off_target, specific = old["off_target"], old["specific"]
+    return {
+        "drops": [
+            {
+                **{name: line[name] for name in ("task", "role", "metric", "items")},
+                "drop": line["drop"]["value"],
+                "ci": _ends(line["drop"]),
+                **{name: line[name] for name in ("test", "p", "p_holm")},
+            }
+            for line in old["drops"]
+        ],
+        "off_target_ci": _ends(off_target),
+        "specific_ci": _ends(specific),
+        **{
+            name: old[name]
+            for name in (
+                "level", "controls", "members", "curve", "ablations", "crossings", "failures",
+                "samples", "verdict", "notes",
+            )
+        },
+    }  # fmt: skip
+
+
+def _ends(interval: Mapping[str, float] | None) -> list[float] | None:
+    return None if interval is None else [interval["low"], interval["high"]]
+
+
+def _verification(old: Data) -> Data:
+    """Schema 1 kept every score in `drops`, and name and fingerprint instead of the model."""
+    off_target, specific = old["off_target"], old["specific"]
+    claimed = next(line for line in old["drops"] if line["role"] == "task")
+    return {
+        "broca": old["broca"],
+        "model": {"name": old["model"], "fingerprint": old["fingerprint"]},
+        **{name: old[name] for name in ("task", "heads", "seed", "rows")},
+        "ablation": {"kind": old["ablation"], "scale": old["scale"]},
+        "baseline": {line["task"]: line["before"] for line in old["drops"]},
+        "after": {line["task"]: line["after"] for line in old["drops"]},
+        "off_target_drop": None if off_target is None else off_target["value"],
+        "specific_drop": (specific or claimed["drop"])["value"],
+        **_statistics(old),
+    }
+
+
+def _stress_test(old: Data) -> Data:
+    """Schema 1 gave name and fingerprint instead of the model, and not the version of broca."""
+    return {
+        **{name: value for name, value in old.items() if name != "fingerprint"},
+        "broca": "",
+        "model": {"name": old["model"], "fingerprint": old["fingerprint"]},
+    }
+
+
+def _unchanged(old: Data) -> Data:
+    """Schema 1 lacks the kind alone."""
+    return old
+
+
+_STEPS: dict[tuple[str, int], Callable[[Data], Data]] = {
+    ("localization", 1): _localization,
+    ("verification", 1): _verification,
+    ("atlas", 1): _unchanged,
+    ("stress test", 1): _stress_test,
+    ("neuron set", 1): _unchanged,
+    ("neuron experiment", 1): _unchanged,
+    ("refit", 1): _unchanged,
+}
+"""What makes the next schema of a kind from one."""

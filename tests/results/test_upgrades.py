@@ -1,0 +1,113 @@
+"""Files of schema 1, as broca 0.1.0 wrote them, are read; each number keeps its value."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from broca.errors import BadInput
+from broca.results.atlas import Atlas
+from broca.results.base import Interval
+from broca.results.codec import decode, encode
+from broca.results.localization import Localization
+from broca.results.neurons import NeuronExperiment, NeuronSet
+from broca.results.stress_test import StressTest
+from broca.results.verification import Verification
+
+DATA = Path(__file__).parent / "data"
+
+
+def old(name):
+    """A file of schema 1, parsed."""
+    return json.loads((DATA / f"{name}.schema1.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("result", Localization),
+        ("result-without-evidence", Localization),
+        ("verification", Verification),
+        ("atlas", Atlas),
+        ("stress", StressTest),
+        ("neurons", NeuronSet),
+        ("erase", NeuronExperiment),
+    ],
+)
+def test_every_old_file_is_read_and_written_as_schema_2(name, kind):
+    """And reads back equal from then on."""
+    read = kind.read(DATA / f"{name}.schema1.json")
+    assert (read.schema, read.kind) == (2, kind.kind)
+    assert decode(kind, encode(read)) == read
+
+
+def test_a_localization_keeps_its_numbers():
+    """Scores, drops, intervals, controls and the verdict of what was called evidence."""
+    data, read = old("result"), Localization.read(DATA / "result.schema1.json")
+    evidence, verification = data["evidence"], read.verification
+    assert read.selected == tuple(data["selected"]) == verification.heads
+    assert [line.effect for line in read.ranking] == [line["effect"] for line in data["ranking"]]
+    assert verification.after == data["verification"]["after"]
+    assert verification.baseline == read.baseline == data["baseline"]
+    assert verification.drop == data["verification"]["drop"]
+    assert verification.off_target_drop == data["verification"]["off_target_drop"]
+    assert verification.specific_drop == data["verification"]["specific_drop"]
+    assert verification.specific == Interval(**evidence["specific"])
+    for line, before in zip(verification.drops, evidence["drops"], strict=True):
+        assert line.interval == Interval(**before["drop"])
+        assert (line.p, line.p_holm, line.items) == (before["p"], before["p_holm"], before["items"])
+        assert data["verification"]["items"][line.task] == line.items
+        assert data["metrics"][line.task] == line.metric
+    assert verification.controls[0].drop.rank == evidence["controls"][0]["drop"]["rank"]
+    assert read.verdict.text == evidence["verdict"]["text"]
+    assert verification.rows == data["cost"]["verification_rows"]
+
+
+def test_a_localization_without_statistics_keeps_its_scores():
+    """No verdict; what each task lost follows from its scores."""
+    data = old("result-without-evidence")
+    read = Localization.read(DATA / "result-without-evidence.schema1.json")
+    assert read.verdict is None
+    assert read.verification.drop == data["verification"]["drop"]
+    assert {line.task: line.items for line in read.verification.drops} == (
+        data["verification"]["items"]
+    )
+    assert [line.role for line in read.verification.drops] == ["task", "other"]
+
+
+def test_a_verification_keeps_its_numbers():
+    """The model has the name and the weights that were written; scores move to their place."""
+    data, read = old("verification"), Verification.read(DATA / "verification.schema1.json")
+    assert (read.model.name, read.model.fingerprint) == (data["model"], data["fingerprint"])
+    assert (read.ablation.kind, read.ablation.scale) == (data["ablation"], data["scale"])
+    for line, before in zip(read.drops, data["drops"], strict=True):
+        assert read.baseline[line.task] == before["before"]
+        assert read.after[line.task] == before["after"]
+        assert line.drop == before["drop"]["value"]
+    assert read.off_target == Interval(**data["off_target"])
+    assert read.specific_drop == data["specific"]["value"]
+    assert read.rows == data["rows"]
+
+
+def test_the_others_keep_their_numbers():
+    """Atlas, stress test, neurons."""
+    atlas = Atlas.read(DATA / "atlas.schema1.json")
+    assert [list(row) for row in atlas.effects] == old("atlas")["effects"]
+    stress = StressTest.read(DATA / "stress.schema1.json")
+    assert stress.model.fingerprint == old("stress")["fingerprint"]
+    assert stress.verdict == old("stress")["verdict"]
+    neurons = NeuronSet.read(DATA / "neurons.schema1.json")
+    assert [(one.name, one.score) for one in neurons.selected] == [
+        (one["name"], one["score"]) for one in old("neurons")["selected"]
+    ]
+    erased = NeuronExperiment.read(DATA / "erase.schema1.json")
+    assert erased.result == old("erase")["result"]
+
+
+@pytest.mark.parametrize("missing", ["verification", "baseline", "cost", "metrics"])
+def test_an_incomplete_old_file_is_refused(missing):
+    """In one line, as any other."""
+    data = old("result-without-evidence")
+    del data[missing]
+    with pytest.raises(BadInput, match="not a localization of broca"):
+        decode(Localization, json.dumps(data))
