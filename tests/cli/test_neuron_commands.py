@@ -38,7 +38,7 @@ def out(tmp_path_factory):
 def test_locate_writes_neurons_json(out):
     """With shares, settings and the selected neurons; the scores of the items lie beside it."""
     data = json.loads((out / "neurons.json").read_text())
-    assert (data["schema"], data["task"], data["items"]) == (1, "capitals", 6)
+    assert (data["schema"], data["task"], data["items"]) == (2, "capitals", 6)
     assert (data["settings"]["sigma"], data["settings"]["steps"]) == (6.0, 19)
     assert data["model"]["neurons"] == 1536
     assert 0 < data["share_of_neurons"] < 0.05
