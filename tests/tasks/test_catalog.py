@@ -95,6 +95,9 @@ def test_own_tasks_are_known_by_their_names(folder, tokenizer):
     assert catalog.name_of("addition") == "addition"
     assert catalog.name_of(task) == catalog.name_of(task) == "plus_one"
     assert catalog.load("plus_one", tokenizer).items[3].target == " 3"
+    assert catalog.names_of([task, "addition "]) == ["plus_one", "addition"]
+    assert catalog.names_of(task) == ["plus_one"]
+    assert catalog.names_of("a, b,") == ["a", "b"]
     with pytest.raises(BadInput, match="two tasks are called 'plus_one'"):
         catalog.name_of(Task.from_examples(PAIRS, name="plus_one"))
     with pytest.raises(BadInput, match=r"`task` must be a name or a broca\.Task, not list"):

@@ -53,7 +53,6 @@ class Benchmark:
     _reference: str | Reference = field(repr=False)
     _answers: Mapping[int, str] | None = field(repr=False, default=None)
     _scored: dict[tuple[int, Hashable], float] = field(repr=False, default_factory=dict)
-    rescored: bool = False
 
     @classmethod
     def build(

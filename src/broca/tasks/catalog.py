@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache, cached_property
 from importlib.resources import files
@@ -123,6 +123,19 @@ class Catalog:
         if self._given.setdefault(task.name, task) is not task:
             raise BadInput(f"two tasks are called '{task.name}': give one of them another `name`")
         return task.name
+
+    def names_of(self, tasks: str | Task | Iterable[str | Task]) -> list[str]:
+        """Names of several tasks: of a list, of one task, or of one string joined by commas.
+
+        Raises:
+            BadInput: As `name_of` raises it.
+        """
+        if isinstance(tasks, str):
+            tasks = tasks.split(",")
+        elif isinstance(tasks, Task):
+            tasks = [tasks]
+        names = [self.name_of(task).strip() for task in tasks]
+        return [name for name in names if name]
 
     def is_own(self, task: str | Task) -> bool:
         """Whether a task is examples of a person's own, which have no other tasks by default."""
