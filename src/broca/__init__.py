@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from broca.results.atlas import Atlas
     from broca.results.localization import Localization
     from broca.results.verification import Verification
-    from broca.tasks import TaskOptions
+    from broca.tasks import Task, TaskOptions
     from broca.verbs.atlas import atlas, save_atlas
     from broca.verbs.localize import localize, save
     from broca.verbs.verify import verify
@@ -28,6 +28,7 @@ _HOME = {
     "Verification": "broca.results.verification",
     "GatedModel": "broca.models",
     "Localization": "broca.results.localization",
+    "Task": "broca.tasks",
     "TaskOptions": "broca.tasks",
     "atlas": "broca.verbs.atlas",
     "load": "broca.models",
@@ -45,6 +46,7 @@ __all__ = [
     "Verification",
     "GatedModel",
     "Localization",
+    "Task",
     "TaskOptions",
     "atlas",
     "load",

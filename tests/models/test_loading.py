@@ -4,13 +4,15 @@ import json
 
 import pytest
 import torch
-from broca.runs.workbench import Workbench
 from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration
 
 from broca.errors import BadInput, SelfTestFailed, UnknownName, UnsupportedModel
 from broca.models import SHIPPED_MODELS, load, shipped_model_folder
+from broca.runs.run import Run
+from broca.runs.setup import claimed
+from broca.runs.workspace import Workspace
+from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
-from broca.verification import Scope
 
 
 @pytest.fixture
@@ -231,6 +233,9 @@ def test_the_small_reference_does_the_same_tasks(reference):
     )
     text = "34 + 85 ="
     assert small.tokenizer(text).input_ids == reference.tokenizer(text).input_ids
-    bench = Workbench.build(small, "addition", others=["calls", "mc_biology"], limit=16)
-    drops = bench.examiner(Scope()).drops_of([], ["addition", "calls", "mc_biology"])
-    assert all(one.before > 0.8 for one in drops)
+    others = ["calls", "mc_biology"]
+    tasks = claimed(small, "addition", Catalog(), others=others, items=100, seed=0, limit=16)
+    with Workspace() as workspace:
+        scores = Run(small, tasks, workspace).scores([])
+    assert set(scores) == {"addition", *others}
+    assert all(score > 0.8 for score in scores.values())

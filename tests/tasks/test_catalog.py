@@ -1,11 +1,13 @@
 """Tasks are found by name; what cannot be used is refused in one line."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 from broca.errors import BadInput, TaskUnusable, UnknownName
-from broca.tasks import Catalog, RequestTokenizer
+from broca.tasks import Catalog, RequestTokenizer, Task, TaskOptions
 from broca.testing import tiny_tokenizer
 
 
@@ -53,10 +55,10 @@ def test_task_of_a_folder_is_loaded(folder, tokenizer):
     assert "\n" in benchmark.items[3].requests[0].stop
 
 
-def test_unknown_task_is_refused_with_the_nearest_name():
+def test_unknown_task_is_refused_with_the_nearest_name(tokenizer):
     """A typo of a shipped task is answered with that task."""
     with pytest.raises(UnknownName, match="'additoin' is unknown; did you mean 'addition'"):
-        Catalog().load("additoin", None)
+        Catalog().load("additoin", tokenizer)
 
 
 def test_task_whose_data_are_missing_is_refused(folder, tokenizer):
@@ -67,8 +69,8 @@ def test_task_whose_data_are_missing_is_refused(folder, tokenizer):
 
 
 def test_folder_that_does_not_exist_is_refused():
-    """The option is named."""
-    with pytest.raises(BadInput, match="--include-path '/no/where' is not a folder"):
+    """The parameter is named."""
+    with pytest.raises(BadInput, match="`include_path` '/no/where' is not a folder"):
         Catalog("/no/where")
 
 
@@ -82,3 +84,83 @@ def test_every_lm_eval_task_can_be_named():
     """A name that is not shipped is looked up among lm-eval's own tasks."""
     assert "gsm8k" in Catalog()._manager_of("gsm8k").all_tasks
     assert Catalog()._manager_of("gsm8k") is Catalog()._manager_of("mmlu")
+
+
+PAIRS = [(f"{number} + 0 =", f" {number}") for number in range(10)]
+
+
+def test_own_tasks_are_known_by_their_names(folder, tokenizer):
+    """Given once, a task is meant by its name wherever names are taken."""
+    catalog, task = Catalog(folder), Task.from_examples(PAIRS, name="plus_one")
+    assert catalog.name_of("addition") == "addition"
+    assert catalog.name_of(task) == catalog.name_of(task) == "plus_one"
+    assert catalog.load("plus_one", tokenizer).items[3].target == " 3"
+    assert catalog.names_of([task, "addition "]) == ["plus_one", "addition"]
+    assert catalog.names_of(task) == ["plus_one"]
+    assert catalog.names_of("a, b,") == ["a", "b"]
+    with pytest.raises(BadInput, match="two tasks are called 'plus_one'"):
+        catalog.name_of(Task.from_examples(PAIRS, name="plus_one"))
+    with pytest.raises(BadInput, match=r"`task` must be a name or a broca\.Task, not list"):
+        catalog.name_of(PAIRS)
+
+
+def test_own_examples_are_told_from_other_tasks(folder):
+    """Those alone have no other tasks by default."""
+    catalog = Catalog(folder)
+    assert catalog.is_own(Task.from_examples(PAIRS))
+    assert catalog.is_own("examples")
+    assert catalog.is_own("some/file.jsonl")
+    assert catalog.is_own(Task("other.jsonl"))
+    assert catalog.is_own("data:gsm8k")
+    assert not catalog.is_own("plus_one")
+    assert not catalog.is_own(Task("addition", metric="exact_match"))
+
+
+def test_a_named_task_takes_its_own_metric(folder, tokenizer):
+    """By name or as a function; one that is asked for comes first."""
+    catalog = Catalog(folder)
+    task = Task("plus_one", metric=lambda output, answer: 7.0)
+    assert catalog.load(task, tokenizer).rescored
+    assert not catalog.load(task, tokenizer, metric="exact_match").rescored
+    with pytest.raises(TaskUnusable, match="has no metric 'f1'"):
+        Catalog(folder).load(Task("plus_one", metric="f1"), tokenizer)
+
+
+def test_settings_of_a_file_are_kept_with_its_path(tmp_path, tokenizer):
+    """A task that names a JSON-lines file is read when it is loaded."""
+    path = tmp_path / "own.jsonl"
+    path.write_text("\n".join(json.dumps({"prompt": p, "answer": a}) for p, a in PAIRS))
+    benchmark = Catalog().load(Task(str(path), until="\n", capability="sums"), tokenizer)
+    assert benchmark.items[0].requests[0].stop == ("\n", "<eos>")
+    assert (benchmark.name, benchmark.capability) == (str(path), "sums")
+    with pytest.raises(BadInput, match=r"none\.jsonl' cannot be read"):
+        Catalog().load("none.jsonl", tokenizer)
+
+
+def test_equal_tasks_are_built_once(folder, tokenizer):
+    """For equal options, metric and tokenizer; not across catalogs, whose tasks may differ."""
+    catalog = Catalog(folder)
+    benchmark = catalog.load("plus_one", tokenizer)
+    assert catalog.load("plus_one", tokenizer, options=TaskOptions()) is benchmark
+    same = RequestTokenizer(tokenizer._tokenizer, max_length=256)
+    assert catalog.load("plus_one", same) is benchmark
+    for other in (
+        catalog.load("plus_one", tokenizer, options=TaskOptions(limit=9)),
+        catalog.load("plus_one", tokenizer, metric="exact_match"),
+        catalog.load("plus_one", RequestTokenizer(tokenizer._tokenizer, max_length=128)),
+        catalog.load("plus_one", RequestTokenizer(tiny_tokenizer(), max_length=256)),
+        Catalog(folder).load("plus_one", tokenizer),
+    ):
+        assert other is not benchmark
+
+
+def test_own_examples_need_no_task_manager():
+    """Which takes seconds: lm-eval's files are not looked at."""
+    code = (
+        "import sys, broca; from broca.tasks import *; from broca.testing import tiny_tokenizer; "
+        "t = RequestTokenizer(tiny_tokenizer(), max_length=64); "
+        "Catalog().load(broca.Task.from_examples([('a', 'b')] * 8), t); "
+        "print([m for m in sys.modules if m.startswith('lm_eval.tasks')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from broca.errors import BadInput, TaskUnusable
-from broca.tasks import Catalog
+from broca.tasks import Catalog, RequestTokenizer
 from broca.tasks.code import CodeEval, code_tasks, pass_at_k, require_enclosed, run_code_ahead
 from broca.tasks.sandbox import Limits, Sandbox
+from broca.testing import tiny_tokenizer
 
 RIGHT, WRONG = "def f(n):\n    return n + 1", "def f(n):\n    return n - 1"
 TESTS = "assert f(1) == 2\nassert f(2) == 3"
@@ -132,8 +133,8 @@ def test_code_is_refused_unless_it_is_allowed():
     """With the option that allows it, before the metric is handed out, and also once it was."""
     sys.modules.pop("lm_eval.tasks.mbpp.utils", None)
     for _ in range(2):
-        with pytest.raises(BadInput, match=r"executes code .* off by default.*--allow-code"):
-            Catalog().load("mbpp", None)
+        with pytest.raises(BadInput, match=r"executes code .* off by default.*`allow_code`"):
+            Catalog().load("mbpp", RequestTokenizer(tiny_tokenizer(), max_length=64))
 
 
 def test_task_that_executes_code_by_itself_is_refused():
@@ -148,7 +149,7 @@ def test_task_that_executes_code_by_itself_is_refused():
         UNSAFE_CODE = True
         config = Config
 
-    with pytest.raises(BadInput, match="--allow-code"):
+    with pytest.raises(BadInput, match="`allow_code`"):
         require_enclosed(Task, allowed=False)
     with pytest.raises(TaskUnusable, match=r"'own_means'.*means of its own.*cannot enclose"):
         require_enclosed(Task, allowed=True)

@@ -88,7 +88,7 @@ def test_lm_eval_agrees_on_the_documents_set_aside(folder, tiny, tokenizer):
 )
 def test_more_examples_than_there_are_is_refused(folder, tokenizer, name, count, most):
     """The message says how many there are."""
-    with pytest.raises(TaskUnusable, match=f"--num-fewshot {count} is more than the {most} ex"):
+    with pytest.raises(TaskUnusable, match=f"`num_fewshot` {count} is more than the {most} ex"):
         Catalog(folder).load(name, tokenizer, options=TaskOptions(num_fewshot=count))
 
 

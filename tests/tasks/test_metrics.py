@@ -4,8 +4,11 @@ import pytest
 from harness_tasks import write_tasks
 
 from broca.errors import TaskUnusable
-from broca.tasks import Catalog
+from broca.tasks import Catalog, RequestTokenizer
 from broca.tasks.metrics import choose_metric, full_metric_names, number_of
+from broca.testing import tiny_tokenizer
+
+TOKENIZER = RequestTokenizer(tiny_tokenizer(), max_length=256)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +52,7 @@ def test_metric_and_filter(catalog, name, wanted, metric):
 def test_unknown_metrics_are_refused(catalog, name, wanted, message):
     """With the nearest name and all that there are."""
     with pytest.raises(TaskUnusable, match=message):
-        catalog.load(name, None, metric=wanted)
+        catalog.load(name, TOKENIZER, metric=wanted)
 
 
 def test_perplexities_are_numbers_in_the_direction_of_the_metric(catalog):

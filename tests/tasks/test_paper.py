@@ -217,7 +217,7 @@ def test_groups_have_all_their_tasks(benchmarks):
 def test_code_tasks_are_refused_by_default(name, data):
     """Even after another catalog was allowed to load them."""
     strict = Catalog()
-    with pytest.raises(BrocaError, match=f"'{name}' executes code.*--allow-code"):
+    with pytest.raises(BrocaError, match=f"'{name}' executes code.*`allow_code`"):
         strict.load(name, RequestTokenizer(tiny_tokenizer(), max_length=4096))
 
 

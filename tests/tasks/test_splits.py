@@ -44,7 +44,7 @@ def test_too_few_documents_are_refused():
 
 def test_items_below_one_are_refused():
     """The option is named."""
-    with pytest.raises(BadInput, match="--items must be at least 1"):
+    with pytest.raises(BadInput, match="`items` must be at least 1"):
         split_items("t", 70, items=0, seed=0)
 
 

@@ -91,7 +91,7 @@ def test_empty_target_is_refused(folder, tokenizer, kind):
 
 def test_chat_template_of_a_tokenizer_without_one_is_refused(folder, tokenizer):
     """The option is named."""
-    with pytest.raises(Exception, match="--chat-template: the model's tokenizer has no chat temp"):
+    with pytest.raises(Exception, match="`chat_template`: the model's tokenizer has no chat temp"):
         Catalog(folder).load("good", tokenizer, options=TaskOptions(chat_template=True))
 
 

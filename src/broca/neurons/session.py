@@ -12,7 +12,7 @@ import numpy as np
 
 from broca.errors import BadInput
 from broca.models import SHIPPED_MODELS, GatedModel
-from broca.neurons.corpora import PREFIX, load_texts
+from broca.neurons.corpora import load_texts
 from broca.neurons.crossing import Parts
 from broca.neurons.effects import Measurer
 from broca.neurons.locating import NeuronModel, Tell
@@ -23,6 +23,7 @@ from broca.neurons.selection import Rule
 from broca.neurons.sensing import SensingOptions, sense
 from broca.results.base import ModelInfo
 from broca.tasks import Catalog, RequestTokenizer, split_items
+from broca.tasks.data_sets import PREFIX
 
 BOOK = "scores.bin"
 """Item scores in the out folder: a run that was killed goes on where it was."""

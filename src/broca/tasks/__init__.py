@@ -3,6 +3,7 @@
 from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
 from broca.tasks.catalog import Catalog, shipped_folder
+from broca.tasks.examples import Task
 from broca.tasks.items import Generation, Item, LogLikelihood, Output, Request
 from broca.tasks.margins import Margin
 from broca.tasks.splits import Split, split_items
@@ -19,6 +20,7 @@ __all__ = [
     "Request",
     "RequestTokenizer",
     "Split",
+    "Task",
     "TaskOptions",
     "shipped_folder",
     "split_items",

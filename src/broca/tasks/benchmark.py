@@ -34,6 +34,7 @@ class Benchmark:
         capability: What the task measures, where its metadata says so; else its own name.
         notes: What the reader should know about how it was asked.
         relative: Whether losses are shares of the intact model's score.
+        rescored: Whether a caller's function scores it: only outputs may be stored, never scores.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Benchmark:
     capability: str
     notes: tuple[str, ...]
     relative: bool
+    rescored: bool
     _tokenizer: RequestTokenizer = field(repr=False)
     _parts: tuple[PreparedTask, ...] = field(repr=False)
     _places: tuple[tuple[int, int], ...] = field(repr=False)
@@ -51,7 +53,6 @@ class Benchmark:
     _reference: str | Reference = field(repr=False)
     _answers: Mapping[int, str] | None = field(repr=False, default=None)
     _scored: dict[tuple[int, Hashable], float] = field(repr=False, default_factory=dict)
-    rescored: bool = False
 
     @classmethod
     def build(
@@ -112,6 +113,7 @@ class Benchmark:
             capability=str(parts[0].metadata.get("capability", name)) if group is None else name,
             notes=tuple(note for part in parts for note in part.notes),
             relative=all(part.metadata.get("loss") == "relative" for part in parts),
+            rescored=any(part.metadata.get("rescored", False) for part in parts),
             _tokenizer=tokenizer,
             _parts=parts,
             _places=places,
@@ -132,7 +134,7 @@ class Benchmark:
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        """What `--metric` takes: every metric of all its tasks after every filter."""
+        """What `metric` takes: every metric of all its tasks after every filter."""
         several = [part.metric_names for part in self._parts]
         return tuple(one for one in several[0] if all(one in names for names in several))
 
@@ -149,6 +151,11 @@ class Benchmark:
             parts.append(SplitPart(part.name, range(start, first), range(first, end)))
             start = end
         return split_parts(self.name, parts, items=items, seed=seed)
+
+    def document(self, item: Item) -> Any:
+        """The document that an item was made of, with every field that its data hold."""
+        part, number = self._place(item)
+        return part.document(number)
 
     def metrics(self, item: Item, outputs: Sequence[Output]) -> dict[str, Any]:
         """Everything that the task's own code computes for one item, as lm-eval logs it."""

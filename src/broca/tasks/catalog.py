@@ -1,9 +1,9 @@
-"""Finds tasks by name: the shipped ones at once, a folder's, and every task of lm-eval."""
+"""Finds tasks by name: own examples, shipped ones, a folder's, and every task of lm-eval."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache, cached_property
 from importlib.resources import files
@@ -15,7 +15,10 @@ from broca.models.hub import skip_retries_if_unreachable
 from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
 from broca.tasks.code import code_tasks, require_enclosed
+from broca.tasks.data_sets import PREFIX, read_data_set
+from broca.tasks.examples import SUFFIX, Task
 from broca.tasks.groups import group_of
+from broca.tasks.in_memory import harness_task, score_with
 from broca.tasks.paper import paper_metric
 from broca.tasks.taskfiles import BrokenFile, broken_files
 from broca.tasks.tokenizing import RequestTokenizer
@@ -32,10 +35,10 @@ def instruct_folder() -> Path:
 
 
 class Catalog:
-    """The tasks that a run can name.
+    """The tasks that runs can name; runs that share a catalog build each of them once.
 
     lm-eval scans thousands of files to know its own tasks; that is done only when a name is
-    neither shipped nor in `include_path`, and once in a process.
+    neither shipped nor in `include_path`, and once in a process. Own examples need none of it.
 
     Args:
         include_path: A folder of lm-eval YAML tasks to add.
@@ -47,15 +50,17 @@ class Catalog:
 
     def __init__(self, include_path: str | Path | None = None, *, allow_code: bool = False) -> None:
         self._allow_code = allow_code
+        self._given: dict[str, Task] = {}
+        self._built: dict[Hashable, tuple[RequestTokenizer, Benchmark]] = {}
         self._include_path = Path(include_path).expanduser() if include_path else None
         if self._include_path is not None:
             if not self._include_path.is_dir():
-                raise BadInput(f"--include-path '{include_path}' is not a folder; check the path")
+                raise BadInput(f"`include_path` '{include_path}' is not a folder; check the path")
             if not self.included:
                 if self._broken:
                     raise TaskUnusable(self._broken[0].message)
                 raise BadInput(
-                    f"--include-path '{include_path}' holds no lm-eval task: no YAML file in it "
+                    f"`include_path` '{include_path}' holds no lm-eval task: no YAML file in it "
                     "names a 'task'"
                 )
 
@@ -93,39 +98,112 @@ class Catalog:
         """Names of the tasks in `include_path`."""
         if self._include_path is None:
             return ()
-        return tuple(one for one in self._included_manager.all_subtasks if isinstance(one, str))
+        return tuple(name for name in self._included_manager.all_subtasks if isinstance(name, str))
 
     @cached_property
     def _broken(self) -> tuple[BrokenFile, ...]:
         return () if self._include_path is None else broken_files(self._include_path)
 
+    def name_of(self, task: str | Task) -> str:
+        """The name by which a task is known to this catalog and in results.
+
+        Every method that takes a name then means the task that was given, whatever else has its
+        name.
+
+        Raises:
+            BadInput: Another task of this name was given before, or it is neither name nor task.
+        """
+        if isinstance(task, str):
+            return task
+        if not isinstance(task, Task):
+            raise BadInput(
+                f"`task` must be a name or a broca.Task, not {type(task).__name__}; "
+                "`Task.from_examples` takes examples"
+            )
+        if self._given.setdefault(task.name, task) is not task:
+            raise BadInput(f"two tasks are called '{task.name}': give one of them another `name`")
+        return task.name
+
+    def names_of(self, tasks: str | Task | Iterable[str | Task]) -> list[str]:
+        """Names of several tasks: of a list, of one task, or of one string joined by commas.
+
+        Raises:
+            BadInput: As `name_of` raises it.
+        """
+        if isinstance(tasks, str):
+            tasks = tasks.split(",")
+        elif isinstance(tasks, Task):
+            tasks = [tasks]
+        names = [self.name_of(task).strip() for task in tasks]
+        return [name for name in names if name]
+
+    def is_own(self, task: str | Task) -> bool:
+        """Whether a task is examples of a person's own, which have no other tasks by default."""
+        name = self.name_of(task)
+        given = self._given.get(name)
+        return name.endswith(SUFFIX) or name.startswith(PREFIX) or bool(given and given.examples)
+
     def load(
         self,
-        name: str,
+        task: str | Task,
         tokenizer: RequestTokenizer,
         *,
         metric: str | None = None,
         options: TaskOptions | None = None,
         require_split: bool = True,
     ) -> Benchmark:
-        """Loads a task, a group or a tag and builds its items.
+        """Loads a task, a group or a tag and builds its items, once for equal arguments.
 
         Args:
-            name: Its name.
+            task: Its name, the path of a JSON-lines file, `data:` and a data set, or a task.
             tokenizer: For the model that will be asked.
-            metric: The metric to use; by default the one that the paper reports for its tasks,
-                else see `TaskOptions.metric`.
+            metric: The metric to use; by default the one that the task was given with or that the
+                paper reports for its tasks, else see `TaskOptions.metric`.
             options: How it is asked; as its file says by default.
             require_split: Whether a task without the locate split of the options is refused.
 
         Raises:
             UnknownName: No task has this name.
-            BadInput: The tokenizer has no chat template, and one is wanted.
+            BadInput: The tokenizer has no chat template, and one is wanted; or a file of examples
+                cannot be read.
             TaskUnusable: Its data are missing, it has no items, or it cannot be scored.
         """
-        if metric is None and name not in self.included:
-            metric = paper_metric(name)
-        tasks, group = self.harness_tasks(name)
+        name, options = self.name_of(task), options or TaskOptions()
+        key = (name, metric, options, require_split, tokenizer.identity)
+        if key not in self._built:
+            benchmark = self._build(name, tokenizer, metric, options, require_split)
+            self._built[key] = tokenizer, benchmark  # which keeps its identity its own
+        return self._built[key][1]
+
+    def _build(
+        self,
+        name: str,
+        tokenizer: RequestTokenizer,
+        metric: str | None,
+        options: TaskOptions,
+        require_split: bool,
+    ) -> Benchmark:
+        given = self._given.get(name)
+        function = None
+        if metric is None and given is not None:
+            metric, function = (
+                (None, given.metric) if callable(given.metric) else (given.metric, None)
+            )
+        examples = self._examples(name, options)
+        tasks: list[Any]
+        group: Any = None
+        if examples is not None:
+            with refused(f"task '{name}' could not be loaded"):
+                tasks = [harness_task(examples, tokenizer)]
+            metric = metric or next(iter(tasks[0].aggregation()))
+        else:
+            tasks, group = self.harness_tasks(name)
+            if metric is None and function is None and name not in self.included:
+                metric = paper_metric(name)
+        if function is not None:
+            for task in tasks:
+                score_with(task, function)
+            metric, group = None, None
         alone = group is None and len(tasks) == 1
         with refused(f"task '{name}' could not be asked"):
             return Benchmark.build(
@@ -137,6 +215,24 @@ class Catalog:
                 require_split=require_split,
             )
 
+    def _examples(self, name: str, options: TaskOptions) -> Task | None:
+        """The task of own examples that a name means; None for a task of a task file."""
+        given = self._given.get(name)
+        if given is not None and given.examples:
+            return given
+        if name.startswith(PREFIX):
+            limit = options.limit or 0
+            return read_data_set(name, limit=int(limit) if limit >= 1 else None)
+        if name.endswith(SUFFIX):
+            given = given or Task(name)
+            return Task.from_file(
+                name,
+                until=given.until,
+                max_new_tokens=given.max_new_tokens,
+                capability=given.capability,
+            )
+        return None
+
     def harness_tasks(self, name: str) -> tuple[list[Any], Any | None]:
         """Loads lm-eval's own objects: the tasks that a name means, and their group if any.
 
@@ -146,12 +242,12 @@ class Catalog:
         """
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
         manager = self._manager_of(name)
-        own = manager in (self._shipped_manager, self._instruct_manager)
-        if not own:
+        packaged = manager in (self._shipped_manager, self._instruct_manager)
+        if not packaged:
             skip_retries_if_unreachable()
         with refused(f"task '{name}' could not be loaded"):
             # the package's own tasks execute nothing, and the metric takes seconds to import
-            with nullcontext() if own else code_tasks(allowed=self._allow_code):
+            with nullcontext() if packaged else code_tasks(allowed=self._allow_code):
                 loaded = manager.load([name])
             tasks = list(loaded["tasks"].values())
             for task in tasks:
@@ -160,15 +256,15 @@ class Catalog:
 
     def _manager_of(self, name: str) -> Any:
         if self._include_path is not None and name in self._included_manager.all_tasks:
-            own = _self_contained(name, self._included_manager.task_index)
-            return self._included_manager if own else self._mixed_manager
+            alone = _self_contained(name, self._included_manager.task_index)
+            return self._included_manager if alone else self._mixed_manager
         if name in self._shipped_manager.all_tasks:
             return self._shipped_manager
         if name in self._instruct_manager.all_tasks:
             return self._instruct_manager
-        for one in self._broken:
-            if name in one.names:
-                raise TaskUnusable(one.message)
+        for broken in self._broken:
+            if name in broken.names:
+                raise TaskUnusable(broken.message)
         if name in _harness_manager().all_tasks:
             return _harness_manager()
         known: Sequence[str] = [
@@ -180,7 +276,7 @@ class Catalog:
         unread = f"; {self._broken[0].message}" if self._broken else ""
         raise UnknownName(
             f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
-            f"ones, --include-path adds a folder of your own{unread}"
+            f"ones, `include_path` adds a folder of your own{unread}"
         )
 
 
@@ -224,10 +320,13 @@ def _self_contained(name: str, index: Any) -> bool:
     members = (index[name].cfg or {}).get("task")
     if not isinstance(members, list):
         return True
-    names = [one if isinstance(one, str) else one.get("task", one.get("group")) for one in members]
+    names = [
+        member if isinstance(member, str) else member.get("task", member.get("group"))
+        for member in members
+    ]
     return all(
-        _self_contained(one, index) if isinstance(one, str) else isinstance(one, list)
-        for one in names
+        _self_contained(member, index) if isinstance(member, str) else isinstance(member, list)
+        for member in names
     )
 
 

@@ -173,7 +173,7 @@ def code_tasks(*, allowed: bool) -> Iterator[None]:
 
 _REFUSAL = (
     "{task} executes code that the model writes, which is off by default: allow it with "
-    "--allow-code (allow_code=True in Python, --confirm_run_unsafe_code after `broca lm-eval`); "
+    "`allow_code` (or confirm_run_unsafe_code after `broca lm-eval`); "
     "docs/sandbox.md says what encloses it and what that does not protect from"
 )
 

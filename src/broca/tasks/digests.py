@@ -29,6 +29,7 @@ def definition_digest(benchmark: Benchmark) -> bytes:
     """Digest of how a task asks and scores: its settings, its functions' files, lm-eval's version.
 
     Where its data lie does not enter: the same task copied to another folder is the same task.
+    Neither does a metric function of a rescored task.
 
     Returns:
         16 bytes.
@@ -72,11 +73,15 @@ def _part(part: PreparedTask) -> dict[str, Any]:
     kept = {name: value for name, value in settings.items() if name not in _PLACES}
     metadata = dict(kept.pop("metadata", None) or {})
     metadata.pop("config_source", None)
+    # functions of the caller's may change without a trace: outputs are shared, scores are not kept
+    rescored = bool(metadata.get("rescored"))
+    if rescored:
+        kept.pop("metric_list", None)
     return {
         "name": part.name,
         "settings": kept,
         "metadata": metadata,
-        "metric": part.metric.full_name,
+        "metric": "" if rescored else part.metric.full_name,
         "class": type(part._task).__qualname__,
         "code": sorted(set(_code(part._task))),
     }

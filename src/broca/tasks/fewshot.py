@@ -55,8 +55,8 @@ def keep_apart(task: Any, scored_splits: Iterable[str | None]) -> tuple[frozense
     sampler = getattr(task, "sampler", None)
     if sampler is None:
         raise TaskUnusable(
-            f"task '{task.task_name}' chooses its examples with code of its own: use --num-fewshot "
-            "0, so that none is a scored item"
+            f"task '{task.task_name}' chooses its examples with code of its own: set `num_fewshot` "
+            "to 0, so that none is a scored item"
         )
     pool = list(sampler.df)
     split = _pool_split(task)
@@ -106,7 +106,7 @@ def _reserve(task: Any, pool: Sequence[Any], count: int) -> list[Any]:
 def _require(task: Any, available: int, count: int) -> None:
     if count > available:
         raise TaskUnusable(
-            f"--num-fewshot {count} is more than the {max(available, 0)} examples that task "
+            f"`num_fewshot` {count} is more than the {max(available, 0)} examples that task "
             f"'{task.task_name}' has: use fewer"
         )
 

@@ -305,7 +305,7 @@ def _splits(task: Any, wanted: str | None) -> tuple[str | None, str | None]:
 def _no_split(task: Any, wanted: str, scored: str | None) -> str:
     others = [str(name) for name in getattr(task, "dataset", None) or {} if name != scored]
     return (
-        f"--locate-split: task '{task.task_name}' has no split '{wanted}' beside the scored one "
+        f"`locate_split`: task '{task.task_name}' has no split '{wanted}' beside the scored one "
         f"({scored}): " + (f"it has {', '.join(others)}" if others else "leave the option out")
     )
 

@@ -79,7 +79,7 @@ def split_parts(task: str, parts: Sequence[SplitPart], *, items: int, seed: int)
         BadInput: There are too few items to cut, or `items` is below 1.
     """
     if items < 1:
-        raise BadInput(f"--items must be at least 1, not {items}")
+        raise BadInput(f"`items` must be at least 1, not {items}")
     scored = sum(len(part.scored) for part in parts)
     if scored < _FEWEST:
         raise BadInput(

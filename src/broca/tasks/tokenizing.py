@@ -49,6 +49,11 @@ class RequestTokenizer:
         origin = str(self._tokenizer.name_or_path).replace("/", "__")
         return f"{origin}-{zlib.crc32(str(self._tokenizer.chat_template).encode()):08x}"
 
+    @property
+    def identity(self) -> tuple[int, int, str]:
+        """Equal for tokenizers that make the same requests, as long as this one exists."""
+        return id(self._tokenizer), self._max_length, self.name
+
     def requests(self, instance: Instance) -> tuple[Request, ...]:
         """Tokenizes one lm-eval request: one of ours, or several whose values sum (rolling).
 
@@ -61,20 +66,20 @@ class RequestTokenizer:
             return (self._generation(task, *instance.args[:2]),)
         if kind == "loglikelihood":
             request = self.loglikelihood(*instance.args[:2])
-            found: tuple[Request, ...] = (request,) if request.continuation else ()
+            requests: tuple[Request, ...] = (request,) if request.continuation else ()
         elif kind == "loglikelihood_rolling":
-            found = self.rolling(instance.args[0])
+            requests = self.rolling(instance.args[0])
         else:
             raise TaskUnusable(
                 f"task '{task}' asks for '{kind}': broca runs loglikelihood, "
                 "loglikelihood_rolling, multiple-choice and generate_until tasks"
             )
-        if not found:
+        if not requests:
             raise TaskUnusable(
                 f"item {instance.doc_id} of task '{task}' has an empty target: there is nothing to "
                 "take the likelihood of; correct or remove the document"
             )
-        return found
+        return requests
 
     def chat(
         self, messages: Sequence[dict[str, str]], *, add_generation_prompt: bool = True
@@ -87,11 +92,12 @@ class RequestTokenizer:
             BadInput: The tokenizer has no chat template, or it refuses the messages.
         """
         self.require_chat_template()
-        for kept in (list(messages), [one for one in messages if one["role"] != "system"]):
+        without_system = [message for message in messages if message["role"] != "system"]
+        for accepted in (list(messages), without_system):
             try:
                 return str(
                     self._tokenizer.apply_chat_template(
-                        kept,
+                        accepted,
                         tokenize=False,
                         add_generation_prompt=add_generation_prompt,
                         continue_final_message=not add_generation_prompt,
@@ -101,7 +107,7 @@ class RequestTokenizer:
                 refused = error
         raise BadInput(
             f"the chat template of the tokenizer refuses the prompt: {refused}; leave out "
-            "--chat-template"
+            "`chat_template`"
         ) from refused
 
     def require_chat_template(self) -> None:
@@ -112,7 +118,7 @@ class RequestTokenizer:
         """
         if not self._tokenizer.chat_template:
             raise BadInput(
-                "--chat-template: the model's tokenizer has no chat template (a base model has "
+                "`chat_template`: the model's tokenizer has no chat template (a base model has "
                 "none); leave the option out, or take an instruction-tuned model"
             )
 

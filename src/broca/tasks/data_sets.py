@@ -1,0 +1,193 @@
+"""Data sets of the hub and of files whose columns are known, as tasks.
+
+The data sets of the neurons paper have short names; any other id, folder or JSON-lines file works
+whose columns are known or named by the caller. An example keeps what it is about (`content`) and
+its other wordings (`paraphrases`). A right answer is one that greedy decoding would give.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from broca.errors import BadInput, TaskUnusable, nearest
+from broca.models.hub import skip_retries_if_unreachable
+from broca.tasks.examples import Task
+
+PREFIX = "data:"
+"""What marks a data set among the names of tasks."""
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set with a short name.
+
+    Attributes:
+        path: Its id on the hub.
+        config: Its configuration there, if it has several.
+        split: The split that is used.
+        capability: What it measures.
+    """
+
+    path: str
+    config: str | None
+    split: str
+    capability: str
+
+
+DATA_SETS: dict[str, DataSet] = {
+    "gsm8k": DataSet("openai/gsm8k", "main", "train", "mathematics"),
+    "metamath": DataSet("meta-math/MetaMathQA", None, "train", "mathematics"),
+    "emotion": DataSet("dair-ai/emotion", "split", "train", "language"),
+    "imdb": DataSet("stanfordnlp/imdb", None, "train", "language"),
+    "counterfact": DataSet("azhx/counterfact", None, "train", "facts"),
+}
+"""The paper's data sets that have an id on the hub. zsRE and Code25K have none that is certain:
+give their files or ids (zsRE's columns are known; name the others with `fields`)."""
+
+Example = dict[str, Any]
+Reader = Callable[[Mapping[str, Any]], Example]
+
+
+def read_data_set(
+    name: str, *, limit: int | None = None, fields: Mapping[str, str] | None = None
+) -> Task:
+    """Reads a data set.
+
+    Args:
+        name: With or without `data:`: a short name, a hub id, a folder, or a JSON-lines file.
+        limit: Most rows to read, from the first.
+        fields: Which column is the `prompt` and which the `answer`, where they are not known.
+
+    Returns:
+        A task of its rows, named with `data:`; answers follow their prompts after a space.
+
+    Raises:
+        BadInput: It cannot be read, or its columns are not known.
+        TaskUnusable: It has no rows, or an answer is empty.
+    """
+    name = name.removeprefix(PREFIX)
+    data_set = DATA_SETS.get(name, DataSet(name, None, "train", name))
+    rows, labels = _rows(data_set)
+    reader = _reader(name, set(rows.column_names), labels, fields or {})
+    examples = [reader(row) for row in islice(rows, limit)]
+    if not examples:
+        raise TaskUnusable(f"data set '{name}' has no rows")
+    for number, example in enumerate(examples):
+        answer = example["answer"].strip()
+        if not answer:
+            raise TaskUnusable(f"row {number} of data set '{name}' has an empty answer")
+        example["answer"] = f" {answer}"
+    return Task(
+        PREFIX + name,
+        capability=data_set.capability,
+        examples=tuple(examples),
+        kind="loglikelihood",
+    )
+
+
+def _rows(data_set: DataSet) -> tuple[Any, list[str] | None]:
+    """The rows of a data set, and the names of its labels where it has some."""
+    import datasets
+
+    path = Path(data_set.path).expanduser()
+    try:
+        if path.is_file():
+            rows = datasets.load_dataset("json", data_files=str(path), split="train")
+        else:
+            if not path.is_dir():
+                skip_retries_if_unreachable()
+            rows = datasets.load_dataset(data_set.path, data_set.config, split=data_set.split)
+    except Exception as error:  # a data set may raise anything
+        cause = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise BadInput(
+            f"data set '{data_set.path}' could not be read{nearest(data_set.path, DATA_SETS)}: "
+            f"{type(error).__name__}: {cause}; give {', '.join(DATA_SETS)}, a hub id, a folder or "
+            "a JSON-lines file"
+        ) from error
+    label = rows.features.get("label")
+    return rows, getattr(label, "names", None)
+
+
+def _reader(
+    name: str, columns: set[str], labels: list[str] | None, fields: Mapping[str, str]
+) -> Reader:
+    """How to make an example of a row, by the columns it has."""
+    unknown = set(fields) - {"prompt", "answer"}
+    missing = [column for column in fields.values() if column not in columns]
+    if unknown or missing:
+        raise BadInput(
+            f"`fields` takes prompt=COLUMN,answer=COLUMN; data set '{name}' has the columns "
+            f"{', '.join(sorted(columns))}"
+        )
+    if len(fields) == 2:
+        prompt, answer = fields["prompt"], fields["answer"]
+        return lambda row: _plain(str(row[prompt]), str(row[answer]), "")
+    for needed, reader in _READERS:
+        if needed <= columns:
+            return reader
+    if {"text", "label"} <= columns:
+        return lambda row: _labelled(row, labels)
+    raise BadInput(
+        f"data set '{name}' has the columns {', '.join(sorted(columns))}: which are the question "
+        "and the answer? Name them in `fields` as prompt=COLUMN,answer=COLUMN"
+    )
+
+
+def _plain(prompt: str, answer: str, content: str) -> Example:
+    return {"prompt": prompt, "answer": answer, "content": content}
+
+
+def _worded(prompts: list[Any], answer: str, content: str) -> Example:
+    first, *others = [str(prompt).strip() for prompt in prompts]
+    return {**_plain(first, answer, content), "paraphrases": others}
+
+
+def _prompt_answer(row: Mapping[str, Any]) -> Example:
+    """Data of the user's own: prompt, answer, and paraphrases if there are some."""
+    prompts = [row["prompt"], *(row.get("paraphrases") or [])]
+    return _worded(prompts, str(row["answer"]), str(row.get("content") or row["prompt"]))
+
+
+def _question_answer(row: Mapping[str, Any]) -> Example:
+    """GSM8K: calculator notes are cut, the solution ends with its number."""
+    answer = re.sub(r"<<.*?>>", "", str(row["answer"]))
+    return _plain(f"Question: {row['question']}\nAnswer:", answer, str(row["question"]))
+
+
+def _query_response(row: Mapping[str, Any]) -> Example:
+    """MetaMath."""
+    return _plain(f"Question: {row['query']}\nAnswer:", str(row["response"]), str(row["query"]))
+
+
+def _rewrite(row: Mapping[str, Any]) -> Example:
+    """CounterFact: the true object is the answer, whatever edit is asked for."""
+    rewrite = row["requested_rewrite"]
+    prompt = rewrite["prompt"].replace("{}", rewrite["subject"])
+    return _worded([prompt, *row["paraphrase_prompts"]], str(rewrite["target_true"]["str"]), prompt)
+
+
+def _relation(row: Mapping[str, Any]) -> Example:
+    """ZsRE: a question, its rephrasing, and the first of its answers."""
+    return _worded([row["src"], row["rephrase"]], str(row["answers"][0]), str(row["src"]))
+
+
+def _labelled(row: Mapping[str, Any], labels: list[str] | None) -> Example:
+    """Emotion, IMDB: the label's name is the answer."""
+    label = row["label"]
+    answer = labels[label] if labels and isinstance(label, int) else str(label)
+    return _plain(f"{str(row['text']).strip()}\nLabel:", answer, str(row["text"]))
+
+
+_READERS: tuple[tuple[set[str], Reader], ...] = (
+    ({"requested_rewrite", "paraphrase_prompts"}, _rewrite),
+    ({"src", "rephrase", "answers"}, _relation),
+    ({"prompt", "answer"}, _prompt_answer),
+    ({"query", "response"}, _query_response),
+    ({"question", "answer"}, _question_answer),
+)
+"""Known columns, the most particular first."""

@@ -1,0 +1,223 @@
+"""Tasks of a person's own: pairs of prompt and answer, or prompts with choices."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from broca.errors import BadInput, TaskUnusable
+
+MetricFunction = Callable[[str, Any], float]
+"""A function of the model's output and the right answer; of the output and the whole example where
+its second parameter is called `document`. More is better, and 1 is right."""
+
+SUFFIX = ".jsonl"
+"""What marks a file of examples among the names of tasks."""
+
+TaskKind = Literal["generate_until", "multiple_choice", "loglikelihood"]
+"""How examples are asked, in lm-eval's words."""
+
+_KINDS: dict[str, TaskKind] = {"answer": "generate_until", "choices": "multiple_choice"}
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A task as a person gives it: own examples, or the name of a task of the catalog.
+
+    The prompt and the answer are joined without a delimiter. Answers are decoded greedily up to the
+    end of the sequence or `until`, and compared with both sides stripped (`exact_match`). Choices
+    are compared by their likelihood (`acc`; `acc_norm` divides by their length).
+
+    Attributes:
+        name: What it is called in results; without examples the name of a task of the catalog or
+            the path of a JSON-lines file.
+        metric: Name of its metric, or a function; see `MetricFunction`.
+        until: Strings that end a generation, besides the end of the sequence.
+        max_new_tokens: Longest generation; by default the tokens of the longest answer and 8 more.
+        capability: What it measures; its name by default.
+        examples: Its examples: `prompt` and `answer`, or `prompt`, `choices` and `label` (an
+            index), and whatever else they hold.
+        kind: How they are asked, in lm-eval's words; `loglikelihood` asks whether greedy decoding
+            would give the answer.
+
+    Raises:
+        BadInput: A metric of the wrong type, or a setting that a named task brings itself.
+    """
+
+    name: str
+    metric: str | MetricFunction | None = None
+    until: tuple[str, ...] | str = ()
+    max_new_tokens: int | None = None
+    capability: str = ""
+    examples: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    kind: TaskKind = "generate_until"
+
+    def __post_init__(self) -> None:
+        until = (self.until,) if isinstance(self.until, str) else tuple(self.until)
+        object.__setattr__(self, "until", until)
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise BadInput(
+                f"`name` must be a task's name, not {self.name!r}; `Task.from_examples` takes "
+                "examples"
+            )
+        if not (callable(self.metric) or isinstance(self.metric, str | None)):
+            raise BadInput(
+                f"`metric` must be a name or a function, not {type(self.metric).__name__}"
+            )
+        if not all(isinstance(text, str) and text for text in until):
+            raise BadInput("`until` must be a string or several, none of them empty")
+        if self.max_new_tokens is not None and self.max_new_tokens < 1:
+            raise BadInput(f"`max_new_tokens` must be at least 1, not {self.max_new_tokens}")
+        if not self.examples and not self.name.endswith(SUFFIX) and (until or self.max_new_tokens):
+            raise BadInput(
+                f"`until` and `max_new_tokens` are for own examples: task '{self.name}' says "
+                "itself where a generation ends"
+            )
+
+    @classmethod
+    def from_examples(
+        cls,
+        examples: Iterable[Any] | str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        metric: str | MetricFunction | None = None,
+        until: str | Sequence[str] = (),
+        max_new_tokens: int | None = None,
+        capability: str = "",
+    ) -> Task:
+        """Makes a task of examples.
+
+        Args:
+            examples: Pairs of prompt and answer, dictionaries, a `datasets.Dataset` with such
+                columns, or the path of a JSON-lines file with one such dictionary a line. A label
+                is the index of the right choice or its text.
+            name: What to call it in results, by default `examples` or the path; tasks of one run
+                need different names.
+            metric: Name of its metric, or a function; see `MetricFunction`.
+            until: Strings that end a generation.
+            max_new_tokens: Longest generation.
+            capability: What it measures; its name by default.
+
+        Raises:
+            BadInput: The file cannot be read, or an example is not of a known form; the message
+                names its line or its place in the list.
+            TaskUnusable: There are no examples.
+        """
+        if isinstance(examples, str | os.PathLike):
+            name = name or str(examples)
+            placed = _lines(Path(examples).expanduser())
+        elif isinstance(examples, Mapping) or not isinstance(examples, Iterable):
+            raise BadInput(
+                "`examples` must be a list of pairs or dictionaries, one split of a data set or "
+                f"the path of a JSON-lines file, not {type(examples).__name__}"
+            )
+        else:
+            placed = ((f"example {number}", content) for number, content in enumerate(examples))
+        name, checked, kind = name or "examples", [], ""
+        for place, content in placed:
+            example, asks = _example(content, place)
+            kind = kind or asks
+            if asks != kind:
+                raise BadInput(f"{place} has `{asks}`, where those before it have `{kind}`")
+            checked.append(example)
+        if not checked:
+            raise TaskUnusable(f"task '{name}' has no examples")
+        return cls(
+            name, metric, tuple(until) if not isinstance(until, str) else until, max_new_tokens,
+            capability, tuple(checked), _KINDS[kind],
+        )  # fmt: skip
+
+    from_file = from_examples
+
+    def by_wording(self) -> Task:
+        """The same task with an example for every wording: `paraphrases` become examples.
+
+        All wordings of an example share its `content`, which is its prompt where it names none;
+        `wording` numbers them.
+        """
+        worded = [wording for example in self.examples for wording in _worded(example)]
+        return replace(self, examples=tuple(worded))
+
+
+def _worded(example: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if "paraphrases" not in example:
+        yield example
+        return
+    shared = {key: value for key, value in example.items() if key != "paraphrases"}
+    content = str(example.get("content") or example["prompt"])
+    for number, prompt in enumerate([example["prompt"], *(example["paraphrases"] or [])]):
+        yield {**shared, "prompt": str(prompt), "content": content, "wording": f"wording {number}"}
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Any]]:
+    """What the lines of a JSON-lines file hold, with their places; blank lines are left out."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        cause = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise BadInput(f"task file '{path}' cannot be read: {cause}; check the path") from error
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        place = f"line {number} of '{path}'"
+        try:
+            content = json.loads(line)
+        except ValueError as error:
+            raise BadInput(f"{place} is no JSON: {error}; correct it") from error
+        if not isinstance(content, dict):
+            raise BadInput(f'{place} is no JSON object: write {{"prompt": ..., "answer": ...}}')
+        yield place, content
+
+
+def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
+    """A checked example, and the field that says how it is asked."""
+    if isinstance(content, tuple | list) and len(content) == 2:
+        content = dict(zip(("prompt", "answer"), content, strict=True))
+    if not isinstance(content, Mapping):
+        raise BadInput(f"{place} is no pair of prompt and answer and no dictionary")
+    example = dict(content)
+    example["prompt"] = _text(example, "prompt", place)
+    if example.get("choices") is None:
+        example["answer"] = _text(example, "answer", place)
+        return example, "answer"
+    choices = example["choices"]
+    if not isinstance(choices, list | tuple) or len(choices) < 2:
+        raise BadInput(f"{place}: `choices` must be a list of two or more texts")
+    example["choices"] = [_text({"choices": choice}, "choices", place) for choice in choices]
+    example["label"] = _label(example, place)
+    return example, "choices"
+
+
+def _text(example: Mapping[str, Any], key: str, place: str) -> str:
+    """A field as text; numbers are written out."""
+    value = example.get(key)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)
+    if value is None:
+        raise BadInput(
+            f"{place} has no `{key}`: an example has `prompt` and `answer`, or `prompt`, `choices` "
+            "and `label`"
+        )
+    if not isinstance(value, str):
+        raise BadInput(f"{place}: `{key}` must be text, not {type(value).__name__}")
+    if not value.strip():
+        raise BadInput(f"{place} has an empty `{key}`: correct or remove it")
+    return value
+
+
+def _label(example: Mapping[str, Any], place: str) -> int:
+    """The index of the right choice, from an index or a choice's text."""
+    label, choices = example.get("label"), example["choices"]
+    if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(choices):
+        return label
+    stripped = [choice.strip() for choice in choices]
+    if isinstance(label, str) and label.strip() in stripped:
+        return choices.index(label) if label in choices else stripped.index(label.strip())
+    raise BadInput(
+        f"{place}: `label` must be the index of a choice, from 0 to {len(choices) - 1}, or its "
+        f"text, not {label!r}"
+    )

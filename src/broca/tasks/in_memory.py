@@ -1,0 +1,139 @@
+"""Tasks of lm-eval's own kind from examples in memory, and metrics that are functions."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from lm_eval.api.metrics import mean
+from lm_eval.api.task import ConfigurableTask
+
+from broca.errors import TaskUnusable
+from broca.tasks.examples import MetricFunction, Task
+from broca.tasks.tokenizing import RequestTokenizer
+
+SLACK = 8
+"""Tokens that a generation may be longer than the longest answer."""
+
+_FIELDS = {
+    "generate_until": ("prompt", "answer"),
+    "loglikelihood": ("prompt", "answer"),
+    "multiple_choice": ("prompt", "choices", "label"),
+}
+_METRICS = {
+    "generate_until": ("exact_match",),
+    "loglikelihood": ("acc",),
+    "multiple_choice": ("acc", "acc_norm"),
+}
+
+
+class Documents(list[dict[str, Any]]):
+    """Documents with the columns that lm-eval looks for; it keeps what they hold as it is."""
+
+    def __init__(self, documents: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
+        super().__init__(documents)
+        self.features = dict.fromkeys(columns)
+
+
+def harness_task(task: Task, tokenizer: RequestTokenizer) -> Any:
+    """An lm-eval task whose documents are a task's examples.
+
+    Args:
+        task: A task with examples.
+        tokenizer: For the model that will be asked; the longest answer is counted in its tokens.
+    """
+    documents = Documents(task.examples, _FIELDS[task.kind])
+    config: dict[str, Any] = {
+        "task": task.name,
+        "custom_dataset": lambda **_: {"test": documents},
+        "test_split": "test",
+        "fewshot_split": "test",
+        "output_type": task.kind,
+        "doc_to_text": "prompt",
+        "doc_to_target": _FIELDS[task.kind][-1],
+        "target_delimiter": "",
+        "metric_list": [_listed(name) for name in _METRICS[task.kind]],
+        "metadata": {"capability": task.capability or task.name},
+    }
+    if task.kind == "multiple_choice":
+        config["doc_to_choice"] = "choices"
+    if task.kind == "generate_until":
+        longest = task.max_new_tokens or SLACK + max(
+            len(tokenizer.encode(example["answer"], special=False)) for example in task.examples
+        )
+        config["generation_kwargs"] = {
+            "until": list(task.until), "max_gen_toks": longest, "do_sample": False,
+        }  # fmt: skip
+        config["process_results"] = exact_match
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    return ConfigurableTask(config=config)
+
+
+def exact_match(document: dict[str, Any], results: Sequence[str]) -> dict[str, float]:
+    """Whether an output is the answer, both stripped."""
+    return {"exact_match": float(results[0].strip() == document["answer"].strip())}
+
+
+def score_with(task: Any, function: MetricFunction) -> None:
+    """Makes a function the only metric of a harness task, and marks the task as rescored.
+
+    The function gets the whole generation, or the text of the likeliest choice; no filter of the
+    task's own comes before it.
+
+    Args:
+        task: A loaded harness task; it is changed.
+        function: The metric.
+
+    Raises:
+        TaskUnusable: The task asks for no text that a function could score.
+    """
+    kind = task.OUTPUT_TYPE
+    several_inputs: int = getattr(task, "multiple_input", 0)
+    if kind not in ("generate_until", "multiple_choice") or several_inputs:
+        raise TaskUnusable(
+            f"`metric`: task '{task.task_name}' asks for {kind}, of which a function has no text "
+            "to score; name one of its own metrics"
+        )
+    name = str(getattr(function, "__name__", "metric")).strip("<>")
+    whole = _takes_document(function)
+
+    def scored(document: Any, results: Sequence[Any]) -> dict[str, Any]:
+        choices = task.doc_to_choice(document) if kind == "multiple_choice" else None
+        answer = task.doc_to_target(document)
+        if choices is None:
+            output = results[0]
+        else:
+            output = choices[max(range(len(choices)), key=lambda index: results[index][0])]
+            answer = choices[answer] if isinstance(answer, int) else answer
+        try:
+            return {name: function(output, document if whole else answer)}
+        except Exception as error:  # a function of the caller's may raise anything
+            raise TaskUnusable(
+                f"`metric` '{name}' of task '{task.task_name}' failed on output {output!r:.60}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    config = task._config
+    config.process_results = scored
+    config.metric_list = [_listed(name)]
+    config.filter_list = None
+    config.metadata = {**(config.metadata or {}), "rescored": True}
+    task.process_results = scored
+    task.aggregation = lambda: {name: mean}
+    task.higher_is_better = lambda: {name: True}
+    task._filters = []
+
+
+def _takes_document(function: MetricFunction) -> bool:
+    """Whether the second parameter of a function is called `document`."""
+    try:
+        parameters = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # some functions that are written in C say nothing
+        return False
+    return parameters[1:2] == ["document"]
+
+
+def _listed(name: str) -> dict[str, Any]:
+    return {"metric": name, "aggregation": "mean", "higher_is_better": True}

@@ -1,0 +1,161 @@
+"""Tasks of own examples: what is read, and what is refused with its place."""
+
+import json
+
+import pytest
+
+import broca
+from broca.errors import BadInput, TaskUnusable
+from broca.tasks import Task
+
+PAIRS = [("2 + 2 =", " 4"), ("3 + 3 =", " 6")]
+ROWS = [{"prompt": prompt, "answer": answer} for prompt, answer in PAIRS]
+CHOICE = {"prompt": "sky is", "choices": [" red", " blue"], "label": 1}
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes lines into a file."""
+
+    def make(*lines):
+        path = tmp_path / "own.jsonl"
+        path.write_text(
+            "\n".join(one if isinstance(one, str) else json.dumps(one) for one in lines)
+        )
+        return path
+
+    return make
+
+
+def test_pairs_dictionaries_files_and_data_sets_are_the_same(write):
+    """One task, whatever form its examples come in."""
+    import datasets
+
+    path = write(ROWS[0], "", ROWS[1])
+    forms = [PAIRS, [list(pair) for pair in PAIRS], ROWS, iter(PAIRS), path, str(path)]
+    forms.append(datasets.Dataset.from_list(ROWS))
+    for form in forms:
+        task = broca.Task.from_examples(form)
+        assert task.examples == tuple(ROWS)
+        assert task.kind == "generate_until"
+    assert Task.from_file(path).name == str(path)
+    assert Task.from_examples(path, name="mine").name == "mine"
+    assert Task.from_examples(PAIRS).name == "examples"
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(write, tmp_path):
+    """As some editors write it."""
+    path = tmp_path / "marked.jsonl"
+    path.write_text(json.dumps(ROWS[0]), encoding="utf-8-sig")
+    assert Task.from_file(path).examples == (ROWS[0],)
+
+
+@pytest.mark.parametrize("label", [1, " blue", "blue"])
+def test_a_label_is_an_index_or_the_text_of_a_choice(label):
+    """With or without the space before it."""
+    task = Task.from_examples([{**CHOICE, "label": label}])
+    assert (task.kind, task.examples[0]["label"]) == ("multiple_choice", 1)
+
+
+def test_class_labels_of_a_data_set_are_indices():
+    """As data sets of the hub have them."""
+    import datasets
+
+    features = datasets.Features(
+        {
+            "prompt": datasets.Value("string"),
+            "choices": datasets.Sequence(datasets.Value("string")),
+            "label": datasets.ClassLabel(names=["no", "yes"]),
+        }
+    )
+    rows = datasets.Dataset.from_list([CHOICE], features=features)
+    assert Task.from_examples(rows).examples == (CHOICE,)
+
+
+def test_other_fields_are_kept_and_numbers_written_out():
+    """Whatever an example holds besides, of any type."""
+    extra = {"paraphrases": ["two and two"], "source": {"page": 3}}
+    (example,) = Task.from_examples([{"prompt": "2+2=", "answer": 4, **extra}]).examples
+    assert example == {"prompt": "2+2=", "answer": "4", **extra}
+
+
+def test_wordings_become_examples():
+    """Paraphrases share content and answer; an example without them stays as it is."""
+    rows = [{**ROWS[0], "paraphrases": ["two plus two is"], "content": "2+2"}, ROWS[1]]
+    first, second, third = Task.from_examples(rows).by_wording().examples
+    assert (first["prompt"], first["wording"], first["content"]) == ("2 + 2 =", "wording 0", "2+2")
+    assert second == {**first, "prompt": "two plus two is", "wording": "wording 1"}
+    assert third == ROWS[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "is no JSON: "),
+        ("[1, 2]", "is no JSON object"),
+        ({"prompt": "p"}, "has no `answer`"),
+        ({"answer": "a"}, "has no `prompt`"),
+        ({"prompt": "p", "answer": " "}, "has an empty `answer`"),
+        ({"prompt": "", "answer": "a"}, "has an empty `prompt`"),
+        ({"prompt": "p", "answer": ["a"]}, "`answer` must be text, not list"),
+        ({"prompt": "p", "answer": True}, "`answer` must be text, not bool"),
+        ({"prompt": "p", "choices": ["a"], "label": 0}, "a list of two or more"),
+        ({"prompt": "p", "choices": "ab", "label": 0}, "a list of two or more"),
+        ({"prompt": "p", "choices": ["a", ""], "label": 0}, "has an empty `choices`"),
+        ({"prompt": "p", "choices": ["a", "b"]}, "`label` must be the index .* not None"),
+        ({"prompt": "p", "choices": ["a", "b"], "label": 2}, "from 0 to 1, .* not 2"),
+        ({"prompt": "p", "choices": ["a", "b"], "label": "c"}, "not 'c'"),
+        (CHOICE, "has `choices`, where those before it have `answer`"),
+    ],
+    ids=lambda value: None,
+)
+def test_a_bad_line_is_refused_by_its_number(write, line, message):
+    """In one line that says where and what."""
+    with pytest.raises(BadInput, match=message) as refused:
+        Task.from_file(write(ROWS[0], "", line))
+    assert "line 3 of " in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_bad_example_is_refused_by_its_place():
+    """Places in a list count from 0, as in Python."""
+    for content in (("p", ""), ("p",), "text", 7):
+        with pytest.raises(BadInput, match=r"^example 1[ :]"):
+            Task.from_examples([PAIRS[0], content])
+
+
+def test_what_holds_no_examples_is_refused(write, tmp_path):
+    """No file, no text, no rows, several splits, something else."""
+    with pytest.raises(BadInput, match=r"none.jsonl' cannot be read: No such file"):
+        Task.from_file(tmp_path / "none.jsonl")
+    with pytest.raises(BadInput, match="cannot be read: Is a directory"):
+        Task.from_file(tmp_path)
+    path = tmp_path / "latin.jsonl"
+    path.write_bytes(b'{"prompt": "\xe9", "answer": "a"}')
+    with pytest.raises(BadInput, match="it is no UTF-8 text"):
+        Task.from_file(path)
+    for empty in ([], write("", "")):
+        with pytest.raises(TaskUnusable, match="has no examples"):
+            Task.from_examples(empty)
+    for wrong in ({"train": PAIRS}, 7, None):
+        with pytest.raises(BadInput, match="`examples` must be a list"):
+            Task.from_examples(wrong)
+
+
+def test_settings_are_checked():
+    """Metric, `until`, `max_new_tokens` and name, and what a named task says itself."""
+    assert Task.from_examples(PAIRS, until="\n").until == ("\n",)
+    assert Task.from_examples(PAIRS, until=["\n", "."]).until == ("\n", ".")
+    for settings, message in [
+        ({"metric": 3}, "`metric` must be a name or a function"),
+        ({"until": ""}, "`until` must be"),
+        ({"until": ["a", ""]}, "`until` must be"),
+        ({"max_new_tokens": 0}, "`max_new_tokens` must be at least 1"),
+        ({"name": " "}, "`name` must be a task's name"),
+    ]:
+        with pytest.raises(BadInput, match=message):
+            Task.from_examples(PAIRS, **settings)
+    with pytest.raises(BadInput, match="are for own examples"):
+        Task("gsm8k", until="\n")
+    with pytest.raises(BadInput, match=r"`Task\.from_examples` takes"):
+        Task(PAIRS)

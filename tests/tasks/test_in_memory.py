@@ -1,0 +1,234 @@
+"""Own examples, asked and scored by lm-eval's own code, equal a plain computation."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from independent import plain_generation, plain_loglikelihood
+
+import broca
+from broca.engine import Engine
+from broca.errors import TaskUnusable
+from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
+from broca.tasks.digests import definition_digest, item_digests
+from broca.testing import tiny_llama, tiny_tokenizer
+
+TOKENIZER = tiny_tokenizer()
+REQUESTS = RequestTokenizer(TOKENIZER, max_length=256)
+PROMPTS = [f"{number} and {number} =" for number in range(12)]
+
+
+def asked(model, benchmark):
+    """Scores of all items on the intact model."""
+    requests = [request for item in benchmark.items for request in item.requests]
+    gates = np.ones((1, len(model.components)), dtype=np.float32)
+    answers = iter(Engine(model).run(requests, gates, np.zeros(len(requests), dtype=np.intp)))
+    outputs = [[next(answers) for _ in item.requests] for item in benchmark.items]
+    pairs = zip(benchmark.items, outputs, strict=True)
+    return [benchmark.score(item, answers) for item, answers in pairs], outputs
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A model of random weights."""
+    return tiny_llama()
+
+
+@pytest.fixture(scope="module")
+def continuations(plain):
+    """What transformers' own greedy decoding says to every prompt."""
+    return [
+        TOKENIZER.decode(plain_generation(plain, TOKENIZER.encode(prompt), new_tokens=9))
+        for prompt in PROMPTS
+    ]
+
+
+def test_answers_are_compared_stripped_with_what_greedy_decoding_says(plain, tiny, continuations):
+    """Prompt and answer are joined as they are; the outputs and the scores are the plain ones."""
+    # every third answer is right but for the white space around it, the others lack their end
+    answers = [
+        f" {text.strip()}\n" if number % 3 == 0 else f"{text}, so"
+        for number, text in enumerate(continuations)
+    ]
+    task = broca.Task.from_examples(zip(PROMPTS, answers, strict=True), max_new_tokens=9)
+    benchmark = Catalog().load(task, REQUESTS)
+    assert [item.prompt for item in benchmark.items] == PROMPTS
+    assert [item.target for item in benchmark.items] == answers
+    scores, outputs = asked(tiny, benchmark)
+    assert [output.text for (output,) in outputs] == continuations
+    right = [a.strip() == c.strip() for a, c in zip(answers, continuations, strict=True)]
+    assert scores == [float(one) for one in right]
+    assert 0 < sum(scores) < 12
+    assert benchmark.aggregate(scores) == np.mean(scores)
+
+
+def test_generations_end_at_until(tiny, continuations):
+    """And at the end of the sequence; the default length follows from the longest answer."""
+    stop = continuations[0][2]
+    answers = [" four", " the longest answer"] * 6
+    task = broca.Task.from_examples(zip(PROMPTS, answers, strict=True), until=stop)
+    benchmark = Catalog().load(task, REQUESTS)
+    (request,) = benchmark.items[0].requests
+    assert request.stop == (stop, "<eos>")
+    assert request.max_new_tokens == len(TOKENIZER.encode(" the longest answer")) + 8
+    _, outputs = asked(tiny, benchmark)
+    assert outputs[0][0].text == continuations[0][:2]
+
+
+def test_choices_are_compared_by_likelihood(plain, tiny):
+    """`acc` by default, `acc_norm` where wanted: both as computed by hand, without a delimiter."""
+    choices = [" no", " a rather long choice", "x"]
+    rows = [{"prompt": prompt, "choices": choices, "label": 1} for prompt in PROMPTS]
+    task = broca.Task.from_examples(rows, name="choices")
+    values = np.array(
+        [
+            [
+                plain_loglikelihood(plain, TOKENIZER.encode(prompt), TOKENIZER.encode(choice))[0]
+                for choice in choices
+            ]
+            for prompt in PROMPTS
+        ]
+    )
+    catalog = Catalog()
+    benchmark = catalog.load(task, REQUESTS)
+    assert (benchmark.metric, benchmark.chance) == ("acc", pytest.approx(1 / 3))
+    assert asked(tiny, benchmark)[0] == (values.argmax(1) == 1).astype(float).tolist()
+    normed = catalog.load(task, REQUESTS, metric="acc_norm")
+    lengths = np.array([len(choice) for choice in choices])
+    expected = ((values / lengths).argmax(1) == 1).astype(float).tolist()
+    assert asked(tiny, normed)[0] == expected
+    assert expected != asked(tiny, benchmark)[0]
+
+
+def test_a_function_scores_outputs(tiny, continuations):
+    """It gets the output and the answer, or the whole example where it asks for the document."""
+    rows = [
+        {"prompt": prompt, "answer": text[:4], "weight": number / 10}
+        for number, (prompt, text) in enumerate(zip(PROMPTS, continuations, strict=True))
+    ]
+
+    def overlap(output, answer):
+        return len(set(output) & set(answer)) / len(set(answer))
+
+    def weighted(output, document):
+        return document["weight"] if output.startswith(document["answer"]) else -1
+
+    catalog = Catalog()
+    for function, expected in [
+        (overlap, [1.0] * 12),
+        (weighted, [number / 10 for number in range(12)]),
+        (lambda output, answer: len(output) > 100, [0.0] * 12),
+    ]:
+        task = broca.Task.from_examples(rows, metric=function, max_new_tokens=9)
+        benchmark = Catalog().load(task, REQUESTS)
+        assert benchmark.rescored
+        assert asked(tiny, benchmark)[0] == expected
+    assert benchmark.metric == "lambda"
+    assert not catalog.load(broca.Task.from_examples(rows), REQUESTS).rescored
+
+
+def test_a_function_of_choices_gets_the_likeliest_as_text():
+    """And the right one."""
+    seen = []
+
+    def note(output, answer):
+        seen.append((output, answer))
+        return 0.5
+
+    rows = [{"prompt": "p", "choices": [" a", " b"], "label": 0}] * 8
+    benchmark = Catalog().load(broca.Task.from_examples(rows, metric=note), REQUESTS)
+    outputs = [LogLikelihood(-2.0, False), LogLikelihood(-1.0, False)]
+    assert benchmark.score(benchmark.items[0], outputs) == 0.5
+    assert seen == [(" b", " a")]
+
+
+def test_a_function_scores_a_task_of_a_file(tmp_path):
+    """Of lm-eval's kind, in place of its metrics and filters."""
+    from harness_tasks import write_tasks
+
+    write_tasks(tmp_path)
+
+    def length(output, answer):
+        assert answer.strip()
+        return float(len(output))
+
+    catalog = Catalog(tmp_path)
+    benchmark = catalog.load(broca.Task("generation", metric=length), REQUESTS)
+    assert (benchmark.metric, benchmark.rescored) == ("length", True)
+    assert benchmark.score(benchmark.items[0], [Generation("the whole text", 3)]) == 14.0
+    with pytest.raises(TaskUnusable, match="asks for loglikelihood_rolling, of which a function"):
+        catalog.load(broca.Task("rolling", metric=length), REQUESTS)
+
+
+def test_a_function_that_fails_or_gives_no_number_is_named():
+    """In one line, with the output."""
+    rows = [("p", "a")] * 8
+    for function, message in [
+        (lambda output, answer: 1 / 0, "'lambda' .* failed on output 'x': ZeroDivisionError"),
+        (lambda output, answer: None, "is no number for a single item"),
+    ]:
+        benchmark = Catalog().load(broca.Task.from_examples(rows, metric=function), REQUESTS)
+        with pytest.raises(TaskUnusable, match=message):
+            benchmark.score(benchmark.items[0], [Generation("x", 1)])
+
+
+def test_functions_share_outputs_and_exact_match_shares_nothing_with_them():
+    """Items are the same questions under every function: what is stored are outputs alone."""
+    rows = [(prompt, " x") for prompt in PROMPTS]
+    tasks = [
+        broca.Task.from_examples(rows, metric=metric)
+        for metric in (lambda output, answer: 0.0, float.__eq__, None)
+    ]
+    first, second, exact = [Catalog().load(task, REQUESTS) for task in tasks]
+    assert item_digests(first, first.items) == item_digests(second, second.items)
+    assert definition_digest(first) != definition_digest(exact)
+    same = Catalog().load(broca.Task.from_examples(list(rows)), REQUESTS)
+    assert item_digests(same, same.items) == item_digests(exact, exact.items)
+
+
+def test_everything_else_is_lm_evals(tiny):
+    """Solved examples, limits and margins as for every other task."""
+    rows = [(f"{number} + 0 =", f" {number}") for number in range(20)]
+    catalog = Catalog()
+    options = TaskOptions(num_fewshot=2, limit=10)
+    benchmark = catalog.load(broca.Task.from_examples(rows), REQUESTS, options=options)
+    first = benchmark.items[0]
+    *solved, last = first.prompt.split("\n\n")
+    assert [text in [f"{a}{b}" for a, b in rows] for text in solved] == [True, True]
+    assert last in [prompt for prompt, _ in rows]
+    assert len(benchmark.items) <= 10
+    assert "served as solved examples only" in benchmark.notes[0]
+    gold = catalog.load("examples", REQUESTS, options=TaskOptions(reference="gold"))
+    assert gold.margin(gold.items[7]).requests == (REQUESTS.loglikelihood("7 + 0 =", " 7"),)
+    split = gold.split(items=3, seed=0)
+    assert (len(split.locate), len(split.report)) == (3, 10)
+
+
+def test_a_wrapped_model_answers_own_examples_under_ablation():
+    """End to end with a caller's model: greedy text under gates is transformers' own."""
+    plain = tiny_llama(seed=3)
+    model = broca.load(plain, TOKENIZER)
+    task = broca.Task.from_examples([(prompt, "x") for prompt in PROMPTS], max_new_tokens=6)
+    benchmark = Catalog().load(task, REQUESTS)
+    gates = np.ones((1, len(model.components)), dtype=np.float32)
+    gates[0, model.components.columns("L0H1+L1H2")] = 0
+    requests = [item.requests[0] for item in benchmark.items]
+    answers = Engine(model).run(requests, gates, np.zeros(len(requests), dtype=np.intp))
+    with model.ablated("L0H1+L1H2"), torch.no_grad():
+        assert [answer.text for answer in answers] == [
+            TOKENIZER.decode(plain_generation(plain, TOKENIZER.encode(prompt), new_tokens=6))
+            for prompt in PROMPTS
+        ]
+
+
+def test_lines_of_a_file_are_a_task_by_its_path(tmp_path):
+    """The same items as from Python."""
+    path = tmp_path / "own.jsonl"
+    path.write_text("\n".join(json.dumps({"prompt": p, "answer": " x"}) for p in PROMPTS))
+    ours = Catalog().load(str(path), REQUESTS)
+    theirs = Catalog().load(
+        broca.Task.from_examples([(p, " x") for p in PROMPTS], name=str(path)), REQUESTS
+    )
+    assert ours.items == theirs.items
+    assert item_digests(ours, ours.items) == item_digests(theirs, theirs.items)
