@@ -17,15 +17,24 @@ _UNFINISHED = (
 )
 """Batches of runs that may go on: their lists of requests began anew and may be incomplete."""
 
+
+def _absent(table: str, other: str, *columns: str) -> str:
+    """A condition: a line's columns stand in no line of another table."""
+    # looks the key up, where NOT IN over several columns searches the whole table for NULL
+    equal = " AND ".join(f"other.{column} = {table}.{column}" for column in columns)
+    return f"NOT EXISTS (SELECT 1 FROM {other} AS other WHERE {equal})"
+
+
+_ROW = ("condition", "mask", "item")
+
 _UNNEEDED = {
-    "rows": "(condition, mask, item) NOT IN (SELECT condition, mask, item FROM temp.requested) "
+    "rows": f"{_absent('rows', 'temp.requested', *_ROW)} AND batch NOT IN {_UNFINISHED}",
+    "vectors": f"{_absent('vectors', 'vector_requests', 'condition', 'digest')} "
     f"AND batch NOT IN {_UNFINISHED}",
-    "vectors": "(condition, digest) NOT IN (SELECT condition, digest FROM vector_requests) "
-    f"AND batch NOT IN {_UNFINISHED}",
-    "gradients": "(condition, mask, item) NOT IN (SELECT condition, mask, item FROM rows)",
+    "gradients": _absent("gradients", "rows", *_ROW),
     # an output that version 1 wrote does not know its batch
-    "outputs": "(condition, mask, item) NOT IN (SELECT condition, mask, item FROM rows UNION "
-    "SELECT condition, mask, item FROM output_requests) AND CASE WHEN batch IS NULL THEN "
+    "outputs": f"{_absent('outputs', 'rows', *_ROW)} "
+    f"AND {_absent('outputs', 'output_requests', *_ROW)} AND CASE WHEN batch IS NULL THEN "
     "NOT EXISTS (SELECT 1 FROM runs WHERE finished IS NULL) "
     f"ELSE batch NOT IN {_UNFINISHED} END",
     "masks": "id NOT IN (SELECT mask FROM rows UNION SELECT mask FROM outputs "
@@ -113,8 +122,8 @@ def _forget(journal: Journal, connection: sqlite3.Connection, runs: Sequence[int
 def _collect_requests(connection: sqlite3.Connection) -> None:
     """Lists the rows of all plans and the items of all banks in tables of their own."""
     connection.execute(
-        "CREATE TEMP TABLE requested (condition, mask, item, PRIMARY KEY (condition, mask, item)) "
-        "WITHOUT ROWID"
+        "CREATE TEMP TABLE requested (condition INTEGER, mask INTEGER, item INTEGER, "
+        "PRIMARY KEY (condition, mask, item)) WITHOUT ROWID"
     )
     for condition, masks, items in connection.execute("SELECT condition, masks, items FROM plans"):
         pairs = zip(_numbers(masks), _numbers(items), strict=True)

@@ -97,7 +97,8 @@ CREATE TABLE outputs (
 """
 
 # batches of a forgotten run have no run, which version 1 does not allow; an output of version 1
-# that has no row was asked for by a run that wrote a batch without rows
+# that has no row was asked for by a run that wrote a batch without rows; keys list columns in their
+# order, since SQLite 3.40 takes a table without row ids for damaged where they do not
 _SECOND = """
 CREATE TABLE second_batches (
     id INTEGER PRIMARY KEY,
@@ -113,15 +114,15 @@ DROP TABLE batches;
 ALTER TABLE second_batches RENAME TO batches;
 ALTER TABLE outputs ADD COLUMN batch INTEGER REFERENCES batches;
 CREATE TABLE output_requests (
-    run INTEGER NOT NULL REFERENCES runs,
-    role TEXT NOT NULL,
     condition INTEGER NOT NULL REFERENCES conditions,
     mask INTEGER NOT NULL REFERENCES masks,
     item INTEGER NOT NULL REFERENCES items,
-    PRIMARY KEY (run, role, condition, mask, item)
+    run INTEGER NOT NULL REFERENCES runs,
+    role TEXT NOT NULL,
+    PRIMARY KEY (condition, mask, item, run, role)
 ) WITHOUT ROWID;
 INSERT OR IGNORE INTO output_requests
-SELECT batches.run, batches.role, outputs.condition, outputs.mask, outputs.item
+SELECT outputs.condition, outputs.mask, outputs.item, batches.run, batches.role
 FROM outputs JOIN batches ON batches.rows = 0 AND EXISTS (
     SELECT 1 FROM plans WHERE plans.run = batches.run AND plans.condition = outputs.condition
 ) WHERE NOT EXISTS (
@@ -139,19 +140,19 @@ CREATE TABLE vectors (
     UNIQUE (condition, digest)
 );
 CREATE TABLE vector_requests (
-    run INTEGER NOT NULL REFERENCES runs,
     condition INTEGER NOT NULL REFERENCES conditions,
     digest BLOB NOT NULL,
-    PRIMARY KEY (run, condition, digest)
+    run INTEGER NOT NULL REFERENCES runs,
+    PRIMARY KEY (condition, digest, run)
 ) WITHOUT ROWID;
 """
 
 _SECOND_FOR_READERS = """
 CREATE TEMP VIEW batches AS SELECT *, 0 AS pruned FROM main.batches;
 CREATE TEMP VIEW outputs AS SELECT *, NULL AS batch FROM main.outputs;
-CREATE TEMP TABLE output_requests (run, role, condition, mask, item);
+CREATE TEMP TABLE output_requests (condition, mask, item, run, role);
 CREATE TEMP TABLE vectors (condition, digest, kind, length, vector, seal, batch);
-CREATE TEMP TABLE vector_requests (run, condition, digest);
+CREATE TEMP TABLE vector_requests (condition, digest, run);
 """
 
 MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND)

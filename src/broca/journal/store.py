@@ -565,7 +565,7 @@ def _request_outputs(
 ) -> None:
     connection.executemany(
         "INSERT OR IGNORE INTO output_requests VALUES (?, ?, ?, ?, ?)",
-        [(run, role, condition, *pair) for pair in pairs],
+        [(condition, *pair, run, role) for pair in pairs],
     )
 
 
@@ -574,7 +574,7 @@ def _request_vectors(
 ) -> None:
     connection.executemany(
         "INSERT OR IGNORE INTO vector_requests VALUES (?, ?, ?)",
-        [(run, condition, digest) for digest in digests],
+        [(condition, digest, run) for digest in digests],
     )
 
 
