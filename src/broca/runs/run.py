@@ -76,6 +76,7 @@ class Run:
     _siblings: dict[str, Run] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.model.require_intact()
         self._bank = list(self.tasks.bank)
 
     @property

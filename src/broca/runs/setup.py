@@ -13,7 +13,7 @@ from broca.options import AblationOptions, ExecutorOptions, JournalOptions, Mode
 from broca.runs.progress import Stages
 from broca.runs.task_sets import TaskSet, claim_tasks, load_tasks, other_tasks, require_controls
 from broca.runs.workspace import Workspace
-from broca.tasks import Catalog, TaskOptions
+from broca.tasks import Catalog, Task, TaskOptions
 
 
 @contextmanager
@@ -68,16 +68,17 @@ def ablation_of(options: AblationOptions, seed: int) -> Ablation:
 
 def claimed(
     model: GatedModel,
-    task: str,
+    task: str | Task,
     catalog: Catalog,
     *,
-    others: str | Sequence[str],
-    same_skill: Sequence[str] = (),
+    others: str | Sequence[str | Task],
+    same_skill: Sequence[str | Task] = (),
     task_options: TaskOptions | None = None,
     **cut: Any,
 ) -> TaskSet:
     """Loads the tasks of a claim and cuts their items; `cut` is passed to `claim_tasks`."""
-    names = (task, *same_skill, *other_tasks(task, others, model.name, catalog))
-    benchmarks = load_tasks(model, names, catalog, task=task, options=task_options)
-    require_controls(task, benchmarks)
-    return claim_tasks(task, benchmarks, same_skill=same_skill, **cut)
+    name, skill = catalog.name_of(task), catalog.names_of(same_skill)
+    names = (name, *skill, *other_tasks(name, others, model, catalog))
+    benchmarks = load_tasks(model, names, catalog, task=name, options=task_options)
+    require_controls(name, benchmarks)
+    return claim_tasks(name, benchmarks, same_skill=skill, **cut)

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS, GatedModel
-from broca.tasks import Benchmark, Catalog, Item, RequestTokenizer, Split, TaskOptions
+from broca.tasks import (
+    Benchmark,
+    Catalog,
+    Item,
+    RequestTokenizer,
+    Split,
+    Task,
+    TaskOptions,
+)
 from broca.tasks.paper import PAPER_GROUPS
 from broca.verification import Trial, roles
 
@@ -113,32 +121,38 @@ def equal_tasks(benchmarks: Mapping[str, Benchmark], *, items: int, seed: int) -
 
 
 def other_tasks(
-    task: str, others: str | Sequence[str], model: str, catalog: Catalog
+    task: str, others: str | Sequence[str | Task], model: GatedModel, catalog: Catalog
 ) -> tuple[str, ...]:
     """Resolves `others` to task names, the task itself excluded.
 
     Args:
         task: The task; empty where all tasks are meant.
-        others: Names, or one string of them joined by commas. `auto`: all shipped tasks for a
-            shipped model, else all of the catalog's folder; `general` stands for the four tasks of
-            the paper's group.
-        model: The model's name.
+        others: Tasks, or one string of names joined by commas. `auto`: none for a task of one's
+            own examples; else all shipped tasks for a shipped model, else all of the catalog's
+            folder. `general` stands for the four tasks of the paper's group.
+        model: The model.
         catalog: The tasks that can be named.
 
     Raises:
         BadInput: The task itself is named.
     """
-    if isinstance(others, str):
-        if others != "auto":
-            names: Sequence[str] = listed(others)
-        else:
-            names = catalog.shipped if model in SHIPPED_MODELS else catalog.included
+    if others == "auto":
+        names = () if task and catalog.is_own(task) else auto_tasks(model, catalog)
+    elif isinstance(others, str):
+        names = tuple(listed(others))
+        if task in names:
+            raise BadInput(
+                f"task '{task}' is also named in `others`: a task is no control of itself"
+            )
     else:
-        names = others
-    if isinstance(others, str) and others != "auto" and task in names:
-        raise BadInput(f"task '{task}' is also named in `others`: a task is no control of itself")
+        names = tuple(catalog.names_of(others))
     members = [member for name in names for member in PAPER_GROUPS.get(name, (name,))]
     return tuple(dict.fromkeys(name for name in members if name != task))
+
+
+def auto_tasks(model: GatedModel, catalog: Catalog) -> tuple[str, ...]:
+    """The tasks that `auto` stands for: the shipped ones for a shipped model, else the folder's."""
+    return tuple(catalog.shipped if model.source in SHIPPED_MODELS else catalog.included)
 
 
 def listed(names: str | Sequence[str]) -> list[str]:

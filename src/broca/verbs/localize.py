@@ -25,6 +25,7 @@ from broca.runs.progress import Report, Stages
 from broca.runs.run import Run
 from broca.runs.setup import ablation_of, claimed, model_in_use, workspace
 from broca.runs.task_sets import require_ability
+from broca.tasks import Task
 from broca.verification import QUICK
 from broca.verification.interactions import pairwise, require_count
 from broca.verification.universal import ablate_alone
@@ -33,10 +34,10 @@ from broca.verification.universal import ablate_alone
 @takes_options
 def localize(
     model: str | GatedModel,
-    task: str,
+    task: str | Task,
     *,
-    others: str | Sequence[str] = "auto",
-    same_skill: Sequence[str] = (),
+    others: str | Sequence[str | Task] = "auto",
+    same_skill: Sequence[str | Task] = (),
     seed: int = 0,
     verify: bool = True,
     interactions: int = 0,

@@ -35,6 +35,7 @@ from broca.runs.run import Run, tokens_of
 from broca.runs.setup import claimed, model_in_use
 from broca.runs.workspace import Workspace
 from broca.searches import Problem
+from broca.tasks import Task
 
 WARM_UP = 4
 SAMPLE = 32
@@ -46,9 +47,9 @@ _SHARE = 0.05
 @takes_options
 def plan(
     model: str | GatedModel,
-    task: str,
+    task: str | Task,
     *,
-    others: str | Sequence[str] = "auto",
+    others: str | Sequence[str | Task] = "auto",
     seed: int = 0,
     sample: int = SAMPLE,
     on_progress: Report | None = None,

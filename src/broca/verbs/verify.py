@@ -27,6 +27,7 @@ from broca.runs.provenance import model_info, verification_of
 from broca.runs.run import Run
 from broca.runs.setup import ablation_of, claimed, model_in_use, workspace
 from broca.runs.task_sets import listed, require_ability
+from broca.tasks import Task
 from broca.verbs.localize import localize
 from broca.verification import MeasuredDrop, Scope
 
@@ -37,11 +38,11 @@ LOCATED = 100
 @takes_options
 def verify(
     model: str | GatedModel,
-    task: str,
+    task: str | Task,
     heads: str | Sequence[str],
     *,
     order: Sequence[str] = (),
-    others: str | Sequence[str] = "auto",
+    others: str | Sequence[str | Task] = "auto",
     same_skill: str | Sequence[str] = (),
     seed: int = 0,
     both_ways: bool = False,
@@ -144,7 +145,9 @@ def _kinds(model: GatedModel) -> tuple[Any, ...]:
     return get_args(AblationKind)
 
 
-def _crossing(found_on: str, measured_on: str, heads: Sequence[str], drop: MeasuredDrop) -> Crossing:
+def _crossing(
+    found_on: str, measured_on: str, heads: Sequence[str], drop: MeasuredDrop
+) -> Crossing:
     return Crossing(found_on, measured_on, tuple(heads), drop.drop, drop.p)
 
 
