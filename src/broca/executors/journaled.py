@@ -167,29 +167,35 @@ class JournaledExecutor:
             hashlib.blake2b(f"{one.kind}\n{one.key}".encode(), digest_size=16).digest()
             for one in observations
         ]
-        unknown = [vector is None for vector in journal.vectors(condition, digests)]
+        known = journal.vectors(condition, digests)
         first = {digest: place for place, digest in reversed(list(enumerate(digests)))}
         lengths = np.array([one.length for one in observations], dtype=np.int64)
         missing = [
             places
-            for chunk in _cut(lengths, recording.chunk_tokens)
-            if (places := [p for p in chunk.tolist() if unknown[p] and first[digests[p]] == p])
+            for chunk in (part.tolist() for part in _cut(lengths, recording.chunk_tokens))
+            if (places := [p for p in chunk if known[p] is None and first[digests[p]] == p])
         ]
         batches = [[observations[place] for place in places] for places in missing]
         stream = self._executor.stream_observations(batches)
+        taken: dict[bytes, NDArray[np.float32]] = {}
         for number, vectors, tokens in self._stream(stream, missing, len(observations)):
+            new = [digests[place] for place in missing[number]]
             journal.write_vectors(
                 run=recording.run,
                 role=role,
                 condition=condition,
                 kind=observations[0].kind,
-                digests=[digests[place] for place in missing[number]],
+                digests=new,
                 vectors=vectors,
                 tokens=tokens,
             )
+            taken |= dict(zip(new, vectors, strict=True))
         journal.note_vectors(recording.run, condition=condition, digests=digests)
         self.cost[role] += len(observations)
-        return [vector for vector in journal.vectors(condition, digests) if vector is not None]
+        return [
+            taken[digest] if vector is None else vector
+            for digest, vector in zip(digests, known, strict=True)
+        ]
 
     def _rescored(self, plan: Plan) -> NDArray[np.bool_]:
         """Whether each row's response is a function of outputs that the journal keeps instead."""

@@ -237,6 +237,8 @@ class Run:
             Rows that the run measured, and their tokens, in all its processes.
         """
         recording = self._recording
+        for sibling in self._siblings.values():
+            sibling.finish()
         recording.journal.finish_run(recording.run)
         return recording.journal.cost(recording.run)
 
