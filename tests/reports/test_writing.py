@@ -11,7 +11,7 @@ from broca.results.localization import Localization
 from broca.results.stress_test import StressTest
 from broca.stress_tests.families import load_family
 from broca.stress_tests.measure import stress
-from broca.verbs.verify import verify_heads
+from broca.verbs.verify import verify
 from broca.verification import Scope
 
 
@@ -57,7 +57,7 @@ def test_what_is_of_other_heads_or_weights_does_not_count(result, stressed, tmp_
 
 def test_a_verification_stays_when_the_stress_test_comes(planted, result, stressed, tmp_path):
     """Both are in the report, whichever came first."""
-    verification = verify_heads(
+    verification = verify(
         planted, task="sorting", heads=result.selected, others=[], limit=8,
         scope=Scope(controls=0, curve=0, failure_items=4, resamples=50),
     )  # fmt: skip

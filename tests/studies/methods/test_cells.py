@@ -21,7 +21,7 @@ def test_a_cell_of_wrong_types_is_no_cell(make_cell):
     with pytest.raises(ValueError, match="rows"):
         Cell.from_line(line)
     for other in ("{}", '{"key": 3, "intervals": null}', "[]"):
-        with pytest.raises(ValueError, match="Expected|missing"):
+        with pytest.raises(ValueError, match=r"Expected|missing"):
             Cell.from_line(other)
 
 
