@@ -113,10 +113,22 @@ def test_help_loads_nothing_heavy():
 
 
 def test_public_names_stay_what_they_are():
-    """No public function shares its name with a room, which would take its place once imported."""
+    """No public name is that of a room, which would take its place once imported."""
     import broca
 
     rooms_here = {path.stem for path in SOURCE.iterdir()}
     assert not set(broca.__all__) & rooms_here
-    assert callable(broca.verify_heads)
-    assert callable(broca.verify_heads)
+    for _ in range(2):
+        assert all(callable(getattr(broca, name)) for name in broca.__all__)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("verify_heads", "verify"), ("Result", "Localization"), ("Evidence", "Verification")],
+)
+def test_renamed_names_warn_for_one_version(old, new):
+    """They are the new ones."""
+    import broca
+
+    with pytest.warns(DeprecationWarning, match=f"use broca.{new}"):
+        assert getattr(broca, old) is getattr(broca, new)

@@ -9,58 +9,75 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from broca.components import Component, ComponentSet
-    from broca.errors import BrocaError
-    from broca.models import GatedModel, load
-    from broca.results.atlas import Atlas
-    from broca.results.localization import Localization
-    from broca.results.verification import Verification
-    from broca.tasks import Task, TaskOptions
-    from broca.verbs.atlas import atlas, save_atlas
-    from broca.verbs.localize import localize, save
-    from broca.verbs.verify import verify
+    from broca.components import Component as Component
+    from broca.components import ComponentSet as ComponentSet
+    from broca.errors import BrocaError as BrocaError
+    from broca.models import GatedModel as GatedModel
+    from broca.models import load as load
+    from broca.options import EngineOptions as EngineOptions
+    from broca.options import ExecutorOptions as ExecutorOptions
+    from broca.options import TaskOptions as TaskOptions
+    from broca.results.atlas import Atlas as Atlas
+    from broca.results.localization import Localization as Localization
+    from broca.results.reading import read as read
+    from broca.results.verification import Verification as Verification
+    from broca.runs.run import Run as Run
+    from broca.runs.workspace import Workspace as Workspace
+    from broca.tasks import Task as Task
+    from broca.verbs.atlas import atlas as atlas
+    from broca.verbs.localize import localize as localize
+    from broca.verbs.plan import plan as plan
+    from broca.verbs.verify import verify as verify
+    from broca.verification import Scope as Scope
 
 _HOME = {
     "Atlas": "broca.results.atlas",
     "BrocaError": "broca.errors",
     "Component": "broca.components",
     "ComponentSet": "broca.components",
-    "Verification": "broca.results.verification",
+    "EngineOptions": "broca.options",
+    "ExecutorOptions": "broca.options",
     "GatedModel": "broca.models",
     "Localization": "broca.results.localization",
+    "Run": "broca.runs.run",
+    "Scope": "broca.verification",
     "Task": "broca.tasks",
-    "TaskOptions": "broca.tasks",
+    "TaskOptions": "broca.options",
+    "Verification": "broca.results.verification",
+    "Workspace": "broca.runs.workspace",
     "atlas": "broca.verbs.atlas",
     "load": "broca.models",
     "localize": "broca.verbs.localize",
-    "save": "broca.verbs.localize",
-    "save_atlas": "broca.verbs.atlas",
+    "plan": "broca.verbs.plan",
+    "read": "broca.results.reading",
     "verify": "broca.verbs.verify",
 }
+"""Where each public name is defined."""
 
-__all__ = [
-    "Atlas",
-    "BrocaError",
-    "Component",
-    "ComponentSet",
-    "Verification",
-    "GatedModel",
-    "Localization",
-    "Task",
-    "TaskOptions",
-    "atlas",
-    "load",
-    "localize",
-    "save",
-    "save_atlas",
-    "verify",
-]
+_RENAMED = {"Evidence": "Verification", "Result": "Localization", "verify_heads": "verify"}
+"""Names of version 0.1, which warn for one version."""
+
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("save", "save_atlas"):
+        _warn(name, "result.save(folder)")
+        return lambda result, folder: result.save(folder)
+    if name in _RENAMED:
+        _warn(name, f"broca.{_RENAMED[name]}")
+        name = _RENAMED[name]
     if name not in _HOME:
         raise AttributeError(f"module 'broca' has no attribute '{name}'")
     return getattr(import_module(_HOME[name]), name)
+
+
+def _warn(name: str, instead: str) -> None:
+    import warnings
+
+    warnings.warn(
+        f"broca.{name} is gone with version 0.3: use {instead}", DeprecationWarning, stacklevel=3
+    )
 
 
 def __dir__() -> list[str]:

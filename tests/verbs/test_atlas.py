@@ -14,7 +14,6 @@ from broca.journal.encoding import decoded
 from broca.journal.reading import find_run
 from broca.searches import run
 from broca.searches.atlas import AtlasProblem, AtlasSearch
-from broca.verbs.atlas import save_atlas
 
 LEARNED = {
     "addition": "arithmetic",
@@ -116,7 +115,7 @@ def test_saved_atlas_is_read_again(planted, tmp_path):
     """JSON and page lie in the folder."""
     found = broca.atlas(planted, **FEW, response="accuracy")
     assert found.response == "accuracy"
-    data, page = save_atlas(found, tmp_path / "new")
+    data, page = found.save(tmp_path / "new")
     assert broca.Atlas.read(data.parent) == found
     assert "<title>broca: atlas of planted" in page.read_text()
 

@@ -93,7 +93,7 @@ def test_every_task_is_learned(reference):
 def test_python_result_is_what_the_command_writes(reference, tmp_path):
     """`localize` and `save` make result.json and report.html."""
     result = broca.localize(reference, task="capitals", others=["rhyming"], rows=1500, items=20)
-    json_path, html_path = broca.save(result, tmp_path / "new" / "folder")
+    json_path, html_path = result.save(tmp_path / "new" / "folder")
     assert broca.Localization.read(json_path) == result
     assert html_path.is_file()
     assert result.model.fingerprint == reference.fingerprint

@@ -5,14 +5,16 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from broca.runs.workbench import Workbench
 
 import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.executors import LocalExecutor
 from broca.results.codec import decode, encode
-from broca.tasks import TaskOptions
-from broca.verbs.verify import verify_heads
+from broca.runs.run import Run
+from broca.runs.setup import claimed
+from broca.runs.workspace import Workspace
+from broca.tasks import Catalog, TaskOptions
+from broca.verbs.verify import verify
 from broca.verification import Scope
 
 TASKS = {
@@ -36,23 +38,31 @@ def planted_heads():
 OTHERS = ("addition", "calls", "capitals", "sorting")
 
 
-def bench_of(model, task, limit=30):
-    """A bench on few items of the task and of four or three others."""
+def run_of(model, task, others, limit):
+    """A run on some tasks."""
+    tasks = claimed(
+        model, task, Catalog(), others=others, items=100, seed=0, limit=limit, searched="task"
+    )
+    return Run(model, tasks, Workspace())
+
+
+def few_items(model, task, limit=30):
+    """A run on few items of the task and of four or three others."""
     others = [name for name in OTHERS if name != task]
-    return Workbench.build(model, task, others=others, limit=limit)
+    return run_of(model, task, others, limit)
 
 
 @pytest.mark.parametrize("capability", TASKS)
 def test_planted_sets_are_specific(planted, planted_heads, capability):
     """The six that the model has learned; multiple choice was not learned."""
-    examiner = bench_of(planted, TASKS[capability]).examiner(SMALL)
+    examiner = few_items(planted, TASKS[capability]).examiner(SMALL)
     examined = examiner.examine(planted_heads[capability], report=lambda text: None)
     assert examined.verdict.label == "specific", examined.verdict.text
 
 
 def test_random_sets_of_the_same_size_are_not(planted):
     """Twenty sets of five, though 26 of 96 heads matter to some task."""
-    examiner = bench_of(planted, "addition").examiner(SMALL)
+    examiner = few_items(planted, "addition").examiner(SMALL)
     rng = np.random.default_rng(11)
     for _ in range(20):
         heads = [planted.components.names[c] for c in rng.choice(96, 5, replace=False)]
@@ -66,7 +76,7 @@ def test_heads_that_hurt_every_task_are_universal(reference):
     """Eight early heads of `reference`: every other task loses, in proper words."""
     heads = ["L0H5", "L0H8", "L0H15", "L0H0", "L0H2", "L0H7", "L0H4", "L0H14"]
     examined = (
-        bench_of(reference, "addition").examiner(SMALL).examine(heads, report=lambda text: None)
+        few_items(reference, "addition").examiner(SMALL).examine(heads, report=lambda text: None)
     )
     assert examined.verdict.label == "universal", examined.verdict.text
 
@@ -75,7 +85,7 @@ def test_a_model_without_its_first_layer_is_broken(reference):
     """Empty and constant outputs on unrelated tasks are no claim on the task."""
     heads = reference.components.names[:16]
     examined = (
-        bench_of(reference, "reversing").examiner(SMALL).examine(heads, report=lambda text: None)
+        few_items(reference, "reversing").examiner(SMALL).examine(heads, report=lambda text: None)
     )
     assert examined.verdict.label == "breaks the model", examined.verdict.text
 
@@ -83,7 +93,7 @@ def test_a_model_without_its_first_layer_is_broken(reference):
 def test_a_model_that_repeats_itself_is_broken(planted):
     """Without its layers 0 and 2 it writes closing brackets until it is stopped."""
     heads = [*planted.components.names[:16], *planted.components.names[32:48]]
-    bench = Workbench.build(planted, "sorting", others=["brackets", "calls"], limit=20)
+    bench = run_of(planted, "sorting", ["brackets", "calls"], 20)
     examined = bench.examiner(SMALL).examine(heads, report=lambda text: None)
     assert examined.verdict.label == "breaks the model", examined.verdict.text
     assert "mostly repetition" in examined.verdict.text
@@ -98,8 +108,8 @@ def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
         "others": ["capitals", "sorting"],
         "limit": 20,
     }
-    verification = verify_heads(planted, **call)
-    assert verification == verify_heads(planted, **call)
+    verification = verify(planted, **call)
+    assert verification == verify(planted, **call)
     assert verification == decode(broca.Verification, encode(verification))
     assert [one.kind for one in verification.ablations] == ["zero", "mean", "resample"]
     assert [one.k for one in verification.curve.points] == [0, 1, 2]
@@ -112,7 +122,7 @@ def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypat
     call = {"task": "rhyming", "others": ["capitals"], "seed": 3}
     small = {"limit": 12, "scope": Scope(controls=2, curve=2, failure_items=4, resamples=100)}
     options = TaskOptions(limit=60)
-    alone = verify_heads(planted, heads="L2H3+L3H1", task_options=options, **call, **small)
+    alone = verify(planted, heads="L2H3+L3H1", task_options=options, **call, **small)
     path = tmp_path / "journal.sqlite"
     broca.localize(
         planted, **call, rows=700, items=20, task_options=options, verify=False, journal=path
@@ -124,23 +134,19 @@ def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypat
         return run(self, plan)
 
     monkeypatch.setattr(LocalExecutor, "run", counting)
-    kept = verify_heads(
-        planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small
-    )
+    kept = verify(planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small)
     assert kept == alone
     # the intact model was measured by the run, on the report items of both tasks
     assert sum(measured) <= alone.rows - 24
     measured.clear()
-    again = verify_heads(
-        planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small
-    )
+    again = verify(planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small)
     assert again == alone
     assert not measured
 
 
 def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
     """Heads of addition in words are looked for, and measured on addition."""
-    verification = verify_heads(
+    verification = verify(
         planted,
         task="addition",
         heads=planted_heads["arithmetic"],
@@ -170,13 +176,13 @@ def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
 def test_bad_input_is_refused(planted, changes, error, message):
     """One line, before anything is measured."""
     with pytest.raises(error, match=message):
-        verify_heads(planted, **{"task": "addition", "heads": "L0H1", "others": [], **changes})
+        verify(planted, **{"task": "addition", "heads": "L0H1", "others": [], **changes})
 
 
 def test_a_task_that_the_model_cannot_do_is_refused(tiny):
     """A model of random weights scores zero: no head can be necessary."""
     with pytest.raises(NothingToLocalize):
-        verify_heads(tiny, task="addition", heads="L0H1", others=[], limit=8)
+        verify(tiny, task="addition", heads="L0H1", others=[], limit=8)
 
 
 def test_localize_ends_with_a_verdict(reference):
@@ -203,8 +209,8 @@ def test_asks_the_tasks_as_the_run_did(reference):
     )  # fmt: skip
     scope = Scope(controls=0, curve=0, failure_items=4, member_items=8, resamples=50)
     common = {"task": "capitals", "heads": ["L0H8"], "others": [], "scope": scope}
-    again = verify_heads(reference, task_options=options, **common)
+    again = verify(reference, task_options=options, **common)
     assert again.baseline["capitals"] == run.baseline["capitals"]
     assert again.drops[0].items == run.verification.items["capitals"] == 60
-    plain = verify_heads(reference, **common)
+    plain = verify(reference, **common)
     assert plain.drops[0].items == 300

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from simulated import SimulatedTask, five_tasks
 
-from broca.measurement import Measurement, Plan
-from broca.verification import Remembered, Trial, roles
+from broca.measurement import Measurement
+from broca.verification import Trial, roles
 
 
 def test_smaller_shares_the_items_among_the_others():
@@ -38,19 +38,6 @@ def test_scores_of_metrics_where_lower_is_better_are_turned_back():
     values = np.array([-3.0, -5.0])
     assert trial.score("a", values) == pytest.approx(4.0)
     assert trial.aggregation("a", values) is None
-
-
-def test_remembered_rows_are_not_measured_again():
-    """Same mask, same item; also within one plan."""
-    model = five_tasks()
-    execute = Remembered(model.execute)
-    plan = Plan.crossed(np.eye(96, dtype=bool)[:2], np.array([1, 2, 3]))
-    first = execute(plan).responses
-    np.testing.assert_array_equal(execute(plan).responses, first)
-    np.testing.assert_array_equal(first, five_tasks().execute(plan).responses)
-    assert model.rows == 6
-    execute(Plan.crossed(np.eye(96, dtype=bool)[[1, 1, 5]], np.array([3, 3])))
-    assert model.rows == 7
 
 
 def test_roles_follow_capability_and_the_user():

@@ -11,7 +11,14 @@ from broca.errors import BadInput
 from broca.models import GatedModel, load
 from broca.options import AblationOptions, ExecutorOptions, JournalOptions, ModelOptions
 from broca.runs.progress import Stages
-from broca.runs.task_sets import TaskSet, claim_tasks, load_tasks, other_tasks, require_controls
+from broca.runs.task_sets import (
+    TaskSet,
+    claim_tasks,
+    listed,
+    load_tasks,
+    other_tasks,
+    require_controls,
+)
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, Task, TaskOptions
 
@@ -72,11 +79,13 @@ def claimed(
     catalog: Catalog,
     *,
     others: str | Sequence[str | Task],
-    same_skill: Sequence[str | Task] = (),
+    same_skill: str | Sequence[str | Task] = (),
     task_options: TaskOptions | None = None,
     **cut: Any,
 ) -> TaskSet:
     """Loads the tasks of a claim and cuts their items; `cut` is passed to `claim_tasks`."""
+    if isinstance(same_skill, str):
+        same_skill = listed(same_skill)
     name, skill = catalog.name_of(task), catalog.names_of(same_skill)
     names = (name, *skill, *other_tasks(name, others, model, catalog))
     benchmarks = load_tasks(model, names, catalog, task=name, options=task_options)

@@ -37,7 +37,7 @@ def localize(
     task: str | Task,
     *,
     others: str | Sequence[str | Task] = "auto",
-    same_skill: Sequence[str | Task] = (),
+    same_skill: str | Sequence[str | Task] = (),
     seed: int = 0,
     verify: bool = True,
     interactions: int = 0,

@@ -26,7 +26,7 @@ from broca.runs.progress import Report, Stages
 from broca.runs.provenance import model_info, verification_of
 from broca.runs.run import Run
 from broca.runs.setup import ablation_of, claimed, model_in_use, workspace
-from broca.runs.task_sets import listed, require_ability
+from broca.runs.task_sets import require_ability
 from broca.tasks import Task
 from broca.verbs.localize import localize
 from broca.verification import MeasuredDrop, Scope
@@ -43,7 +43,7 @@ def verify(
     *,
     order: Sequence[str] = (),
     others: str | Sequence[str | Task] = "auto",
-    same_skill: str | Sequence[str] = (),
+    same_skill: str | Sequence[str | Task] = (),
     seed: int = 0,
     both_ways: bool = False,
     limit: int | None = None,
@@ -91,7 +91,7 @@ def verify(
         stages.enter("building the tasks")
         tasks = claimed(
             gated, task, space.catalog(source_options), others=others,
-            same_skill=listed(same_skill), task_options=task_options, items=LOCATED, seed=seed,
+            same_skill=same_skill, task_options=task_options, items=LOCATED, seed=seed,
             limit=limit, searched="task",
         )  # fmt: skip
         run = Run(
@@ -130,10 +130,12 @@ def verify(
                 back = replace(examiner, scope=replace(scope, curve=0, controls=0))
                 (drop,) = back.drops_of(selected, [tasks.task])
                 crossings.append(_crossing(other, tasks.task, selected, drop))
+        rows = run.scoring_rows
+        run.finish()
         notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
         return verification_of(
             model_info(gated), names, ablation, examiner.trial, examination.before,
-            examination.after, examination=examination, level=scope.level, rows=run.scoring_rows,
+            examination.after, examination=examination, level=scope.level, rows=rows,
             crossings=crossings, notes=notes,
         )  # fmt: skip
 
