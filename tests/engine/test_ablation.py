@@ -1,10 +1,14 @@
 """Zero, mean and resample ablation, and scales."""
 
+from types import SimpleNamespace
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
 
 from broca.engine import Ablation, Engine, EngineOptions, donor_activations
+from broca.engine.ablation import ABLATIONS, AblationName, ablations_of
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.tasks import Request
@@ -130,8 +134,8 @@ def test_mean_ablation_works_on_blocks():
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(("zeros",), "--ablation 'zeros' is unknown"), (("zero", 1.0), "--scale 1 ablates nothing"),
-     (("zero", float("nan")), "--scale nan")],
+    [(("zeros",), "`ablation` 'zeros' is unknown"), (("zero", 1.0), "`scale` 1 ablates nothing"),
+     (("zero", float("nan")), "`scale` nan")],
 )  # fmt: skip
 def test_ablation_that_does_not_exist_is_refused(arguments, message):
     """In one line."""
@@ -148,3 +152,17 @@ def test_engine_option_that_does_not_exist_is_refused(options, message):
     """In one line."""
     with pytest.raises(BadInput, match=message):
         EngineOptions(**options)
+
+
+def test_records_say_what_a_model_can_be_ablated_by():
+    """Routed experts have no output that donors could replace."""
+
+    class Model:
+        def __init__(self, *places):
+            self.points = [SimpleNamespace(place=place) for place in places]
+
+    assert ablations_of(Model("input", "output")) == ("zero", "mean", "resample")
+    assert ablations_of(Model("input", "routing")) == ("zero",)
+    assert set(ABLATIONS) == set(get_args(AblationName))
+    assert [name for name in ABLATIONS if Ablation(name).needs_donors] == ["mean", "resample"]
+    assert [name for name in ABLATIONS if Ablation(name).draws_donors] == ["resample"]

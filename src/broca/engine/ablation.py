@@ -1,10 +1,10 @@
-"""What becomes of an ablated component: nothing, its mean, or what it did for another item."""
+"""What replaces the output of an ablated component."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import torch
@@ -12,10 +12,63 @@ from torch import Tensor
 
 from broca.engine.budget import Budget
 from broca.engine.work import left_padded
-from broca.errors import BadInput
+from broca.errors import BadInput, nearest
 from broca.models import GatedModel, GatePoint, captured
 
-AblationKind = Literal["zero", "mean", "resample"]
+AblationName = Literal["zero", "mean", "resample"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AblationKind:
+    """All that is known of a kind of ablation.
+
+    Attributes:
+        name: The name that `ablation` takes.
+        help: What replaces a component's output, for the menu and the docs.
+        of_prompt: Reduces a component's activations over a donor's prompt, `(tokens, width)`, with
+            a token drawn by seed, to `(width,)`; None where nothing replaces the output.
+        donors: Makes the donors, `(donors, width)`, from the reduced activations of all prompts,
+            `(prompts, width)`, and their tokens in all.
+        draws_donors: Whether every row draws its donor by seed.
+    """
+
+    name: AblationName
+    help: str
+    of_prompt: Callable[[Tensor, int], Tensor] | None = None
+    donors: Callable[[Tensor, int], Tensor] = lambda activations, tokens: activations
+    draws_donors: bool = False
+
+    @property
+    def needs_donors(self) -> bool:
+        """Whether activations of other items replace the output; routed experts have none."""
+        return self.of_prompt is not None
+
+
+ABLATIONS: dict[str, AblationKind] = {
+    kind.name: kind
+    for kind in (
+        AblationKind(name="zero", help="nothing"),
+        AblationKind(
+            name="mean",
+            help="its mean over the tokens of the locate items",
+            of_prompt=lambda activations, token: activations.sum(0),
+            donors=lambda sums, tokens: sums.sum(0)[None] / tokens,
+        ),
+        AblationKind(
+            name="resample",
+            help="what it was at one token, drawn by seed, of another locate item",
+            of_prompt=lambda activations, token: activations[token],
+            draws_donors=True,
+        ),
+    )
+}
+"""The kinds of ablation by name."""
+
+
+def ablations_of(model: GatedModel) -> tuple[AblationName, ...]:
+    """The kinds of ablation that all components of a model can be ablated by."""
+    routed = any(point.place == "routing" for point in model.points)
+    return tuple(kind.name for kind in ABLATIONS.values() if not (routed and kind.needs_donors))
 
 
 @dataclass(frozen=True)
@@ -23,29 +76,39 @@ class Ablation:
     """How components are ablated.
 
     Attributes:
-        kind: `zero` puts nothing in the place of a component's output; `mean` its mean over the
-            tokens of the locate items; `resample` what it was at one token of another item.
+        kind: What replaces a component's output, a key of `ABLATIONS`.
         scale: The gate of an ablated component: 0 ablates, other values scale its output (and mix
             in the replacement by 1 - scale).
-        seed: Seed of `resample`.
+        seed: Seed of what is drawn.
 
     Raises:
         BadInput: An unknown kind, or a scale that is no number.
     """
 
-    kind: AblationKind = "zero"
+    kind: AblationName = "zero"
     scale: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(AblationKind):
+        if self.kind not in ABLATIONS:
             raise BadInput(
-                f"--ablation '{self.kind}' is unknown: use {', '.join(get_args(AblationKind))}"
+                f"`ablation` '{self.kind}' is unknown{nearest(self.kind, ABLATIONS)}; use "
+                f"{', '.join(ABLATIONS)}"
             )
         if not np.isfinite(self.scale) or self.scale == 1:
             raise BadInput(
-                f"--scale {self.scale:g} ablates nothing: use a number other than 1 (0 ablates)"
+                f"`scale` {self.scale:g} ablates nothing: use a number other than 1 (0 ablates)"
             )
+
+    @property
+    def needs_donors(self) -> bool:
+        """Whether activations of other items replace the output of an ablated component."""
+        return ABLATIONS[self.kind].needs_donors
+
+    @property
+    def draws_donors(self) -> bool:
+        """Whether every row draws its donor by seed."""
+        return ABLATIONS[self.kind].draws_donors
 
     def gates(self, masks: np.ndarray) -> np.ndarray:
         """Gates of masks, `(masks, components)` float32."""
@@ -61,21 +124,21 @@ def donor_activations(
     Args:
         model: The model; it is run intact.
         prompts: Tokens of the donor items' prompts.
-        ablation: `mean` gives one donor, the mean over all tokens of all prompts; `resample` gives
-            one donor a prompt, its activation at one token drawn by seed.
+        ablation: Its kind says how a prompt's activations become donors.
 
     Returns:
-        For every gate point `(donors, width)`; empty for `zero`.
+        For every gate point `(donors, width)`; empty where nothing replaces the output.
 
     Raises:
         BadInput: A component has no activation that could be replaced (routed experts).
     """
-    if ablation.kind == "zero":
+    kind = ABLATIONS[ablation.kind]
+    if kind.of_prompt is None:
         return {}
     routed = [point for point in model.points if point.place == "routing"]
     if routed:
         raise BadInput(
-            f"--ablation {ablation.kind} cannot replace routed experts ({routed[0].path}): use zero"
+            f"`ablation` {kind.name} cannot replace routed experts ({routed[0].path}): use zero"
         )
     rng = np.random.default_rng(ablation.seed)
     chosen = [int(rng.integers(len(prompt))) for prompt in prompts]
@@ -91,12 +154,8 @@ def donor_activations(
             shaped = activation.reshape(*tokens.shape, -1)  # (rows, tokens, width)
             present = attention.to(shaped.device, torch.bool)
             for row in range(len(batch)):
-                own = shaped[row][present[row]].float()
-                collected[point].append(
-                    own.sum(0) if ablation.kind == "mean" else own[chosen[start + row]]
-                )
+                of_prompt = shaped[row][present[row]].float()  # (tokens, width)
+                collected[point].append(kind.of_prompt(of_prompt, chosen[start + row]))
         start += len(batch)
-    if ablation.kind == "resample":
-        return {point: torch.stack(rows) for point, rows in collected.items()}
     count = sum(len(prompt) for prompt in prompts)
-    return {point: torch.stack(rows).sum(0)[None] / count for point, rows in collected.items()}
+    return {point: kind.donors(torch.stack(rows), count) for point, rows in collected.items()}

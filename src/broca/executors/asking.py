@@ -255,7 +255,7 @@ class Asker:
 
     def _donor_index(self, plan: Plan) -> NDArray[np.intp]:
         """The donor of every row: seeded by its mask and item, never the item's own."""
-        if self._ablation.kind != "resample":
+        if not self._ablation.draws_donors:
             return np.zeros(len(plan), dtype=np.intp)
         keys = [zlib.crc32(np.packbits(mask).tobytes()) for mask in plan.masks]
         chosen = np.empty(len(plan), dtype=np.intp)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from broca.components import Component, ComponentSet
 from broca.errors import BadInput, UnknownName, UnsupportedModel, nearest
@@ -10,63 +11,108 @@ from broca.models.gates import GatePoint, Place
 from broca.models.neurons import neuron_blocks
 from broca.models.structure import Part, Structure
 
-Found = tuple[Part, int, Place, list[Component], int]
-"""A module, its layer, where gates act on it, its components, and the width of each."""
+Group = tuple[Part, int, list[Component], int]
+"""A module, its layer, its components, and the width of each."""
 
 
-def _heads(structure: Structure) -> Iterator[Found]:
-    for one in structure.projections:
-        components = [Component(one.layer, "head", index) for index in range(one.heads)]
-        yield one.entrance, one.layer, "input", components, one.head_dim
+@dataclass(frozen=True, kw_only=True)
+class ComponentKind:
+    """All that is known of a kind of component.
+
+    Attributes:
+        name: The name that `components` takes.
+        example: The name of such a component in layer 12.
+        help: What it is, for the menu and the docs.
+        place: Where its gates act.
+        find: Finds them in a model, module by module.
+    """
+
+    name: str
+    example: str
+    help: str
+    place: Place
+    find: Callable[[Structure], Iterator[Group]]
 
 
-def _kv_groups(structure: Structure) -> Iterator[Found]:
-    for one in structure.projections:
-        components = [Component(one.layer, "kv-group", index) for index in range(one.kv_heads)]
-        width = one.heads // one.kv_heads * one.head_dim
-        yield one.entrance, one.layer, "input", components, width
+def _heads(structure: Structure) -> Iterator[Group]:
+    for projection in structure.projections:
+        heads = [Component(projection.layer, "head", index) for index in range(projection.heads)]
+        yield projection.entrance, projection.layer, heads, projection.head_dim
 
 
-def _attention(structure: Structure) -> Iterator[Found]:
-    for one in structure.projections:
-        components = [Component(one.layer, "attention")]
-        yield one.entrance, one.layer, "input", components, one.heads * one.head_dim
+def _kv_groups(structure: Structure) -> Iterator[Group]:
+    for projection in structure.projections:
+        indices = range(projection.kv_heads)
+        groups = [Component(projection.layer, "kv-group", index) for index in indices]
+        width = projection.heads // projection.kv_heads * projection.head_dim
+        yield projection.entrance, projection.layer, groups, width
 
 
-def _mlp(structure: Structure) -> Iterator[Found]:
+def _attention(structure: Structure) -> Iterator[Group]:
+    for projection in structure.projections:
+        layer = [Component(projection.layer, "attention")]
+        width = projection.heads * projection.head_dim
+        yield projection.entrance, projection.layer, layer, width
+
+
+def _mlp(structure: Structure) -> Iterator[Group]:
     for part in structure.parts:
         if part.feed_forward is not None:
-            yield part.feed_forward, part.layer, "output", [Component(part.layer, "mlp")], 0
+            yield part.feed_forward, part.layer, [Component(part.layer, "mlp")], 0
 
 
-def _layers(structure: Structure) -> Iterator[Found]:
+def _layers(structure: Structure) -> Iterator[Group]:
     for part in structure.parts:
-        yield part.whole, part.layer, "update", [Component(part.layer, "layer")], 0
+        yield part.whole, part.layer, [Component(part.layer, "layer")], 0
 
 
-def _experts(structure: Structure) -> Iterator[Found]:
+def _experts(structure: Structure) -> Iterator[Group]:
     for part in structure.parts:
         if part.experts is not None:
-            components = [Component(part.layer, "expert", e) for e in range(part.expert_count)]
-            yield part.experts, part.layer, "routing", components, 0
+            experts = [Component(part.layer, "expert", e) for e in range(part.expert_count)]
+            yield part.experts, part.layer, experts, 0
 
 
-def _neurons(structure: Structure) -> Iterator[Found]:
+def _neurons(structure: Structure) -> Iterator[Group]:
     for block in neuron_blocks(structure):
-        components = [Component(block.layer, "neuron", index) for index in range(block.width)]
-        yield block.part, block.layer, "input", components, 1
+        neurons = [Component(block.layer, "neuron", index) for index in range(block.width)]
+        yield block.part, block.layer, neurons, 1
 
 
-KINDS: dict[str, Callable[[Structure], Iterator[Found]]] = {
-    "heads": _heads,
-    "kv-groups": _kv_groups,
-    "attention": _attention,
-    "mlp": _mlp,
-    "layers": _layers,
-    "experts": _experts,
-    "neurons": _neurons,
-}
-"""What `--components` takes; several are joined by `+`."""
+KINDS: dict[str, ComponentKind] = {
+    kind.name: kind
+    for kind in (
+        ComponentKind(
+            name="heads", example="L12H3", place="input", find=_heads,
+            help="query head: its slice of the input of the attention output projection",
+        ),
+        ComponentKind(
+            name="kv-groups", example="L12G1", place="input", find=_kv_groups,
+            help="the query heads that share a key/value head",
+        ),
+        ComponentKind(
+            name="attention", example="L12A", place="input", find=_attention,
+            help="attention layer: all its query heads",
+        ),
+        ComponentKind(
+            name="mlp", example="L12M", place="output", find=_mlp,
+            help="feed-forward block: its output, or the block's where experts share the work",
+        ),
+        ComponentKind(
+            name="layers", example="L12", place="update", find=_layers,
+            help="decoder layer: what it adds to its input",
+        ),
+        ComponentKind(
+            name="experts", example="L12E7", place="routing", find=_experts,
+            help="routed expert: its weight in the router's choice",
+        ),
+        ComponentKind(
+            name="neurons", example="L12N40", place="input", find=_neurons,
+            help="feed-forward neuron: its activation before the block's last matrix",
+        ),
+    )
+}  # fmt: skip
+"""The kinds by the name that `components` takes; several are joined by `+`."""
 
 
 def choose(
@@ -86,7 +132,7 @@ def choose(
     """
     kinds = [kind.strip() for kind in wanted.split("+")]
     if len(set(kinds)) != len(kinds):
-        raise BadInput(f"--components '{wanted}' names a kind twice")
+        raise BadInput(f"`components` '{wanted}' names a kind twice")
     components: list[Component] = []
     points: list[GatePoint] = []
     for kind in kinds:
@@ -95,12 +141,12 @@ def choose(
                 f"components '{kind}' are unknown{nearest(kind, KINDS)}; use {', '.join(KINDS)}, "
                 "or several joined by +"
             )
-        before = len(components)
-        for part, layer, place, found, width in KINDS[kind](structure):
+        before, place = len(components), KINDS[kind].place
+        for part, layer, group, width in KINDS[kind].find(structure):
             points.append(
-                GatePoint(part.module, part.path, layer, place, len(components), len(found), width)
+                GatePoint(part.module, part.path, layer, place, len(components), len(group), width)
             )
-            components += found
+            components += group
         if len(components) == before:
             raise UnsupportedModel(
                 f"no {kind} were found in '{architecture}': `broca scan` lists what it has"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from broca import searches
 from broca.engine import Ablation, EngineOptions, donor_activations, output_norms
-from broca.engine.ablation import AblationKind
+from broca.engine.ablation import AblationName
 from broca.executors.asking import Asker
 from broca.executors.base import Executor, Setting, WeightDelta
 from broca.executors.journaled import OUTPUTS, JournaledExecutor, Recording
@@ -180,7 +180,7 @@ class Run:
         mask[list(columns)] = True
         return mask
 
-    def under(self, kind: AblationKind) -> Run:
+    def under(self, kind: AblationName) -> Run:
         """The same run under another kind of ablation."""
         if kind == self.ablation.kind:
             return self
@@ -194,7 +194,7 @@ class Run:
         """The same run on the model with changed weights."""
         return replace(self, delta=delta, settings={**self.settings, "delta": delta.digest})
 
-    def examiner(self, scope: Scope, *, kinds: Sequence[AblationKind] = ()) -> Examiner:
+    def examiner(self, scope: Scope, *, kinds: Sequence[AblationName] = ()) -> Examiner:
         """Measures everything that a claim on a set of components is judged by.
 
         Args:
@@ -260,8 +260,8 @@ class Run:
             dtype=self.model.dtype,
             ablation=ablation.kind,
             scale=ablation.scale,
-            seed=ablation.seed if ablation.kind == "resample" else 0,
-            donors="" if ablation.kind == "zero" else _digest(donors).hex(),
+            seed=ablation.seed if ablation.draws_donors else 0,
+            donors=_digest(donors).hex() if ablation.needs_donors else "",
             response="accuracy",
         )
 

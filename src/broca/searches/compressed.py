@@ -105,7 +105,7 @@ BERNOULLI = Method(
 STRATIFIED = replace(
     BERNOULLI,
     name="cs-stratified",
-    measures="the same with every head ablated equally often",
+    measures="random groups that ablate every head equally often, then a Lasso",
     make=partial(CompressedSensing, design=designs.stratified),
     order=5,
     tuning={"design": "stratified"},

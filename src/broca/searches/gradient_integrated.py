@@ -68,7 +68,7 @@ class IntegratedGradient:
 
 METHOD = Method(
     name="gradient-integrated",
-    measures="the same integrated while all gates close",
+    measures="the gradient of the gates integrated while all gates close",
     answers="shares of the loss of everything",
     rows="24 x items",
     make=IntegratedGradient,

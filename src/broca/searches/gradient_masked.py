@@ -71,7 +71,7 @@ class MaskedGradient:
 
 METHOD = Method(
     name="gradient-masked",
-    measures="the same averaged over rows with 5 to 15 % of the heads off",
+    measures="the gradient of the gates averaged over rows with 5 to 15 % of the heads off",
     answers="who moves the answer where the model is hurt",
     rows="12 x items",
     make=MaskedGradient,

@@ -95,7 +95,7 @@ def atlas(
             task_set,
             space,
             ablation=ablation,
-            donors=few if ablation.kind != "zero" else [],
+            donors=few if ablation.needs_donors else [],
             settings={
                 "verb": "atlas",
                 "tasks": list(names),

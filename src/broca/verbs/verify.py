@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, get_args
+from typing import Annotated
 
-from broca.engine.ablation import AblationKind
+from broca.engine.ablation import ablations_of
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.options import (
@@ -112,7 +112,7 @@ def verify(
             stages=stages,
         )
         require_ability(tasks, run.scores((), [tasks.task]))
-        examiner = run.examiner(scope, kinds=_kinds(gated) if scope.curve else ())
+        examiner = run.examiner(scope, kinds=ablations_of(gated) if scope.curve else ())
         examination = examiner.examine(names, order=order, report=stages.enter)
         crossings = [
             _crossing(tasks.task, drop.task, names, drop)
@@ -138,13 +138,6 @@ def verify(
             examination.after, examination=examination, level=scope.level, rows=rows,
             crossings=crossings, notes=notes,
         )  # fmt: skip
-
-
-def _kinds(model: GatedModel) -> tuple[Any, ...]:
-    """The kinds of ablation that a model's components can be replaced by."""
-    if any(point.place == "routing" for point in model.points):
-        return ("zero",)
-    return get_args(AblationKind)
 
 
 def _crossing(

@@ -1,0 +1,83 @@
+"""Writes the tables of the docs from the records: `python docs/tables.py`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from broca.engine.ablation import ABLATIONS
+from broca.models import KINDS
+from broca.recovery import RECOVERIES
+from broca.searches import DEFAULT_METHOD, METHODS
+
+ROOT = Path(__file__).parent.parent
+FILES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+_BLOCK = re.compile(r"<!-- (?P<name>[\w-]+) -->\n.*?<!-- /(?P=name) -->", re.DOTALL)
+
+
+def tables() -> dict[str, str]:
+    """Every generated block by the name of its markers, `<!-- name -->` and `<!-- /name -->`."""
+    methods = [
+        (f"`{name}`", method.measures + " (default)" * (name == DEFAULT_METHOD), method)
+        for name, method in METHODS.items()
+    ]
+    return {
+        "methods": _table(
+            ("method", "what it measures", "rows"),
+            ((name, measures, method.rows) for name, measures, method in methods),
+        ),
+        "methods-and-answers": _table(
+            ("method", "measures", "rows by default", "answers"),
+            ((name, measures, method.rows, method.answers) for name, measures, method in methods),
+        ),
+        "sources": "\n".join(
+            f"- `{name}`: {method.source}." for name, method in METHODS.items() if method.source
+        ),
+        "recoveries": _table(
+            ("name", "regression"),
+            ((f"`{name}`", _recovery(name)) for name in RECOVERIES),
+        ),
+        "components": _table(
+            ("components", "example", "what a gate multiplies"),
+            ((f"`{name}`", f"`{kind.example}`", kind.help) for name, kind in KINDS.items()),
+        ),
+        "ablations": _table(
+            ("ablation", "what replaces the output", "routed experts"),
+            (
+                (f"`{name}`", kind.help, "no" if kind.needs_donors else "yes")
+                for name, kind in ABLATIONS.items()
+            ),
+        ),
+    }
+
+
+def rewritten(text: str) -> str:
+    """A document with its blocks as the records give them.
+
+    Raises:
+        KeyError: A marker names no block.
+    """
+    blocks = tables()
+    return _BLOCK.sub(
+        lambda match: "<!-- {0} -->\n{1}\n<!-- /{0} -->".format(
+            match["name"], blocks[match["name"]]
+        ),
+        text,
+    )
+
+
+def _recovery(name: str) -> str:
+    """What a recovery does, and the methods that it is the default of."""
+    users = [f"`{method}`" for method in METHODS if METHODS[method].options.get("recovery") == name]
+    return RECOVERIES[name].help + (f" (default of {', '.join(users)})" if users else "")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines).replace(" --- ", "---")
+
+
+if __name__ == "__main__":
+    for file in FILES:
+        file.write_text(rewritten(file.read_text()))

@@ -1,0 +1,38 @@
+"""The kinds of component: their records, and what they find in a model."""
+
+import pytest
+
+from broca.components import Component
+from broca.errors import BadInput, UnknownName
+from broca.models import KINDS, GatedModel
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+def test_a_kind_finds_components_of_the_kind_of_its_example():
+    """Routed experts aside, of which a Llama has none; gates act where the record says."""
+    for name, kind in KINDS.items():
+        if name == "experts":
+            continue
+        model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components=name)
+        kinds = {component.kind for component in model.components}
+        assert kinds == {Component.parse(kind.example).kind}
+        assert {point.place for point in model.points} == {kind.place}
+
+
+def test_kinds_are_joined_in_the_order_given():
+    """The columns of the first kind come first."""
+    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components="mlp+heads")
+    assert model.components.names[:3] == ("L0M", "L1M", "L0H0")
+
+
+@pytest.mark.parametrize(
+    ("components", "error", "message"),
+    [
+        ("heads+heads", BadInput, "`components` 'heads[+]heads' names a kind twice"),
+        ("haeds", UnknownName, "did you mean 'heads'"),
+    ],
+)
+def test_kinds_that_make_no_sense_are_refused(components, error, message):
+    """By name."""
+    with pytest.raises(error, match=message):
+        GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components=components)

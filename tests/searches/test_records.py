@@ -1,0 +1,77 @@
+"""What the record of a method answers, and what it refuses before anything is measured."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from broca.errors import BadInput
+from broca.searches import METHODS, Problem
+from broca.searches.records import Method
+
+PROBLEM = Problem(
+    30, np.arange(20), 5, 10_000, 0, confirm=np.arange(20, 30), continuous=True, differentiable=True
+)
+
+
+def test_menu_has_a_fixed_order():
+    """That of the README; a method without a place comes after these."""
+    assert list(METHODS)[:14] == [
+        "focus", "one-shot", "greedy", "cs-bernoulli", "cs-stratified", "thompson", "coar",
+        "co-ablation", "gradient", "gradient-masked", "gradient-integrated", "learned-gates",
+        "cs-fresh", "cs-tuned",
+    ]  # fmt: skip
+    assert max(METHODS[name].order for name in list(METHODS)[:14]) < Method.order
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
+def test_help_is_one_sentence(method):
+    """It says what the method measures and what it answers."""
+    assert method.help[0].isupper() or method.help[0] == "`"
+    assert method.help.endswith(f": {method.answers}.")
+    assert "\n" not in method.help
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
+def test_what_require_lets_through_can_be_searched(method):
+    """A refusal comes early, or not at all; the check asks for nothing and draws nothing."""
+    strategy = method.require(PROBLEM)
+    assert method.strategy() == strategy
+    assert method.search(PROBLEM).ask() is not None
+    with pytest.raises(BadInput, match="too few"):
+        method.require(replace(PROBLEM, rows=10))
+
+
+def test_options_are_those_of_the_strategy():
+    """With their defaults; what a record presets is none."""
+    assert METHODS["one-shot"].options == {}
+    assert METHODS["gradient-masked"].options == {"low": 0.05, "high": 0.15}
+    assert set(METHODS["cs-stratified"].options) == {
+        "sparsity", "recovery", "intercept", "resamples",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
+def test_options_that_a_record_names_exist(method):
+    """Those of estimates, and those with which `cs-tuned` tunes a method."""
+    method.require_options(method.counting)
+    METHODS["cs-tuned"].strategy(method.tuning or {})
+
+
+def test_values_are_refused_without_a_problem():
+    """Before a model is loaded."""
+    with pytest.raises(BadInput, match="contrast must be 0 or more"):
+        METHODS["focus"].strategy({"contrast": -1})
+    with pytest.raises(BadInput, match="it has none"):
+        METHODS["greedy"].strategy({"recovery": "lasso"})
+
+
+def test_only_methods_with_gradients_need_them():
+    """A response without gradients is refused by these, and by no other."""
+    without = replace(PROBLEM, differentiable=False, rows=100_000)
+    for name, method in METHODS.items():
+        if name.startswith("gradient") or name == "learned-gates":
+            with pytest.raises(BadInput, match=f"method '{name}' needs gradients"):
+                method.require(without)
+        else:
+            method.require(without)

@@ -1,0 +1,43 @@
+"""The tables of README and docs against the records that they are made from."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from broca.models import KINDS
+from broca.recovery import RECOVERIES
+from broca.searches import METHODS
+
+ROOT = Path(__file__).parent.parent
+_spec = importlib.util.spec_from_file_location("tables", ROOT / "docs" / "tables.py")
+tables = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(tables)
+
+
+@pytest.mark.parametrize("file", tables.FILES, ids=lambda file: file.name)
+def test_tables_are_those_of_the_records(file):
+    """`python docs/tables.py` would change nothing."""
+    assert tables.rewritten(file.read_text()) == file.read_text()
+
+
+def test_every_block_is_shown_somewhere():
+    """A block that no document shows is dead."""
+    shown = set(
+        re.findall(r"<!-- ([\w-]+) -->", "".join(file.read_text() for file in tables.FILES))
+    )
+    assert set(tables.tables()) <= shown
+
+
+def test_every_record_is_in_its_table():
+    """One line for each method, recovery and kind of component."""
+    blocks = tables.tables()
+    for records, block in ((METHODS, "methods"), (RECOVERIES, "recoveries"), (KINDS, "components")):
+        assert re.findall(r"^\| `([\w-]+)` \|", blocks[block], re.MULTILINE) == list(records)
+
+
+def test_a_marker_that_names_no_block_is_refused():
+    """A typo in a document does not pass in silence."""
+    with pytest.raises(KeyError, match="methds"):
+        tables.rewritten("<!-- methds -->\n<!-- /methds -->")
