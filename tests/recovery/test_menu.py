@@ -26,7 +26,7 @@ from broca.searches import Method, Ranking
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """Selects the column that it is told to."""
+    """Selects the column of its option."""
 
     column: int
 
@@ -40,8 +40,8 @@ class Chosen:
         effects[self.column] = -measurement.responses.mean()
         return Ranking(effects, tuple(np.argsort(effects, kind="stable")), (self.column,))
 
-METHOD = Method(name="their-method", measures="nothing", answers="what it is told", rows="items",
-                make=Chosen)
+METHOD = Method(name="their-method", measures="nothing", answers="which column is set",
+                rows="items", make=Chosen)
 
 class Zero(Regression):
     def fit(self, masks, responses):
@@ -76,7 +76,7 @@ def test_methods_and_recoveries_of_another_package_are_on_the_menus(tmp_path):
         "[broca.searches]\nm = theirs:METHOD\n[broca.recoveries]\nr = theirs:RECOVERY\n",
     )
     assert python(tmp_path, PROGRAM).splitlines() == [
-        "their-method their-recovery Nothing: what it is told.",
+        "their-method their-recovery Nothing: which column is set.",
         "(3,) [0.]",
     ]
 
@@ -96,12 +96,12 @@ def test_methods_and_recoveries_of_another_package_are_on_the_menus(tmp_path):
 def test_broken_entry_point_is_refused_in_one_line_that_names_the_package(tmp_path, entry, message):
     """At the first look-up, not at the import."""
     package(tmp_path, f"[broca.searches]\n{entry}\n")
-    told = python(
+    printed = python(
         tmp_path,
         "from broca.errors import BadInput\nfrom broca.searches import METHODS\nprint('imported')\n"
         "try: list(METHODS)\nexcept BadInput as error: print(error)",
     )
-    imported, line = told.splitlines()
+    imported, line = printed.splitlines()
     assert imported == "imported"
     assert line.startswith("'m' in broca.searches of package 'theirs' ")
     assert message in line
@@ -109,10 +109,10 @@ def test_broken_entry_point_is_refused_in_one_line_that_names_the_package(tmp_pa
 
 def test_names_come_without_heavy_libraries(tmp_path):
     """`--help` lists methods and recoveries: neither scikit-learn nor SciPy nor torch is loaded."""
-    told = python(
+    printed = python(
         tmp_path,
         "from broca.searches import METHODS\nfrom broca.recovery import RECOVERIES\n"
         "print(METHODS['focus'].help[:6], *list(RECOVERIES)[:2])\n"
         "print([name for name in ('sklearn', 'scipy', 'torch', 'pandas') if name in sys.modules])",
     )
-    assert told.splitlines() == ["Random lasso lasso-cv", "[]"]
+    assert printed.splitlines() == ["Random lasso lasso-cv", "[]"]

@@ -1,0 +1,65 @@
+"""Problems within a budget, and generators as searches."""
+
+import numpy as np
+import pytest
+
+from broca.errors import BadInput
+from broca.measurement import Measurement, Plan
+from broca.searches import GeneratorSearch, Problem, run
+from broca.searches.base import most_negative
+
+
+def respond(plan):
+    """Every row responds with the number of its item."""
+    return Measurement(plan, plan.item_index.astype(float))
+
+
+def test_a_generator_is_a_search():
+    """It starts at the first `ask`, which may be repeated, and returns any kind of result."""
+    started = []
+
+    def rounds():
+        started.append(True)
+        first = yield Plan.crossed(np.zeros((1, 3), dtype=bool), np.arange(2))
+        second = yield Plan.crossed(np.zeros((1, 3), dtype=bool), np.arange(2, 4))
+        return first.responses.sum() + second.responses.sum()
+
+    search = GeneratorSearch(rounds())
+    assert not started
+    assert search.ask() is search.ask()
+    with pytest.raises(AssertionError, match="ask and tell first"):
+        search.result()
+    assert run(search, respond) == 6
+    assert search.ask() is None
+
+
+def test_a_generator_without_plans_ends_at_once():
+    """Its result is there after the first `ask`, also where it is None."""
+
+    def rounds():
+        return
+        yield
+
+    search = GeneratorSearch(rounds())
+    assert search.ask() is None
+    assert search.result() is None
+
+
+def test_a_budget_pays_for_items():
+    """As many as it has rows for, all without one; a budget too small says what would do."""
+    problem = Problem(4, np.arange(20), 2, 60, 0)
+    assert problem.items_at(6, method="m", fewest=4).tolist() == list(range(10))
+    assert problem.items_within(20, method="m").tolist() == [0, 1, 2]
+    with pytest.raises(BadInput, match="set `rows` to 80 or more"):
+        problem.items_at(20, method="m", fewest=4)
+    with pytest.raises(BadInput, match="set `rows` to 61 or more"):
+        problem.items_within(61, method="m")
+    unlimited = Problem(4, np.arange(20), 2, None, 0)
+    assert len(unlimited.items_at(20, method="m", fewest=4)) == 20
+
+
+def test_what_does_not_harm_is_not_selected():
+    """Fewer than k, or none with the reason."""
+    order, selected, reason = most_negative(np.array([0.1, -0.3, 0.0, -0.1]), 3, reason="none")
+    assert (order, selected, reason) == ((1, 3, 2, 0), (1, 3), "")
+    assert most_negative(np.zeros(2), 1, reason="none")[1:] == ((), "none")
