@@ -173,8 +173,8 @@ class Result(ABC):
 
 def listed(names: tuple[str, ...], *, most: int = 8) -> str:
     """Names joined by commas, the first ones where there are many."""
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + rest
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _reports() -> Any:
