@@ -13,7 +13,13 @@ from broca.results.verification import Verdict, Verification
 
 @dataclass(frozen=True)
 class SearchInfo:
-    """How the heads were looked for: the method, its settings, and the seed."""
+    """How components were looked for.
+
+    Attributes:
+        method: Name of the method.
+        options: Its settings, those that it chose itself among them.
+        seed: Seed of the run.
+    """
 
     method: str
     options: dict[str, Any]
