@@ -130,8 +130,8 @@ def test_mean_ablation_works_on_blocks():
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(("zeros",), "--ablation 'zeros' is unknown"), (("zero", 1.0), "--scale 1 ablates nothing"),
-     (("zero", float("nan")), "--scale nan")],
+    [(("zeros",), "`ablation` 'zeros' is unknown"), (("zero", 1.0), "`scale` 1 ablates nothing"),
+     (("zero", float("nan")), "`scale` nan")],
 )  # fmt: skip
 def test_ablation_that_does_not_exist_is_refused(arguments, message):
     """In one line."""

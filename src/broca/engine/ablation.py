@@ -40,11 +40,11 @@ class Ablation:
     def __post_init__(self) -> None:
         if self.kind not in get_args(AblationKind):
             raise BadInput(
-                f"--ablation '{self.kind}' is unknown: use {', '.join(get_args(AblationKind))}"
+                f"`ablation` '{self.kind}' is unknown: use {', '.join(get_args(AblationKind))}"
             )
         if not np.isfinite(self.scale) or self.scale == 1:
             raise BadInput(
-                f"--scale {self.scale:g} ablates nothing: use a number other than 1 (0 ablates)"
+                f"`scale` {self.scale:g} ablates nothing: use a number other than 1 (0 ablates)"
             )
 
     def gates(self, masks: np.ndarray) -> np.ndarray:
@@ -75,7 +75,7 @@ def donor_activations(
     routed = [point for point in model.points if point.place == "routing"]
     if routed:
         raise BadInput(
-            f"--ablation {ablation.kind} cannot replace routed experts ({routed[0].path}): use zero"
+            f"`ablation` {ablation.kind} cannot replace routed experts ({routed[0].path}): use zero"
         )
     rng = np.random.default_rng(ablation.seed)
     chosen = [int(rng.integers(len(prompt))) for prompt in prompts]

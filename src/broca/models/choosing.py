@@ -66,7 +66,7 @@ KINDS: dict[str, Callable[[Structure], Iterator[Found]]] = {
     "experts": _experts,
     "neurons": _neurons,
 }
-"""What `--components` takes; several are joined by `+`."""
+"""The kinds of `components`; several are joined by `+`."""
 
 
 def choose(
@@ -86,7 +86,7 @@ def choose(
     """
     kinds = [kind.strip() for kind in wanted.split("+")]
     if len(set(kinds)) != len(kinds):
-        raise BadInput(f"--components '{wanted}' names a kind twice")
+        raise BadInput(f"`components` '{wanted}' names a kind twice")
     components: list[Component] = []
     points: list[GatePoint] = []
     for kind in kinds:
