@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDTH = 120
-"""Columns of tables that go into a pipe, which has no width."""
+WIDTH = 160
+"""Columns of tables that go into a pipe, which has no width: 80 would cut the names of tasks."""
 
 
 def print_json(data: Any) -> None:
@@ -30,7 +31,8 @@ def console() -> Console:
     """Where tables are printed."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if known else WIDTH)
 
 
 def print_table(
