@@ -94,6 +94,7 @@ def test_a_command_offers_what_its_verb_takes():
         ("localize reference --task addition --k few", "--k: 'few' is no whole number"),
         ("localize reference --task addition --scale few", "--scale"),
         ("scan -x reference", "Unknown option: -x"),
+        ("refit broca-out --resamples -1", "--resamples must be at least 0, not -1"),
         ("--nothing", "--nothing"),
     ],
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from broca.cli.commands import command
 from broca.cli.output import console, print_result, print_table
+from broca.errors import BadInput
 
 if TYPE_CHECKING:
     from broca.results.localization import AdditivityInfo
@@ -35,6 +36,8 @@ def refit(
     """
     from broca.verbs.refit import refit as compute
 
+    if resamples < 0:
+        raise BadInput(f"`resamples` must be at least 0, not {resamples}")
     result = compute(run, recovery=recovery, k=k, resamples=resamples)
     path = None if out is None else result.save(out)[0]
     if json:
