@@ -1,6 +1,7 @@
 """The exception tree: every error a user can cause or meet, as one line and an exit code.
 
-A message names what happened, the likely cause and the next step. The CLI prints it as it is.
+A message names what happened, the likely cause and the next step. It names parameters in
+backticks, which the CLI turns into its flags.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class BadLogits(BrocaError):
         request: Position of the request at fault among those that were run.
     """
 
-    remedy = "Use another --dtype (bfloat16 for float16), or a smaller --scale."
+    remedy = "Use another `dtype` (bfloat16 for float16), or a smaller `scale`."
 
     def __init__(self, message: str, *, request: int) -> None:
         super().__init__(message)
@@ -73,20 +74,20 @@ class BadLogits(BrocaError):
 class BadResponse(BrocaError):
     """A row's response is no finite number; no figure may be made from it."""
 
-    remedy = "Choose another metric of the task, or another --response."
+    remedy = "Choose another metric of the task, or another `response`."
 
 
 class OutFolderTaken(BadInput):
     """The out folder holds the results of another command."""
 
-    remedy = "Choose another --out, or --fresh to replace what is there."
+    remedy = "Choose another `out`, or `fresh` to replace what is there."
 
 
 class OutOfMemory(BrocaError):
     """Not even one row fits the memory of the device."""
 
     remedy = (
-        "Use a smaller model or --dtype, --device-map auto, or a shorter task; what was "
+        "Use a smaller model or `dtype`, `device_map` auto, or a shorter task; what was "
         "measured is kept."
     )
 
@@ -106,7 +107,7 @@ class JournalError(BrocaError):
 class JournalBusy(JournalError):
     """Another process writes to the journal."""
 
-    remedy = "Wait for the process that the message names, or give another --journal."
+    remedy = "Wait for the process that the message names, or give another `journal`."
 
 
 class JournalDamaged(JournalError):
@@ -121,7 +122,7 @@ class JournalNotWritable(JournalError):
     """The journal cannot be written: the disk is full, or the place is read-only."""
 
     remedy = (
-        "Make room on the disk, or give --journal a place that can be written; then the "
+        "Make room on the disk, or give `journal` a place that can be written; then the "
         "same command."
     )
 
@@ -129,7 +130,7 @@ class JournalNotWritable(JournalError):
 class JournalTooNew(JournalError):
     """A later version of broca wrote the journal."""
 
-    remedy = "Use the broca that wrote it, or another --journal."
+    remedy = "Use the broca that wrote it, or another `journal`."
 
 
 class NotInJournal(JournalError):

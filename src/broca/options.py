@@ -1,4 +1,4 @@
-"""Frozen option classes: the sentence under a field is its `--help`.
+"""Frozen option classes: the sentence under a field is its help, in Python and in a shell.
 
 A verb takes the classes as parameters `..._options` and is decorated with `takes_options`; its
 callers give a class as a whole, or any field as a keyword of its own.
@@ -36,18 +36,18 @@ class ModelOptions:
     """How a model is loaded; a model that is already loaded ignores it."""
 
     components: str = "heads"
-    """What can be ablated: `heads`, `kv-groups`, `attention`, `mlp`, `layers`, `experts` or
-    `neurons`, joined by `+`."""
+    """What can be ablated: heads, kv-groups, attention, mlp, layers, experts or
+    neurons, joined by +."""
 
     dtype: str = "auto"
-    """Number format of the weights: `float32`, `bfloat16`, `float16`, or `auto` (float32 on a
+    """Number format of the weights: float32, bfloat16, float16, or auto (float32 on a
     CPU)."""
 
     device: str | None = None
-    """Device, such as `cpu` or `cuda:0`; default: the fastest one."""
+    """Device, such as cpu or cuda:0; default: the fastest one."""
 
     device_map: str | None = None
-    """`auto` spreads the model over all devices."""
+    """auto spreads the model over all devices."""
 
     allow_pickle: bool = False
     """Load weights in pickle format (tensors alone)."""
@@ -74,7 +74,7 @@ class TaskOptions:
 
     metric: str | None = None
     """Metric of the localized task, NAME or NAME,FILTER as lm-eval writes it, such as
-    `exact_match,flexible-extract`; default: `acc_norm` where the task has it, else its first."""
+    exact_match,flexible-extract; default: acc_norm where the task has it, else its first."""
 
     num_fewshot: int | None = None
     """Solved examples before each question; default: what the task says. A task that fixes 0 is
@@ -93,12 +93,12 @@ class TaskOptions:
     """With a chat template, give the solved examples as turns, not all in one message."""
 
     locate_split: str | None = None
-    """Official split (`train`, `validation` or its own name) that the `locate` and `confirm`
-    items come from; the `report` items are then all documents that the task is scored on."""
+    """Official split (train, validation or its own name) that the locate and confirm
+    items come from; the report items are then all documents that the task is scored on."""
 
     reference: str | Reference = "own"
-    """Answer whose probability is the margin of a generation: `own` (the intact model's, where it
-    is right), `gold` (the task's target) or FILE.py:FUNCTION; in Python also a function."""
+    """Answer whose probability is the margin of a generation: own (the intact model's, where it
+    is right), gold (the task's target) or FILE.py:FUNCTION; in Python also a function."""
 
     def __post_init__(self) -> None:
         if self.num_fewshot is not None and self.num_fewshot < 0:
@@ -135,7 +135,7 @@ class SearchOptions:
     """
 
     method: str | None = None
-    """Search method; default: `focus`, or `cs-stratified` where a recovery is given."""
+    """Search method; default: focus, or cs-stratified where a recovery is given."""
 
     rows: int | None = None
     """Most (mask, item) rows of the search; default: what the method needs."""
@@ -147,11 +147,11 @@ class SearchOptions:
     """Most items to search on."""
 
     response: str | None = None
-    """What the search measures: `accuracy` (the task's metric), `margin` or `probability`;
+    """What the search measures: accuracy (the task's metric), margin or probability;
     default: the method's own choice. The proof is always in the task's metric."""
 
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the method, such as `recovery`: a name, or in Python a scikit-learn
+    """Settings of the method, such as recovery: a name, or in Python a scikit-learn
     regressor."""
 
     def __post_init__(self) -> None:
@@ -169,7 +169,7 @@ class AblationOptions:
     """What an ablated component is replaced by."""
 
     ablation: str = "zero"
-    """What replaces an ablated component: `zero`, `mean` or `resample`."""
+    """What replaces an ablated component: zero, mean or resample."""
 
     scale: float = 0.0
     """Gate of an ablated component; 0 ablates, other values scale."""
@@ -187,12 +187,12 @@ class EngineOptions:
     """Most tokens of a batch, padding included; default: from the free memory."""
 
     share_prefixes: Switch = "auto"
-    """Read a prompt prefix once for all rows that share it and their mask: `auto`, `on` or
-    `off`."""
+    """Read a prompt prefix once for all rows that share it and their mask: auto, on or
+    off."""
 
     reuse_layers: Switch = "auto"
-    """Read the layers below the first ablated one once for all masks of an item: `auto`, `on` or
-    `off`."""
+    """Read the layers below the first ablated one once for all masks of an item: auto, on or
+    off."""
 
     compact: bool = True
     """Cut ended generations out of the batch and let new rows in."""
@@ -222,10 +222,10 @@ class ExecutorOptions:
     """
 
     executor: str = "local"
-    """Where rows are measured: `local`, in this process, or `ray` (docs/scale.md)."""
+    """Where rows are measured: local, in this process, or ray (docs/scale.md)."""
 
     address: str | None = None
-    """A running Ray cluster, such as `auto`; default: one is started here."""
+    """A running Ray cluster, such as auto; default: one is started here."""
 
     workers: int | None = None
     """Workers of Ray; default: as many as the cluster has room for."""
@@ -280,13 +280,13 @@ class RuleOptions:
     """Standard deviations above the mean to exceed."""
 
     scope: str = "global"
-    """Mean and deviation over all neurons, `global`, or over those of each `layer`."""
+    """Mean and deviation over all neurons, global, or over those of each layer."""
 
     aggregate: str = "mean"
-    """`mean` of the items' scores, or `vote` of their sets."""
+    """mean of the items' scores, or vote of their sets."""
 
     share: float = 0.5
-    """With `vote`: least share of items for a neuron."""
+    """With vote: least share of items for a neuron."""
 
     count: int | None = None
     """Select this many top-scoring neurons instead of using `sigma`."""
@@ -303,7 +303,7 @@ class MethodOptions:
     """Knowledge neurons: share of items that must hold a neuron."""
 
     search: str = "masked-gradient"
-    """How sensing searches: `masked-gradient`, or a search as for heads."""
+    """How sensing searches: masked-gradient, or a search as for heads."""
 
     rows: int | None = None
     """Rows of sensing; default: what costs as much as integrated gradients."""

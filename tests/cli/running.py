@@ -9,6 +9,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from unittest import mock
 
 from broca.cli import main
+from broca.cli.main import app
 
 
 def broca(*arguments):
@@ -50,3 +51,14 @@ def assert_refused(done, message):
     lines = [line for line in done.stderr.splitlines() if line.startswith("broca: ")]
     assert len(lines) == 1, done.stderr
     assert re.search(message, lines[0]), lines[0]
+
+
+def names(menu=app, above=()):
+    """All commands, those of commands too."""
+    for name in menu:
+        if not name.startswith("-"):
+            inner = menu[name]
+            if inner.default_command is not None:
+                yield " ".join((*above, name))
+            else:
+                yield from names(inner, (*above, name))

@@ -1,5 +1,6 @@
 """`broca bench`: tables, files and refusals; run within this process."""
 
+import inspect
 import sys
 
 import pytest
@@ -93,5 +94,5 @@ def test_options_are_those_of_the_library():
     """The default candidate is one name in one place."""
     from broca.studies.methods import CANDIDATE
 
-    default = module.methods.__annotations__, module.methods.__defaults__
-    assert CANDIDATE in default[1]
+    parameters = inspect.signature(module.methods).parameters
+    assert parameters["candidate"].default == CANDIDATE

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import broca.models
-import broca.verbs.localize
+import broca.runs.setup
 from broca.cli import main
 from broca.errors import UnknownName
 
@@ -30,7 +30,7 @@ def no_models(monkeypatch, tmp_path):
     def unknown(*_, **__):
         raise UnknownName("no models here")
 
-    monkeypatch.setattr(broca.verbs.localize, "load", unknown)
+    monkeypatch.setattr(broca.runs.setup, "load", unknown)
     monkeypatch.setattr(broca.models, "load", unknown)
     monkeypatch.chdir(tmp_path)
 
@@ -43,7 +43,7 @@ def no_models(monkeypatch, tmp_path):
     words=st.lists(WORDS, max_size=6),
 )
 def test_any_words_end_in_a_known_exit_code(no_models, verb, words):
-    """Neither typer nor a command lets another exception through."""
+    """Neither cyclopts nor a command lets another exception through."""
     before = sys.argv
     sys.argv = ["broca", *verb.split(), *words]
     try:

@@ -132,7 +132,7 @@ def test_another_command_is_refused_with_the_first_difference(tmp_path):
     """The same goes on, whatever only decides how it is computed."""
     assert not claim(tmp_path / "out").resumed
     assert claim(tmp_path / "out").resumed
-    with pytest.raises(OutFolderTaken, match=r"there --seed is 0, here 1; .*--fresh"):
+    with pytest.raises(OutFolderTaken, match=r"there `seed` is 0, here 1; .*`fresh`"):
         claim(tmp_path / "out", seed=1)
     with pytest.raises(BadInput, match="exclude each other"):
         claim(tmp_path / "out", fresh=True, resume=True)

@@ -4,10 +4,8 @@ import functools
 import json
 
 import pytest
-from typer.testing import CliRunner
+from cli.running import assert_refused, broca
 
-from broca.cli.main import app
-from broca.errors import BadInput
 from broca.models import load
 
 
@@ -21,9 +19,9 @@ def _loaded_once():
 
 
 def neurons(*arguments):
-    """Runs the command in this process; errors come as exceptions."""
-    done = CliRunner().invoke(app, ["neurons", *map(str, arguments)], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
+    """Runs the command in this process; what it printed."""
+    done = broca("neurons", *arguments)
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 
@@ -99,6 +97,4 @@ def test_data_files_work_as_tasks(tmp_path):
 )
 def test_bad_input_is_one_line(arguments, message, tmp_path):
     """What, why, and what to do."""
-    with pytest.raises(BadInput, match=message) as error:
-        neurons(*arguments, "--out", tmp_path)
-    assert "\n" not in str(error.value)
+    assert_refused(broca("neurons", *arguments, "--out", tmp_path), message)

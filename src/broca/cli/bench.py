@@ -2,91 +2,75 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from broca.cli.model_options import AllowPickle, Device, DType
+from broca.cli.commands import command, make_app
+from broca.cli.output import console, print_table
 from broca.cli.progress import ProgressLine
-from broca.cli.run_options import Items, K, Plain
-from broca.cli.task_options import IncludePath, Tasks
+from broca.cli.wording import listed
 from broca.errors import BadInput, Interrupted
+from broca.options import ModelOptions, SourceOptions, without
 
 if TYPE_CHECKING:
     from broca.studies.methods import Comparison, SimulatedLine
 
-app = typer.Typer(
-    name="bench",
-    help="Compare the methods with one another: quality, rows, time.",
-    no_args_is_help=True,
-    add_completion=False,
+app = make_app(
+    "bench",
+    "Compare the methods with one another: quality, rows, time.",
+    {"methods": "broca.cli.bench:methods", "simulations": "broca.cli.bench:simulations"},
 )
 
-Methods = Annotated[str, typer.Option(help="Methods to compare: M1,M2,... or all.")]
-Seeds = Annotated[int, typer.Option(help="How many seeds, of items and searches alike.")]
-FirstSeed = Annotated[int, typer.Option(help="The first seed; splits a long comparison.")]
-Out = Annotated[
-    str, typer.Option(help="Folder of the results; what it holds is not measured again.")
-]
 
-
-@app.command()
+@command
 def methods(
-    models: Annotated[
-        list[str], typer.Argument(help="reference, planted, model folders or hub ids.")
-    ],
-    methods: Methods = "all",
-    tasks: Tasks = "auto",
-    others: Annotated[
-        str, typer.Option(help="Tasks the heads should leave alone: T1,T2 or auto.")
-    ] = "auto",
-    include_path: IncludePath = None,
-    budgets: Annotated[
-        str,
-        typer.Option(
-            help="Rows for each measured task, 100,400,...; default: what a method takes by itself."
-        ),
-    ] = "default",
-    seeds: Seeds = 1,
-    first_seed: FirstSeed = 0,
-    k: K = 5,
-    items: Items = 100,
-    report_items: Annotated[
-        int,
-        typer.Option(help="Most report items of the task, and of all others together."),
-    ] = 300,
-    exhaustive: Annotated[
-        int,
-        typer.Option(
-            help="Items on which every head is lost alone, for top-k recall and calibration; 0 for "
-            "neither."
-        ),
-    ] = 300,
-    candidate: Annotated[
-        str, typer.Option(help="The method that the targets are about.")
-    ] = "focus",
-    again: Annotated[
-        str,
-        typer.Option(help="Methods whose cells are run again, of those that the command names."),
-    ] = "",
-    out: Out = "broca-bench",
-    dtype: DType = "auto",
-    device: Device = None,
-    allow_pickle: AllowPickle = False,
-    plain: Plain = False,
+    models: list[str],
+    /,
+    *,
+    methods: str = "all",
+    tasks: str = "auto",
+    others: str = "auto",
+    budgets: str = "default",
+    seeds: int = 1,
+    first_seed: int = 0,
+    k: int = 5,
+    items: int = 100,
+    report_items: int = 300,
+    exhaustive: int = 300,
+    candidate: str = "focus",
+    again: str = "",
+    out: str = "broca-bench",
+    plain: bool = False,
+    source_options: Annotated[SourceOptions, without("allow_code")],
+    model_options: Annotated[ModelOptions, without("components", "device_map")],
 ) -> None:
-    """Run every method on every task of MODELS at several budgets and seeds, and sum up."""
+    """Run every method on every task of MODELS at several budgets and seeds, and sum up.
+
+    Args:
+        models: reference, planted, model folders or hub ids.
+        methods: Methods to compare: M1,M2,... or all.
+        budgets: Rows for each measured task, 100,400,...; default: what a method takes by itself.
+        seeds: How many seeds, of items and searches alike.
+        first_seed: The first seed; splits a long comparison.
+        k: Most heads to select.
+        items: Most items to search on.
+        report_items: Most report items of the task, and of all others together.
+        exhaustive: Items on which every head is lost alone, for top-k recall and calibration; 0 for
+            neither.
+        candidate: The method that the targets are about.
+        again: Methods whose cells are run again, of those that the command names.
+        out: Folder of the results; what it holds is not measured again.
+    """
     from broca.studies.methods import compare_methods, parse_budgets, parse_methods
 
-    progress = ProgressLine(plain=plain)
-    try:
-        found = compare_methods(
+    with _progress(out, plain=plain) as progress:
+        comparison = compare_methods(
             models,
             methods=methods,
             tasks=tasks,
             others=others,
-            include_path=include_path,
+            include_path=source_options.include_path,
             budgets=parse_budgets(budgets),
             seeds=_seeds(seeds, first_seed),
             k=k,
@@ -96,34 +80,37 @@ def methods(
             candidate=candidate,
             again=parse_methods(again) if again else (),
             out=out,
-            dtype=dtype,
-            device=device,
-            allow_pickle=allow_pickle,
+            dtype=model_options.dtype,
+            device=model_options.device,
+            allow_pickle=model_options.allow_pickle,
             on_progress=progress,
         )
-    except KeyboardInterrupt as error:
-        raise _interrupted(out) from error
-    finally:
-        progress.close()
-    _print(found)
+    _print(comparison)
 
 
-@app.command()
+@command
 def simulations(
-    methods: Methods = "all",
-    components: Annotated[
-        str, typer.Option(help="Numbers of components of the simulated models.")
-    ] = "512,1024,8192",
-    scenarios: Annotated[
-        str, typer.Option(help="additive, heavy, binary, redundant; or all.")
-    ] = "all",
-    rows: Annotated[str, typer.Option(help="Rows that a method may spend.")] = "300,1000,3000",
-    seeds: Seeds = 3,
-    first_seed: FirstSeed = 0,
-    out: Out = "broca-bench",
-    plain: Plain = False,
+    *,
+    methods: str = "all",
+    components: str = "512,1024,8192",
+    scenarios: str = "all",
+    rows: str = "300,1000,3000",
+    seeds: int = 3,
+    first_seed: int = 0,
+    out: str = "broca-bench",
+    plain: bool = False,
 ) -> None:
-    """Run the methods on simulated models whose five strongest components are known."""
+    """Run the methods on simulated models whose five strongest components are known.
+
+    Args:
+        methods: Methods to compare: M1,M2,... or all.
+        components: Numbers of components of the simulated models.
+        scenarios: additive, heavy, binary, redundant; or all.
+        rows: Rows that a method may spend.
+        seeds: How many seeds, of items and searches alike.
+        first_seed: The first seed; splits a long comparison.
+        out: Folder of the results; what it holds is not measured again.
+    """
     from broca.results.files import check_out_folder
     from broca.studies.methods import (
         SCENARIOS,
@@ -134,95 +121,87 @@ def simulations(
         summarize_simulations,
     )
 
-    names = tuple(SCENARIOS) if scenarios == "all" else tuple(_words(scenarios))
     grid = SimulatedGrid(
         parse_methods(methods),
-        _numbers("--components", components),
-        names,
-        _numbers("--rows", rows),
+        _numbers("components", components),
+        tuple(SCENARIOS) if scenarios == "all" else tuple(listed(scenarios)),
+        _numbers("rows", rows),
         _seeds(seeds, first_seed),
     )
     file = simulated_file(check_out_folder(out))
-    progress = ProgressLine(plain=plain)
-    try:
+    with _progress(out, plain=plain) as progress:
         run_simulations(grid, file, on_progress=progress)
-    except KeyboardInterrupt as error:
-        raise _interrupted(out) from error
-    finally:
-        progress.close()
     _print_simulations(summarize_simulations(file.pieces))
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+@contextmanager
+def _progress(out: str, *, plain: bool) -> Iterator[ProgressLine]:
+    """Shows progress; Ctrl+C says what is kept."""
+    with closing(ProgressLine(plain=plain)) as progress:
+        try:
+            yield progress
+        except KeyboardInterrupt as error:
+            raise Interrupted(
+                f"interrupted; what was finished is kept in '{out}', and the same command goes on"
+            ) from error
 
 
-def _numbers(option: str, text: str) -> tuple[int, ...]:
-    words = _words(text)
+def _numbers(name: str, text: str) -> tuple[int, ...]:
+    words = listed(text)
     for word in words:
         if not word.isdecimal() or int(word) < 1:
-            raise BadInput(f"{option}: '{word}' is no number above 0")
+            raise BadInput(f"`{name}`: '{word}' is no number above 0")
     if not words:
-        raise BadInput(f"{option} names no number")
+        raise BadInput(f"`{name}` names no number")
     return tuple(dict.fromkeys(int(word) for word in words))
 
 
 def _seeds(count: int, first: int) -> tuple[int, ...]:
     if count < 1 or first < 0:
-        raise BadInput(f"--seeds must be at least 1 and --first-seed 0, not {count} and {first}")
+        raise BadInput(f"`seeds` must be at least 1 and `first_seed` 0, not {count} and {first}")
     return tuple(range(first, first + count))
 
 
-def _interrupted(out: str) -> Interrupted:
-    return Interrupted(
-        f"interrupted; what was finished is kept in '{out}', and the same command goes on"
-    )
-
-
-def _print(found: Comparison) -> None:
+def _print(comparison: Comparison) -> None:
     """Prints a table for each model, why methods refused, and the targets."""
-    from rich.console import Console
-    from rich.table import Table
-
     from broca.studies.methods.tables import cells_of, columns
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    for model in dict.fromkeys(line.model for line in found.lines):
-        own = [line for line in found.lines if line.model == model]
-        table = Table(title=f"methods on {model}")
-        for column in columns(own):
-            table.add_column(column, justify="left" if column == "method" else "right")
-        for line in own:
-            table.add_row(*cells_of(line, own))
-        console.print(table)
-        for refusal in dict.fromkeys(line.refusal for line in own if line.refusal):
-            console.print(f"refused: {refusal}", markup=False)
-    console.print(
+    screen = console()
+    for model in dict.fromkeys(line.model for line in comparison.lines):
+        lines = [line for line in comparison.lines if line.model == model]
+        print_table(
+            screen,
+            f"methods on {model}",
+            tuple(columns(lines)),
+            (tuple(cells_of(line, lines)) for line in lines),
+        )
+        for refusal in dict.fromkeys(line.refusal for line in lines if line.refusal):
+            screen.print(f"refused: {refusal}", markup=False)
+    screen.print(
         "A budget is rows for each measured task: a method that measures the other tasks too has "
         "as many for each of them; 'rows' is what a search spent in all. A search that selects "
         "nothing counts with drops of 0.",
         markup=False,
     )
-    for target in found.targets:
-        console.print(str(target), markup=False)
-    if found.left_out:
-        console.print(
-            f"{found.left_out} cells of the folder are left out: other models, items or k",
+    for target in comparison.targets:
+        screen.print(str(target), markup=False)
+    if comparison.left_out:
+        screen.print(
+            f"{comparison.left_out} cells of the folder are left out: other models, items or k",
             markup=False,
         )
-    console.print(f"{found.ran} cells run; page: {found.page}", markup=False, soft_wrap=True)
+    screen.print(
+        f"{comparison.ran} cells run; page: {comparison.page}", markup=False, soft_wrap=True
+    )
 
 
 def _print_simulations(lines: list[SimulatedLine]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from broca.studies.methods.tables import SIMULATED_COLUMNS, simulated_cells
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    table = Table(title="the five strongest components of simulated models")
-    for column in SIMULATED_COLUMNS:
-        table.add_column(column, justify="left" if column in ("scenario", "method") else "right")
-    for line in lines:
-        table.add_row(*simulated_cells(line))
-    console.print(table)
+    print_table(
+        console(),
+        "the five strongest components of simulated models",
+        tuple(SIMULATED_COLUMNS),
+        (tuple(simulated_cells(line)) for line in lines),
+        left=SIMULATED_COLUMNS.index("method") + 1,
+    )

@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-import json as json_format
-import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from broca.cli.run_options import Json
+from broca.cli.commands import command
+from broca.cli.output import print_json
+from broca.cli.wording import say
 from broca.errors import BadInput, JournalDamaged
 
 
+@command
 def journal(
-    file: Annotated[str, typer.Argument(help="A journal, such as broca-out/journal.sqlite.")],
-    check: Annotated[
-        bool, typer.Option("--check", help="Examine every page, seal and digest.")
-    ] = False,
-    export: Annotated[
-        str | None, typer.Option(help="Write all rows to a file, .csv or .parquet.")
-    ] = None,
-    prune: Annotated[
-        bool, typer.Option("--prune", help="Drop what no run asked for, and shrink the file.")
-    ] = False,
-    forget: Annotated[
-        list[int] | None, typer.Option(help="With --prune: drop this run first; repeat for more.")
-    ] = None,
-    json: Json = False,
+    file: str,
+    /,
+    *,
+    check: bool = False,
+    export: str | None = None,
+    prune: bool = False,
+    forget: list[int] | None = None,
+    json: bool = False,
 ) -> None:
-    """Show what a journal FILE holds; only --prune changes it."""
+    """Show what a journal FILE holds; only --prune changes it.
+
+    Args:
+        file: A journal, such as broca-out/journal.sqlite.
+        check: Examine every page, seal and digest.
+        export: Write all rows to a file, .csv or .parquet.
+        prune: Drop what no run asked for, and shrink the file.
+        forget: With `prune`: drop this run first; repeat for more.
+    """
     from broca.journal import Journal, read_runs
     from broca.journal.checking import check as examine
     from broca.journal.exporting import export as write
 
     if forget and not prune:
-        raise BadInput("--forget drops runs only together with --prune: add --prune")
+        raise BadInput("`forget` drops runs only together with `prune`: add `prune`")
     if prune:
         _prune(file, forget or [], json=json)
         return
@@ -45,7 +45,7 @@ def journal(
             findings = examine(opened)
             for finding in findings:
                 state = "ok" if finding.passed else "DAMAGED"
-                typer.echo(f"{state}: {finding.name}" + _after(finding.wrong))
+                say(f"{state}: {finding.name}" + _after(finding.wrong))
             wrong = [finding for finding in findings if not finding.passed]
             if wrong:
                 raise JournalDamaged(
@@ -54,13 +54,13 @@ def journal(
                 )
             return
         if export is not None:
-            typer.echo(f"{write(opened, export):,} rows written to {export}")
+            say(f"{write(opened, export):,} rows written to {export}")
             return
         counts = {
             name: opened.query(f"SELECT count(*) FROM {name}")[0][0]
             for name in ("rows", "masks", "items", "gradients", "outputs", "vectors")
         }
-        observed = dict(opened.query("SELECT kind, count(*) FROM vectors GROUP BY kind"))
+        vectors = dict(opened.query("SELECT kind, count(*) FROM vectors GROUP BY kind"))
         kinds = opened.query(
             "SELECT weights, dtype, ablation, scale, conditions.response, count(*) FROM rows "
             "JOIN conditions ON conditions.id = rows.condition GROUP BY conditions.id"
@@ -71,23 +71,22 @@ def journal(
                 {**asdict(run), "items": len(run.items), "components": len(run.components)}
                 for run in runs
             ]
-            content = {"counts": counts, "vectors": observed, "runs": listed}
-            sys.stdout.write(json_format.dumps(content, indent=2) + "\n")
+            print_json({"counts": counts, "vectors": vectors, "runs": listed})
             return
-        typer.echo(", ".join(f"{count:,} {name}" for name, count in counts.items()))
+        say(", ".join(f"{count:,} {name}" for name, count in counts.items()))
         for weights, dtype, ablation, scale, response, count in kinds:
-            typer.echo(
+            say(
                 f"weights {weights[:12]} ({dtype}), {ablation} ablation to {scale:g}, {response}: "
                 f"{count:,} rows"
             )
-        for kind, count in observed.items():
-            typer.echo(f"{kind}: {count:,} vectors")
+        say(*(f"{kind}: {count:,} vectors" for kind, count in vectors.items()))
         for run in runs:
             state = f"finished {run.finished}" if run.finished else "not finished"
-            request = run.settings
-            typer.echo(
-                f"run {run.id}: {request.get('task')} by {request.get('method')}, seed "
-                f"{request.get('seed')}: {run.rows:,} rows measured, {run.tokens:,} tokens, {state}"
+            settings = run.settings
+            say(
+                f"run {run.id}: {settings.get('task')} by {settings.get('method')}, seed "
+                f"{settings.get('seed')}: {run.rows:,} rows measured, {run.tokens:,} tokens, "
+                f"{state}"
             )
 
 
@@ -99,12 +98,12 @@ def _prune(file: str, forget: list[int], *, json: bool) -> None:
     with Journal(file) as opened:
         pruned = prune(opened, forget=forget)
     if json:
-        sys.stdout.write(json_format.dumps(asdict(pruned), indent=2) + "\n")
-        return
-    typer.echo(
-        f"dropped {pruned.rows:,} rows, {pruned.vectors:,} vectors and {pruned.outputs:,} outputs; "
-        f"the file is {pruned.bytes:,} bytes smaller"
-    )
+        print_json(asdict(pruned))
+    else:
+        say(
+            f"dropped {pruned.rows:,} rows, {pruned.vectors:,} vectors and {pruned.outputs:,} "
+            f"outputs; the file is {pruned.bytes:,} bytes smaller"
+        )
 
 
 def _after(wrong: str) -> str:

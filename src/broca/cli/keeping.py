@@ -4,107 +4,111 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from broca.errors import BrocaError, Interrupted
+from broca.cli.commands import FolderOptions
+from broca.cli.wording import tell
+from broca.options import EngineOptions, ExecutorOptions, JournalOptions, TaskOptions
 
 if TYPE_CHECKING:
-    from broca.runs.recording import Journaling
+    from broca.runs.workspace import Workspace
+
+HOW = {
+    *(field.name for cls in (EngineOptions, ExecutorOptions) for field in fields(cls)),
+    "device",
+    "device_map",
+    "allow_pickle",
+}
+"""Options that only decide how a result is computed."""
 
 
-@contextmanager
+def record_of(*groups: Any, **parameters: Any) -> dict[str, dict[str, Any]]:
+    """What a command was called with, as `reproduce.json` holds it.
+
+    Args:
+        groups: Option classes.
+        parameters: Other parameters of the verb.
+
+    Returns:
+        `asked` decides the result, `how` only how it is computed.
+    """
+    asked: dict[str, Any] = dict(parameters)
+    how: dict[str, Any] = {}
+    for group in groups:
+        for name, value in asdict(group).items():
+            (how if name in HOW else asked)[name] = value
+        if isinstance(group, TaskOptions):
+            asked["task_options"] = {field: asked.pop(field) for field in asdict(group)}
+    if Path(asked["model"]).is_dir():
+        asked["model"] = _absolute(asked["model"])
+    if asked["include_path"] is not None:
+        asked["include_path"] = _absolute(asked["include_path"])
+    return {"asked": asked, "how": how}
+
+
+def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a verb for what `record_of` says; a run of an older version has fewer.
+
+    Raises:
+        BadInput: An option of a task has a value that does not exist.
+    """
+    asked = {name: value for name, value in record["asked"].items() if name != "verb"}
+    return {**asked, **record["how"], "task_options": TaskOptions(**asked["task_options"])}
+
+
 def keeping(
-    out: Path,
+    out: str,
     *,
     verb: str,
-    asked: Mapping[str, Any],
-    how: Mapping[str, Any],
-    journal: str | None,
-    keep_outputs: float,
-    fresh: bool,
-    resume: bool,
-) -> Iterator[Journaling]:
-    """Claims the out folder and keeps what is measured; Ctrl+C ends after the batch.
+    record: Mapping[str, Any],
+    folder_options: FolderOptions,
+    journal_options: JournalOptions,
+    executor_options: ExecutorOptions,
+) -> AbstractContextManager[Workspace]:
+    """Claims the out folder and keeps what is measured there; Ctrl+C ends after the batch.
 
     Args:
-        out: The out folder; it exists.
+        out: The out folder.
         verb: The command's first word.
-        asked: What decides the result.
-        how: What only decides how it is computed.
-        journal: A journal to share; the folder's own if None.
-        keep_outputs: Share of the rows whose raw output is kept.
-        fresh: Begin anew.
-        resume: Refuse a folder that holds no run.
+        record: What `record_of` says.
+        folder_options: What happens to a run that is already there.
+        journal_options: A journal to share; the folder's own if None.
+        executor_options: Where rows are measured.
 
     Raises:
-        Interrupted: The user asked for an end; the message is the command that goes on.
         BrocaError: The folder holds something else.
     """
-    from broca.runs.folder import RunFolder
+    from broca.results.files import check_out_folder
+    from broca.runs.folder import RunFolder, folder_workspace
 
-    command = ["broca", *sys.argv[1:]]
+    shared = journal_options.journal
     folder = RunFolder.claim(
-        out,
+        check_out_folder(out),
         verb=verb,
-        asked=asked,
-        how=how,
-        command=command,
-        journal=journal,
-        fresh=fresh,
-        resume=resume,
+        asked=record["asked"],
+        how=record["how"],
+        command=["broca", *sys.argv[1:]],
+        journal=None if shared is None else str(shared),
+        **asdict(folder_options),
     )
-    if folder.resumed:
-        typer.echo(f"going on with the run in {out}", err=True)
-
-    try:
-        with kept_in(folder.journal, keep_outputs=keep_outputs, on_begin=folder.note) as journaling:
-            yield journaling
-    except Interrupted:
-        raise
-    except BrocaError:
-        folder.release()
-        raise
+    return folder_workspace(
+        folder,
+        goes_on=this_command(),
+        executor=executor_options,
+        keep_outputs=journal_options.keep_outputs,
+        say=tell,
+    )
 
 
-@contextmanager
-def kept_in(
-    journal: Path,
-    *,
-    keep_outputs: float = 0.0,
-    on_begin: Callable[[dict[str, Any]], None] = lambda facts: None,
-) -> Iterator[Journaling]:
-    """Keeps what is measured in a journal; Ctrl+C ends after the batch.
-
-    Args:
-        journal: Its file.
-        keep_outputs: Share of the rows whose raw output is kept.
-        on_begin: Receives the run's digests, once they are known.
-
-    Raises:
-        Interrupted: The user asked for an end; the message is the command that goes on.
-    """
-    from broca.runs.interrupts import Stopper
-    from broca.runs.recording import Journaling
-
-    def told() -> None:
-        typer.echo("broca: ending after this batch; Ctrl+C again ends at once", err=True)
-
-    with Stopper(told) as stopper:
-        try:
-            yield Journaling(journal, keep_outputs, stopper, on_begin)
-        except (Interrupted, KeyboardInterrupt) as error:
-            command = ["broca", *sys.argv[1:]]
-            going_on = shlex.join(word for word in command if word != "--fresh")
-            raise Interrupted(
-                f"interrupted; what was measured is kept in '{journal}'; this goes on: {going_on}"
-            ) from error
+def this_command() -> str:
+    """The command that goes on with what this one measured."""
+    return shlex.join(["broca", *(word for word in sys.argv[1:] if word != "--fresh")])
 
 
-def absolute(path: str) -> str:
+def _absolute(path: str) -> str:
     """The path as any folder knows it, for a record that outlives the command's own."""
     return str(Path(path).expanduser().absolute())

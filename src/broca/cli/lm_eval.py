@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
-import typer
+from cyclopts import App, Parameter
 
-SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-"""Everything after the verb is lm-eval's, `--help` too."""
+app = App(name="lm-eval", help_flags=(), version_flags=(), end_of_options_delimiter="")
+"""Everything after the command is lm-eval's, `--help` too."""
 
 
-def lm_eval(context: typer.Context) -> None:
+@app.default
+def lm_eval(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
     """Hand all arguments to lm-eval, which knows the model broca (run --model broca)."""
     from lm_eval.__main__ import cli_evaluate
 
@@ -18,10 +20,13 @@ def lm_eval(context: typer.Context) -> None:
     from broca.tasks.code import code_tasks
 
     before = sys.argv
-    sys.argv = ["lm-eval", *context.args]
+    sys.argv = ["lm-eval", *words]
     try:
         # with lm-eval's own permission, what models write is executed in broca's sandbox
-        with code_tasks(allowed="--confirm_run_unsafe_code" in context.args):
+        with code_tasks(allowed="--confirm_run_unsafe_code" in words):
             cli_evaluate()
     finally:
         sys.argv = before
+
+
+lm_eval.flags = {"model_args": "--model_args"}  # type: ignore[attr-defined]

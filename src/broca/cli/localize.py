@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from broca.cli.keeping import absolute, keeping
-from broca.cli.model_options import AllowPickle, Components, Device, DeviceMap, DType, Model
-from broca.cli.option_groups import takes_groups
+from broca.cli.commands import FolderOptions, PrintOptions, command
+from broca.cli.keeping import arguments_of, keeping, record_of
+from broca.cli.output import console, print_result, print_table
 from broca.cli.progress import ProgressLine
 from broca.cli.refit import additivity_line
-from broca.cli.run_options import (
-    Ablation,
-    Fresh,
-    Items,
-    Journal,
-    K,
-    Plain,
-    Resume,
-    Scale,
-    Seed,
-    TokenBudget,
-)
-from broca.cli.task_options import (
-    AllowCode,
-    AskingOptions,
-    IncludePath,
-    Metric,
-    Others,
-    ReferenceOption,
-    Task,
-)
+from broca.cli.wording import listed
 from broca.errors import BadInput
+from broca.options import (
+    AblationOptions,
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    SearchOptions,
+    SourceOptions,
+    TaskOptions,
+    without,
+)
 
 if TYPE_CHECKING:
     from broca.results.localization import Localization
@@ -45,226 +34,98 @@ _PAIRS_SHOWN = 5
 """Interactions that are printed; all are in the report."""
 
 
-@takes_groups
+@command
 def localize(
-    model: Model,
-    task: Task,
-    others: Others = "auto",
-    same_skill: Annotated[
-        str, typer.Option(help="More tasks of the same capability, T1,T2: reported apart.")
-    ] = "",
-    include_path: IncludePath = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            help="focus, one-shot, greedy, cs-bernoulli, cs-stratified, cs-fresh, cs-tuned, "
-            "thompson, coar, co-ablation, gradient, gradient-masked, gradient-integrated or "
-            "learned-gates; default: focus, or cs-stratified with --recovery or --tune."
-        ),
-    ] = None,
-    recovery: Annotated[
-        str | None,
-        typer.Option(
-            help="Regression of the cs- methods: lasso, lasso-cv, omp, elastic-net, ridge, "
-            "bayesian, ard, stability or non-positive; default: the method's own."
-        ),
-    ] = None,
-    tune: Annotated[
-        bool,
-        typer.Option(
-            "--tune",
-            help="Try numbers of masks and sparsities as the paper does (method cs-tuned).",
-        ),
-    ] = False,
-    rows: Annotated[
-        int | None,
-        typer.Option(help="Most (mask, item) rows of the search; default: what the method needs."),
-    ] = None,
-    k: K = 5,
-    items: Items = 100,
-    seed: Seed = 0,
-    components: Components = "heads",
-    response: Annotated[
-        str | None,
-        typer.Option(
-            help="What the search measures: accuracy, margin or probability; default: the "
-            "method's own choice."
-        ),
-    ] = None,
-    ablation: Ablation = "zero",
-    scale: Scale = 0.0,
-    metric: Metric = None,
+    model: str,
+    /,
     *,
-    asking: AskingOptions,
-    reference: ReferenceOption = "own",
-    share_prefixes: Annotated[
-        str, typer.Option(help="Read shared prompt prefixes once: auto, on or off.")
-    ] = "auto",
-    reuse_layers: Annotated[
-        str, typer.Option(help="Read layers below an ablation once: auto, on or off.")
-    ] = "auto",
-    token_budget: TokenBudget = None,
-    out: Annotated[str, typer.Option(help="Folder for result.json and report.html.")] = "broca-out",
-    option: Annotated[
-        list[str] | None,
-        typer.Option(help="A setting of the method, NAME=VALUE; may be repeated."),
-    ] = None,
-    dtype: DType = "auto",
-    device: Device = None,
-    device_map: DeviceMap = None,
-    executor: Annotated[
-        str, typer.Option(help="Where rows are measured: local, or ray (docs/scale.md).")
-    ] = "local",
-    address: Annotated[
-        str | None, typer.Option(help="A running Ray cluster, such as auto; default: one here.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Workers of Ray; default: as many as it has room for.")
-    ] = None,
-    gpus_per_worker: Annotated[
-        float | None, typer.Option(help="GPUs of each; several share a large model.")
-    ] = None,
-    batch_limit: Annotated[
-        float, typer.Option(help="Seconds after which a worker of Ray counts as hung.")
-    ] = 1800.0,
-    allow_pickle: AllowPickle = False,
-    verify: Annotated[
-        bool,
-        typer.Option("--verify/--no-verify", help="End with statistics, random sets, a verdict."),
-    ] = True,
-    interactions: Annotated[
-        int,
-        typer.Option(help="How many leading heads to measure in pairs on fresh items; 0: none."),
-    ] = 0,
-    allow_code: AllowCode = False,
-    journal: Journal = None,
-    keep_outputs: Annotated[
-        float, typer.Option(help="Share of the rows whose raw output the journal keeps.")
-    ] = 0.0,
-    resume: Resume = False,
-    fresh: Fresh = False,
-    json: Annotated[bool, typer.Option("--json", help="Print result.json on stdout.")] = False,
-    plain: Plain = False,
+    task: str,
+    others: str = "auto",
+    same_skill: str = "",
+    recovery: str | None = None,
+    tune: bool = False,
+    option: list[str] | None = None,
+    interactions: int = 0,
+    verify: bool = True,
+    seed: int = 0,
+    out: str = "broca-out",
+    search_options: Annotated[SearchOptions, without("options")],
+    source_options: SourceOptions,
+    task_options: TaskOptions,
+    ablation_options: AblationOptions,
+    model_options: ModelOptions,
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
+    journal_options: JournalOptions,
+    folder_options: FolderOptions,
+    print_options: PrintOptions,
 ) -> None:
-    """Find the attention heads that MODEL needs for a task, and prove them on held-out items."""
-    from broca.results.codec import encode
-    from broca.results.files import check_out_folder
-    from broca.searches import DEFAULT_METHOD
-    from broca.verbs import localize as api
+    """Find the attention heads that MODEL needs for a task, and prove them on held-out items.
 
-    if method is None:
-        method = "cs-stratified" if recovery is not None or tune else DEFAULT_METHOD
-    settings = _options(option or [])
+    Args:
+        same_skill: More tasks of the same capability, T1,T2: reported apart.
+        method: {methods}; default: focus, or cs-stratified with `recovery` or `tune`.
+        recovery: Regression of the cs- methods: {recoveries}; default: the method's own.
+        tune: Try numbers of masks and sparsities as the paper does (method cs-tuned).
+        option: A setting of the method, NAME=VALUE; may be repeated.
+        interactions: How many leading heads to measure in pairs on fresh items; 0: none.
+        verify: End with statistics, random sets, a verdict.
+        out: Folder for result.json and report.html.
+    """
+    import broca
+
+    settings = settings_from(option or [])
     if recovery is not None:
         settings["recovery"] = recovery
+    method = search_options.method or ("cs-stratified" if recovery or tune else None)
     if tune:
-        method = _tuned(method, settings)
-    asked = {
-        "model": absolute(model) if Path(model).is_dir() else model,
-        "task": task,
-        "others": others,
-        "same_skill": [name.strip() for name in same_skill.split(",") if name.strip()],
-        "include_path": None if include_path is None else absolute(include_path),
-        "method": method,
-        "rows": rows,
-        "k": k,
-        "items": items,
-        "seed": seed,
-        "components": components,
-        "response": response,
-        "ablation": ablation,
-        "scale": scale,
-        "dtype": dtype,
-        "allow_code": allow_code,
-        "task_options": {"metric": metric, **asdict(asking), "reference": reference},
-        "options": settings,
-        "verify": verify,
-        "interactions": interactions,
-    }
-    how = {
-        "device": device,
-        "device_map": device_map,
-        "token_budget": token_budget,
-        "share_prefixes": share_prefixes,
-        "reuse_layers": reuse_layers,
-        "executor": executor,
-        "address": address,
-        "workers": workers,
-        "gpus_per_worker": gpus_per_worker,
-        "batch_limit": batch_limit,
-        "allow_pickle": allow_pickle,
-    }
-    arguments = arguments_of({"asked": asked, "how": how})
-    progress = ProgressLine(plain=plain)
-    try:
-        with keeping(
-            check_out_folder(out),
+        method = _tuned(str(method), settings)
+    record = record_of(
+        replace(search_options, method=method, options=settings),
+        source_options,
+        task_options,
+        ablation_options,
+        model_options,
+        engine_options,
+        executor_options,
+        model=model,
+        task=task,
+        others=others,
+        same_skill=listed(same_skill),
+        interactions=interactions,
+        verify=verify,
+        seed=seed,
+    )
+    with (
+        closing(ProgressLine(plain=print_options.plain)) as progress,
+        keeping(
+            out,
             verb="localize",
-            asked=asked,
-            how=how,
-            journal=journal,
-            keep_outputs=keep_outputs,
-            fresh=fresh,
-            resume=resume,
-        ) as journaling:
-            result = api.localize(**arguments, journal=journaling, on_progress=progress)
-            paths = result.save(out)
-    finally:
-        progress.close()
-    if json:
-        sys.stdout.write(encode(result))
+            record=record,
+            folder_options=folder_options,
+            journal_options=journal_options,
+            executor_options=executor_options,
+        ) as workspace,
+    ):
+        result = broca.localize(**arguments_of(record), journal=workspace, on_progress=progress)
+        page = result.save(out)[-1]
+    if print_options.json:
+        print_result(result)
     else:
-        _print(result, paths)
+        _print(result, page)
 
 
-def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `broca.localize` for what a `reproduce.json` says.
+def settings_from(pairs: Sequence[str]) -> dict[str, Any]:
+    """Reads NAME=VALUE pairs; numbers become numbers, true and false what they say.
 
     Raises:
-        BadInput: An option of the engine or of a task has a value that does not exist.
+        BadInput: A word is no such pair.
     """
-    from broca.engine import EngineOptions
-    from broca.tasks import TaskOptions
-
-    asked, how = dict(record["asked"]), record["how"]
-    asked.pop("verb", None)
-    return {
-        **asked,
-        "task_options": TaskOptions(**asked["task_options"]),
-        "device": how["device"],
-        "device_map": how["device_map"],
-        "executor": _executor(how),
-        "allow_pickle": how.get("allow_pickle", False),
-        "engine_options": EngineOptions(
-            token_budget=how["token_budget"],
-            share_prefixes=how["share_prefixes"],
-            reuse_layers=how["reuse_layers"],
-        ),
-    }
-
-
-def _executor(how: Mapping[str, Any]) -> Any:
-    """What `broca.localize` takes as `executor`; runs of older versions were local."""
-    from broca.executors import RayOptions
-
-    options: dict[str, Any] = {
-        name: how.get(name) for name in ("address", "workers", "gpus_per_worker")
-    }
-    if how.get("executor", "local") == "ray":
-        return RayOptions(**options, batch_limit_s=how["batch_limit"])
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise BadInput(f"--{given[0].replace('_', '-')} needs --executor ray")
-    return how.get("executor", "local")
-
-
-def _options(pairs: list[str]) -> dict[str, Any]:
-    """Reads NAME=VALUE pairs; numbers become numbers, true and false what they say."""
-    options: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for pair in pairs:
         name, separator, text = pair.partition("=")
         if not separator or not name:
-            raise BadInput(f"--option '{pair}' is not of the form NAME=VALUE")
+            raise BadInput(f"`option` '{pair}' is not of the form NAME=VALUE")
         value: Any = {"true": True, "false": False}.get(text.lower(), text)
         for number in (int, float):
             try:
@@ -272,8 +133,8 @@ def _options(pairs: list[str]) -> dict[str, Any]:
             except ValueError:
                 continue
             break
-        options[name.replace("-", "_")] = value
-    return options
+        settings[name.replace("-", "_")] = value
+    return settings
 
 
 def _tuned(method: str, settings: dict[str, Any]) -> str:
@@ -287,59 +148,65 @@ def _tuned(method: str, settings: dict[str, Any]) -> str:
     tuning = require_method(method).tuning
     if tuning is None:
         raise BadInput(
-            f"--tune: method '{method}' has no number of masks and sparsity to try; use "
-            "cs-stratified or cs-bernoulli, or leave --tune out"
+            f"`tune`: method '{method}' has no number of masks and sparsity to try; use "
+            "cs-stratified or cs-bernoulli, or leave `tune` out"
         )
     settings.update(tuning)
     return "cs-tuned"
 
 
-def _print(result: Localization, paths: tuple[Path, ...]) -> None:
+def _print(result: Localization, page: Path) -> None:
     """Prints the before/after table and where the report is."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False)
+    screen = console()
     if result.abstained:
-        console.print(f"No heads selected: {result.reason}.", markup=False)
+        screen.print(f"No heads selected: {result.reason}.", markup=False)
     else:
         heads = ", ".join(result.selected)
-        console.print(f"{result.model.name} needs {heads} for {result.task}.", markup=False)
-    table = Table(title="report items, intact and with the selected heads ablated")
-    for column in ("task", "intact", "ablated", "change"):
-        table.add_column(column, justify="left" if column == "task" else "right")
-    for name in result.tasks:
-        before, after = result.baseline[name], result.verification.after[name]
-        style = "bold" if name == result.task else None
-        table.add_row(name, f"{before:.3f}", f"{after:.3f}", f"{after - before:+.3f}", style=style)
-    console.print(table)
+        screen.print(f"{result.model.name} needs {heads} for {result.task}.", markup=False)
+    intact, ablated = result.baseline, result.verification.after
+    print_table(
+        screen,
+        "report items, intact and with the selected heads ablated",
+        "task|intact|ablated|change",
+        (
+            (
+                name,
+                f"{intact[name]:.3f}",
+                f"{ablated[name]:.3f}",
+                f"{ablated[name] - intact[name]:+.3f}",
+                "bold" if name == result.task else None,
+            )
+            for name in result.tasks
+        ),
+    )
     proof = result.verification
+    lines = []
     if proof.off_target_drop is not None:
-        console.print(
+        lines.append(
             f"drop {proof.drop:.3f}, off-target drop {proof.off_target_drop:.3f}, "
             f"specific drop {proof.specific_drop:.3f}"
         )
-    for one in result.interactions[:_PAIRS_SHOWN]:
-        console.print(
-            f"{one.first} and {one.second}: together {one.joint_effect:+.3f}, apart "
-            f"{one.first_effect:+.3f} and {one.second_effect:+.3f}, interaction "
-            f"{one.interaction:+.3f} [{one.ci[0]:+.3f}, {one.ci[1]:+.3f}]",
-            markup=False,
-        )
+    lines += [
+        f"{pair.first} and {pair.second}: together {pair.joint_effect:+.3f}, apart "
+        f"{pair.first_effect:+.3f} and {pair.second_effect:+.3f}, interaction "
+        f"{pair.interaction:+.3f} [{pair.ci[0]:+.3f}, {pair.ci[1]:+.3f}]"
+        for pair in result.interactions[:_PAIRS_SHOWN]
+    ]
     if result.additivity is not None:
-        console.print(additivity_line(result.additivity), markup=False)
+        lines.append(additivity_line(result.additivity))
     if result.verdict is not None:
-        console.print(f"{result.verdict.label}: {result.verdict.text}", markup=False)
+        lines.append(f"{result.verdict.label}: {result.verdict.text}")
     if result.shared_effects:
-        named = (
+        shared = (
             f"{name} (universal)" if name in result.universal else name
             for name in result.shared_effects
         )
-        console.print(f"set apart, as the others need them too: {', '.join(named)}", markup=False)
-    for note in result.notes:
-        console.print(f"note: {note}", markup=False)
-    console.print(
-        f"{result.cost.rows:,} rows of search in {result.cost.wall_s:.1f} s; report: {paths[1]}",
+        lines.append(f"set apart, as the others need them too: {', '.join(shared)}")
+    lines += [f"note: {note}" for note in result.notes]
+    for line in lines:
+        screen.print(line, markup=False)
+    screen.print(
+        f"{result.cost.rows:,} rows of search in {result.cost.wall_s:.1f} s; report: {page}",
         markup=False,
         soft_wrap=True,
     )

@@ -1,91 +1,49 @@
-"""Entry point: the verbs, and how every error becomes one line and an exit code."""
+"""Entry point: the commands, and how every error becomes one line and an exit code."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Any, NoReturn
+from importlib.metadata import version
+from typing import NoReturn
 
-import typer
+from cyclopts import CycloptsError, MissingArgumentError, UnusedCliTokensError
 
-from broca.cli.atlas import atlas
-from broca.cli.bench import app as bench
-from broca.cli.journal import journal
-from broca.cli.lm_eval import SETTINGS, lm_eval
-from broca.cli.localize import localize
-from broca.cli.neurons import app as neurons
-from broca.cli.plan import plan
-from broca.cli.published import published
-from broca.cli.refit import refit
-from broca.cli.reproduce import reproduce
-from broca.cli.rerun import rerun
-from broca.cli.scan import scan
-from broca.cli.stress import stress
-from broca.cli.tasks import tasks
-from broca.cli.verify import verify
-from broca.cli.wording import in_flags
-from broca.errors import BrocaError
+from broca.cli.commands import flags_of, make_app
+from broca.cli.wording import in_flags, tell
+from broca.errors import BadInput, BrocaError, nearest
 from broca.executors.process import tune_process
 
-app = typer.Typer(
-    name="broca",
-    help="Find which attention heads a language model needs for a capability, and prove it.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+COMMANDS = {
+    "localize": "broca.cli.localize:localize",
+    "scan": "broca.cli.scan:scan",
+    "tasks": "broca.cli.tasks:tasks",
+    "journal": "broca.cli.journal:journal",
+    "rerun": "broca.cli.rerun:rerun",
+    "refit": "broca.cli.refit:refit",
+    "plan": "broca.cli.plan:plan",
+    "lm-eval": "broca.cli.lm_eval:app",
+    "verify": "broca.cli.verify:verify",
+    "neurons": "broca.cli.neurons:app",
+    "published": "broca.cli.published:published",
+    "stress": "broca.cli.stress:stress",
+    "reproduce": "broca.cli.reproduce:reproduce",
+    "atlas": "broca.cli.atlas:atlas",
+    "bench": "broca.cli.bench:app",
+}
+"""Where each command is; it is imported when it is needed."""
+
+app = make_app(
+    "broca",
+    "Find which attention heads a language model needs for a capability, and prove it.\n\n"
+    "`broca --offline COMMAND` makes no network call at all.",
+    COMMANDS,
 )
-app.command()(localize)
-app.command()(scan)
-app.command()(tasks)
-app.command()(journal)
-app.command()(rerun)
-app.command()(refit)
-app.command()(plan)
-app.command("lm-eval", context_settings=SETTINGS)(lm_eval)
-app.command()(verify)
-app.add_typer(neurons)
-app.command()(published)
-app.command()(stress)
-app.command()(reproduce)
-app.command()(atlas)
-app.add_typer(bench)
+app.version = lambda: f"broca {version('broca')}"
+app.register_install_completion_command(add_to_startup=False)
 
 
-def _version(value: bool) -> None:
-    if value:
-        from importlib.metadata import version
-
-        typer.echo(f"broca {version('broca')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _common(
-    offline: bool = typer.Option(
-        False, "--offline", help="Before the verb: make no network call at all."
-    ),
-    version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
-    ),
-) -> None:
-    """Options of broca itself."""
-    if offline:
-        from broca.models.hub import go_offline
-
-        go_offline()
-
-
-def _flags(command: Any) -> dict[str, str]:
-    """The flags of a command and of those below it, by parameter."""
-    flags = {
-        parameter.name: parameter.opts[0]
-        for parameter in command.params
-        if parameter.opts[0].startswith("--")
-    }
-    for inner in getattr(command, "commands", {}).values():
-        flags |= _flags(inner)
-    return flags
+_HELP = {"--help", "-h"}
 
 
 def main() -> NoReturn:
@@ -95,13 +53,61 @@ def main() -> NoReturn:
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    words = sys.argv[1:]
+    if words[:1] == ["--offline"]:
+        from broca.models.hub import go_offline
+
+        go_offline()
+        words = words[1:]
+    flags: dict[str, str] = {}
     try:
-        app(standalone_mode=True)
+        _require_command(words)
+        run, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+        flags.update(flags_of(run))
+        run(*bound.args, **bound.kwargs)
+    except CycloptsError as error:
+        tell(f"broca: {_usage(error)}")
+        sys.exit(2)
     except BrocaError as error:
-        message = in_flags(" ".join(str(error).splitlines()), _flags(typer.main.get_command(app)))
-        typer.echo(f"broca: {message}", err=True)
+        tell(f"broca: {in_flags(' '.join(str(error).splitlines()), flags)}")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        typer.echo("broca: interrupted", err=True)
+        tell("broca: interrupted")
         sys.exit(130)
     sys.exit(0)
+
+
+def _require_command(words: list[str]) -> None:
+    """Refuses words that name no command; without any, help is printed.
+
+    Raises:
+        BadInput: No command has this name.
+    """
+    chain, apps, unused = app.parse_commands([word for word in words if word not in _HELP])
+    menu = apps[-1]
+    if menu.default_command is not None:
+        return
+    names = [name for name in menu if not name.startswith("-")]
+    if unused and not unused[0].startswith("-"):
+        raise BadInput(f"command '{unused[0]}' is unknown{nearest(unused[0], names)}")
+    for name in names:
+        _ = menu[name]  # is imported, so that help shows its sentence
+    if not unused and not _HELP & set(words):
+        from rich.console import Console
+
+        app.help_print(list(chain), console=Console(stderr=True))
+        sys.exit(2)
+
+
+def _usage(error: CycloptsError) -> str:
+    """What is wrong with the words of a command, in one line."""
+    text = " ".join(str(error).split())
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        _, found, hint = text.partition(" Did you mean ")
+        given = error.keyword or any(token.keyword for token in error.argument.tokens)
+        text = f"{error.argument.name} {'needs a value' if given else 'is missing'}"
+        text += f": did you mean {hint}" if found else ""
+    elif isinstance(error, UnusedCliTokensError):
+        text = f"nothing takes {' '.join(error.unused_tokens or ())}"
+    command = " ".join(("broca", *(error.command_chain or ())))
+    return f"{text.rstrip('.')}; `{command} --help` lists the options"

@@ -2,86 +2,89 @@
 
 from __future__ import annotations
 
-import sys
+from contextlib import closing
 from typing import Annotated
 
-import typer
+from broca.cli.commands import PrintOptions, command
+from broca.cli.output import console, print_result, print_table
+from broca.cli.progress import ProgressLine
+from broca.options import (
+    EngineOptions,
+    ExecutorOptions,
+    ModelOptions,
+    SearchOptions,
+    SourceOptions,
+    TaskOptions,
+    without,
+)
 
-from broca.cli.model_options import AllowPickle, Components, Device, DType, Model
-from broca.cli.run_options import Items, Json, K, Seed
-from broca.cli.task_options import AllowCode, IncludePath, Limit, Metric, NumFewshot, Others, Task
 
-
+@command
 def plan(
-    model: Model,
-    task: Task,
-    others: Others = "auto",
-    include_path: IncludePath = None,
-    rows: Annotated[
-        int | None, typer.Option(help="Most rows of a search; default: what each needs.")
-    ] = None,
-    k: K = 5,
-    items: Items = 100,
-    seed: Seed = 0,
-    components: Components = "heads",
-    sample: Annotated[int, typer.Option(help="Rows to time, in each response.")] = 32,
-    metric: Metric = None,
-    num_fewshot: NumFewshot = None,
-    limit: Limit = None,
-    allow_code: AllowCode = False,
-    dtype: DType = "auto",
-    device: Device = None,
-    allow_pickle: AllowPickle = False,
-    json: Json = False,
+    model: str,
+    /,
+    *,
+    task: str,
+    others: str = "auto",
+    seed: int = 0,
+    sample: int = 32,
+    search_options: Annotated[SearchOptions, without("method", "response", "options")],
+    source_options: SourceOptions,
+    task_options: TaskOptions,
+    model_options: ModelOptions,
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
+    print_options: PrintOptions,
 ) -> None:
-    """Print the rows, tokens and time of every method on MODEL, from a few timed rows."""
-    from broca.results.codec import encode
-    from broca.tasks import TaskOptions
-    from broca.verbs.plan import estimate
+    """Print the rows, tokens and time of every method on MODEL, from a few timed rows.
 
-    found = estimate(
-        model,
-        task=task,
-        others=others,
-        include_path=include_path,
-        rows=rows,
-        k=k,
-        items=items,
-        seed=seed,
-        components=components,
-        dtype=dtype,
-        device=device,
-        allow_code=allow_code,
-        allow_pickle=allow_pickle,
-        task_options=TaskOptions(metric=metric, num_fewshot=num_fewshot, limit=limit),
-        sample=sample,
-    )
-    if json:
-        sys.stdout.write(encode(found))
-        return
-    from rich.console import Console
-    from rich.table import Table
+    Args:
+        rows: Most rows of a search; default: what each needs.
+        sample: Rows to time, in each response.
+    """
+    import broca
 
-    console = Console(highlight=False)
-    table = Table(
-        title=f"search for {found.task} in {found.model.name}: {found.components} components"
-    )
-    for column in ("method", "rows", "tokens", "time", "response"):
-        table.add_column(
-            column, justify="right" if column in ("rows", "tokens", "time") else "left"
+    with closing(ProgressLine(plain=print_options.plain)) as progress:
+        result = broca.plan(
+            model,
+            task,
+            others=others,
+            seed=seed,
+            sample=sample,
+            on_progress=progress,
+            search_options=search_options,
+            source_options=source_options,
+            task_options=task_options,
+            model_options=model_options,
+            engine_options=engine_options,
+            executor_options=executor_options,
         )
-    for one in found.methods:
-        if one.problem:
-            table.add_row(one.method, "", "", "", one.problem)
-        else:
-            table.add_row(
-                one.method, f"{one.rows:,}", f"{one.tokens:,}", _duration(one.seconds), one.response
+    if print_options.json:
+        print_result(result)
+        return
+    screen = console()
+    print_table(
+        screen,
+        f"search for {result.task} in {result.model.name}: {result.components} components",
+        "method|response|rows|tokens|time",
+        (
+            (method.method, method.problem, "", "", "")
+            if method.problem
+            else (
+                method.method,
+                method.response,
+                f"{method.rows:,}",
+                f"{method.tokens:,}",
+                _duration(method.seconds),
             )
-    console.print(table)
-    console.print(
-        f"from {found.timed_rows} timed rows; work that rows share makes it less; the proof "
-        f"measures {found.proof_rows:,} rows and more; memory held so far: "
-        f"{found.memory_bytes / 2**30:.1f} GiB",
+            for method in result.methods
+        ),
+        left=2,
+    )
+    screen.print(
+        f"from {result.timed_rows} timed rows; work that rows share makes it less; the proof "
+        f"measures {result.proof_rows:,} rows and more; memory held so far: "
+        f"{result.memory_bytes / 2**30:.1f} GiB",
         markup=False,
     )
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json as json_format
-import sys
 from dataclasses import asdict
-from typing import Annotated
 
-import typer
+from broca.cli.commands import command
+from broca.cli.output import print_json
+from broca.cli.wording import say
 
-from broca.cli.run_options import Json
 
+@command
+def published(*, model: str | None = None, json: bool = False) -> None:
+    """List published head lists; --heads takes their names wherever heads are taken.
 
-def published(
-    model: Annotated[
-        str | None, typer.Option(help="Only lists of this model, such as llama-3.1-8b.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """List published head lists; --heads takes their names wherever heads are taken."""
+    Args:
+        model: Only lists of this model, such as llama-3.1-8b.
+    """
     from broca.errors import UnknownName, nearest
     from broca.published import notes, published_lists, published_models
 
@@ -28,13 +25,10 @@ def published(
             f"nothing is published for '{model}'{nearest(model, models)}; known are "
             f"{', '.join(models)}"
         )
-    lists = [one for one in published_lists() if model in (None, one.model)]
+    lists = [heads for heads in published_lists() if model in (None, heads.model)]
     if json:
-        data = [{"name": one.name, **asdict(one)} for one in lists]
-        sys.stdout.write(json_format.dumps(data, indent=2) + "\n")
+        print_json([{"name": heads.name, **asdict(heads)} for heads in lists])
         return
-    width = max(len(one.name) for one in lists)
-    for one in lists:
-        typer.echo(f"{one.name:<{width}}  {' '.join(one.heads)}")
-    for note in notes():
-        typer.echo(f"note: {note}")
+    width = max(len(heads.name) for heads in lists)
+    say(*(f"{heads.name:<{width}}  {' '.join(heads.heads)}" for heads in lists))
+    say(*(f"note: {note}" for note in notes()))

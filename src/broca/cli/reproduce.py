@@ -3,89 +3,81 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import Annotated
 
-import typer
-
-from broca.cli.model_options import AllowPickle, Device, DType
+from broca.cli.commands import PrintOptions, command
 from broca.cli.progress import ProgressLine
-from broca.cli.run_options import Plain, Seed
-from broca.cli.task_options import AllowCode, IncludePath
-from broca.studies.paper import ALL, NAMES
+from broca.cli.wording import tell
+from broca.options import ModelOptions, SourceOptions, without
 
 
+@command
 def reproduce(
-    name: Annotated[
-        str, typer.Argument(help=f"One of {', '.join(NAMES)}, several as A,B, or {ALL}.")
-    ],
-    model: Annotated[list[str], typer.Argument(help="Models; their rows stand in one table.")],
-    tasks: Annotated[
-        str,
-        typer.Option(
-            help="Tasks to measure, T1,T2, or auto: the shipped ones for a shipped model, else "
-            "those of --include-path, else the paper's."
-        ),
-    ] = "auto",
-    include_path: IncludePath = None,
-    method: Annotated[
-        str, typer.Option(help="Search behind the lists; the paper's by default.")
-    ] = "cs-stratified",
-    rows: Annotated[
-        int | None, typer.Option(help="Rows of each search; default: what the method needs.")
-    ] = None,
-    items: Annotated[int, typer.Option(help="Items of each search.")] = 100,
-    limit: Annotated[int | None, typer.Option(help="Most report items of each task.")] = None,
-    k: Annotated[int, typer.Option(help="Heads of each list.")] = 5,
-    keep_universal: Annotated[
-        bool, typer.Option("--keep-universal", help="Leave universal heads in the lists.")
-    ] = False,
-    allow_code: AllowCode = False,
-    seed: Seed = 0,
-    dtype: DType = "auto",
-    device: Device = None,
-    out: Annotated[
-        str, typer.Option(help="Folder for JSON, CSV, the page, and the measured rows.")
-    ] = "broca-paper",
-    allow_pickle: AllowPickle = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout, not CSV.")] = False,
-    plain: Plain = False,
+    name: str,
+    model: list[str],
+    /,
+    *,
+    tasks: str = "auto",
+    method: str = "cs-stratified",
+    rows: int | None = None,
+    items: int = 100,
+    limit: int | None = None,
+    k: int = 5,
+    keep_universal: bool = False,
+    seed: int = 0,
+    out: str = "broca-paper",
+    source_options: SourceOptions,
+    model_options: Annotated[ModelOptions, without("components", "device_map")],
+    print_options: PrintOptions,
 ) -> None:
-    """Repeat a table or figure of the paper; published figures stand beside where they exist."""
+    """Repeat a table or figure of the paper; published figures stand beside where they exist.
+
+    Args:
+        name: One of {studies}, several as A,B, or all.
+        model: Models; their rows stand in one table.
+        tasks: Tasks to measure, T1,T2, or auto: the shipped ones for a shipped model, else those of
+            `include_path`, else the paper's.
+        method: Search behind the lists; the paper's by default.
+        rows: Rows of each search; default: what the method needs.
+        items: Items of each search.
+        limit: Most report items of each task.
+        k: Heads of each list.
+        keep_universal: Leave universal heads in the lists.
+        out: Folder for JSON, CSV, the page, and the measured rows.
+        json: Print JSON on stdout, not CSV.
+    """
     from broca.results.files import check_out_folder
     from broca.studies.paper import Settings, as_csv, as_json, write
     from broca.studies.paper import reproduce as run
     from broca.studies.paper.running import stem_of
 
     folder = check_out_folder(out)
-    progress = ProgressLine(plain=plain)
-    try:
-        found = run(
+    with closing(ProgressLine(plain=print_options.plain)) as progress:
+        reproductions = run(
             name,
             model,
             settings=Settings(
                 tasks=tasks,
-                include_path=include_path,
+                include_path=source_options.include_path,
                 method=method,
                 rows=rows,
                 items=items,
                 limit=limit,
                 k=k,
                 keep_universal=keep_universal,
-                allow_code=allow_code,
+                allow_code=source_options.allow_code,
                 seed=seed,
                 journal=folder / "journal.sqlite",
             ),
-            dtype=dtype,
-            device=device,
-            allow_pickle=allow_pickle,
+            dtype=model_options.dtype,
+            device=model_options.device,
+            allow_pickle=model_options.allow_pickle,
             report=lambda text: progress(text, None),
         )
-    finally:
-        progress.close()
-    paths = write(found, folder, stem_of(model))
-    if len(found) == 1:
-        sys.stdout.write(as_json(found[0]) if json else as_csv(found[0]))
-    for note in dict.fromkeys(note for one in found for note in one.notes):
-        typer.echo(f"note: {note}", err=True)
-    for path in paths:
-        typer.echo(f"written: {path}", err=True)
+    paths = write(reproductions, folder, stem_of(model))
+    if len(reproductions) == 1:
+        text = as_json if print_options.json else as_csv
+        sys.stdout.write(text(reproductions[0]))
+    notes = dict.fromkeys(note for table in reproductions for note in table.notes)
+    tell(*(f"note: {note}" for note in notes), *(f"written: {path}" for path in paths))

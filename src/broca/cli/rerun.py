@@ -1,24 +1,25 @@
-"""`broca rerun`: does a finished run come out again?"""
+"""`broca rerun`: repeat a finished run and compare the results."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from contextlib import closing
 
-import typer
-
+from broca.cli.commands import command
+from broca.cli.keeping import arguments_of
 from broca.cli.progress import ProgressLine
-from broca.cli.run_options import Plain
+from broca.cli.wording import say
 from broca.errors import BadInput, NotReproduced
 
 
-def rerun(
-    folder: Annotated[str, typer.Argument(help="The out folder of a finished run.")],
-    from_scratch: Annotated[
-        bool, typer.Option("--from-scratch", help="Load the model and measure everything anew.")
-    ] = False,
-    plain: Plain = False,
-) -> None:
-    """Repeat the run of FOLDER from its journal alone, or from scratch, and compare."""
+@command
+def rerun(folder: str, /, *, from_scratch: bool = False, plain: bool = False) -> None:
+    """Repeat the run of FOLDER from its journal alone, or from scratch, and compare.
+
+    Args:
+        folder: The out folder of a finished run.
+        from_scratch: Load the model and measure everything anew.
+    """
+    import broca
     from broca.results.localization import Localization
     from broca.runs.folder import RunFolder
     from broca.verbs.rerun import compare_results, rerun_from_journal
@@ -27,23 +28,15 @@ def rerun(
     if run.record["asked"].get("verb") != "localize":
         raise BadInput(f"'{folder}' holds no run of `broca localize`: only those can be repeated")
     if from_scratch:
-        from broca.cli.localize import arguments_of
-        from broca.verbs import localize as api
-
         before = Localization.read(folder)
-        progress = ProgressLine(plain=plain)
-        try:
-            after = api.localize(**arguments_of(run.record), on_progress=progress)
-        finally:
-            progress.close()
-        found = compare_results(before, after)
+        with closing(ProgressLine(plain=plain)) as progress:
+            after = broca.localize(**arguments_of(run.record), on_progress=progress)
+        comparison = compare_results(before, after)
     else:
-        found = rerun_from_journal(run)
-    typer.echo(found.grade)
-    for line in found.details:
-        typer.echo(line)
-    if not found.passed:
+        comparison = rerun_from_journal(run)
+    say(comparison.grade, *comparison.details)
+    if not comparison.passed:
         raise NotReproduced(
-            f"'{folder}' did not come out again ({found.grade}): compare `versions` and `machine` "
-            "in its reproduce.json with this installation"
+            f"'{folder}' did not come out again ({comparison.grade}): compare `versions` and "
+            "`machine` in its reproduce.json with this installation"
         )

@@ -2,66 +2,57 @@
 
 from __future__ import annotations
 
-import json as json_format
-import sys
 from dataclasses import asdict
 
-import typer
+from broca.cli.commands import command
+from broca.cli.output import print_json
+from broca.cli.wording import say
+from broca.options import ModelOptions
 
-from broca.cli.model_options import AllowPickle, Components, Device, DType, Model
-from broca.cli.run_options import Json
 
-
-def scan(
-    model: Model,
-    components: Components = "heads",
-    dtype: DType = "auto",
-    device: Device = None,
-    allow_pickle: AllowPickle = False,
-    json: Json = False,
-) -> None:
+@command
+def scan(model: str, /, *, json: bool = False, model_options: ModelOptions) -> None:
     """Print the components of MODEL, what is not covered and why, and the self-test."""
     from broca.models import load, self_test
 
-    loaded = load(
-        model, dtype=dtype, device=device, components=components, allow_pickle=allow_pickle
-    )
-    checks = self_test(loaded)
+    gated = load(model, **asdict(model_options))
+    checks = self_test(gated)
+    structure, names = gated.structure, gated.components.names
+    norms = [projection.norm.path for projection in structure.projections if projection.norm]
     if json:
-        data = {
-            "model": loaded.name,
-            "architecture": loaded.architecture,
-            "fingerprint": loaded.fingerprint,
-            "dtype": loaded.dtype,
-            "layers": loaded.structure.layers,
-            "kinds": loaded.kinds,
-            "heads": loaded.heads,
-            "kv_heads": loaded.kv_heads,
-            "components": list(loaded.components.names),
-            "norms_across_heads": [
-                one.norm.path for one in loaded.structure.projections if one.norm is not None
-            ],
-            "gate_points": [point.path for point in loaded.points],
-            "not_covered": [asdict(one) for one in loaded.structure.not_covered],
-            "self_test": [asdict(check) for check in checks],
-        }
-        sys.stdout.write(json_format.dumps(data, indent=2) + "\n")
+        print_json(
+            {
+                "model": gated.name,
+                "architecture": gated.architecture,
+                "fingerprint": gated.fingerprint,
+                "dtype": gated.dtype,
+                "layers": structure.layers,
+                "kinds": gated.kinds,
+                "heads": gated.heads,
+                "kv_heads": gated.kv_heads,
+                "components": list(names),
+                "norms_across_heads": norms,
+                "gate_points": [point.path for point in gated.points],
+                "not_covered": [asdict(part) for part in structure.not_covered],
+                "self_test": [asdict(check) for check in checks],
+            }
+        )
         return
-    typer.echo(loaded.describe())
-    names = loaded.components.names
-    typer.echo(f"{len(names)} components ({loaded.kinds}): {names[0]} ... {names[-1]}")
-    typer.echo(f"gated at: {loaded.points[0].path} ... {loaded.points[-1].path}")
-    norms = [one.norm.path for one in loaded.structure.projections if one.norm is not None]
+    say(
+        gated.describe(),
+        f"{len(names)} components ({gated.kinds}): {names[0]} ... {names[-1]}",
+        f"gated at: {gated.points[0].path} ... {gated.points[-1].path}",
+    )
     if norms:
-        typer.echo(
+        say(
             f"a norm over all heads lies before the projection ({norms[0]}, ...): heads are gated "
             "at its input"
         )
-    for part in loaded.structure.parts:
+    for part in structure.parts:
         if part.feed_forward is None:
-            typer.echo(f"no single MLP block: layer {part.layer} ({part.whole.path})")
-    for one in loaded.structure.not_covered:
-        typer.echo(f"not covered: layer {one.layer} ({one.path}): {one.reason}")
+            say(f"no single MLP block: layer {part.layer} ({part.whole.path})")
+    for gap in structure.not_covered:
+        say(f"not covered: layer {gap.layer} ({gap.path}): {gap.reason}")
     for check in checks:
-        verdict = "ok" if check.passed else "FAILED"
-        typer.echo(f"self-test {verdict}: {check.name} ({check.detail}), {check.seconds:.2f} s")
+        state = "ok" if check.passed else "FAILED"
+        say(f"self-test {state}: {check.name} ({check.detail}), {check.seconds:.2f} s")

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from broca.cli.keeping import kept_in
-from broca.cli.model_options import AllowPickle, ComponentsButNeurons, Device, DeviceMap, DType
+from broca.cli.commands import PrintOptions, command
+from broca.cli.keeping import this_command
+from broca.cli.output import console, folder_of, print_result, print_table
 from broca.cli.progress import ProgressLine
-from broca.cli.run_options import Journal, Plain
-from broca.cli.task_options import AllowCode, IncludePath, Others
+from broca.cli.wording import listed, tell
 from broca.errors import BadInput
+from broca.options import (
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    SourceOptions,
+    TaskOptions,
+    without,
+)
 
 if TYPE_CHECKING:
     from broca.results.base import Interval
@@ -23,117 +30,114 @@ if TYPE_CHECKING:
     from broca.results.verification import Verification
 
 
+@command
 def verify(
-    target: Annotated[str, typer.Argument(help="The out folder of a run; with --heads, a model.")],
-    heads: Annotated[
-        str | None,
-        typer.Option(help="Heads to verify, L0H4+L1H8, or published:MODEL/TASK/METHOD."),
-    ] = None,
-    neurons: Annotated[
-        str | None,
-        typer.Option(help="Neurons to ablate too, L2N17+L3N4, or a folder of `neurons locate`."),
-    ] = None,
-    task: Annotated[
-        str | None, typer.Option(help="The task they are claimed for; default: the run's.")
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="The model, where the run's has moved.")] = None,
-    others: Others = "auto",
-    same_skill: Annotated[str, typer.Option(help="More tasks of the same capability, T1,T2.")] = "",
-    both_ways: Annotated[
-        bool,
-        typer.Option("--both-ways", help="Localize the same-skill tasks too and cross-measure."),
-    ] = False,
-    include_path: IncludePath = None,
-    controls: Annotated[int, typer.Option(help="Random sets of each kind; 0 for none.")] = 20,
-    limit: Annotated[
-        int | None, typer.Option(help="Most report items of each task; default: all.")
-    ] = None,
-    ablation: Annotated[
-        str | None, typer.Option(help="zero, mean or resample; default: the run's, or zero.")
-    ] = None,
-    components: ComponentsButNeurons = "heads",
-    seed: Annotated[
-        int | None, typer.Option(help="Seed; default: the run's, whose items it keeps apart, or 0.")
-    ] = None,
-    out: Annotated[
-        str | None, typer.Option(help="Folder for verification.json; default: the run's.")
-    ] = None,
-    dtype: DType = "auto",
-    device: Device = None,
-    device_map: DeviceMap = None,
-    allow_code: AllowCode = False,
-    allow_pickle: AllowPickle = False,
-    journal: Journal = None,
-    json: Annotated[bool, typer.Option("--json", help="Print verification.json.")] = False,
-    plain: Plain = False,
+    target: str,
+    /,
+    *,
+    heads: str | None = None,
+    neurons: str | None = None,
+    task: str | None = None,
+    model: str | None = None,
+    others: str = "auto",
+    same_skill: str = "",
+    both_ways: bool = False,
+    controls: int = 20,
+    limit: int | None = None,
+    ablation: str | None = None,
+    seed: int | None = None,
+    out: str | None = None,
+    source_options: SourceOptions,
+    task_options: Annotated[TaskOptions, without("limit")],
+    model_options: ModelOptions,
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
+    journal_options: JournalOptions,
+    print_options: PrintOptions,
 ) -> None:
-    """Test on held-out items that a task needs some heads, and that other tasks do not."""
+    """Test on held-out items that a task needs some heads, and that other tasks do not.
+
+    Args:
+        target: The out folder of a run; with `heads`, a model.
+        heads: Heads to verify, L0H4+L1H8, or published:MODEL/TASK/METHOD.
+        neurons: Neurons to ablate too, L2N17+L3N4, or a folder of `broca neurons locate`.
+        task: The task they are claimed for; default: the run's.
+        model: The model, where the run's has moved.
+        same_skill: More tasks of the same capability, T1,T2.
+        both_ways: Localize the same-skill tasks too and cross-measure.
+        controls: Random sets of each kind; 0 for none.
+        limit: Most report items of each task; default: all.
+        ablation: zero, mean or resample; default: the run's, or zero.
+        components: heads, kv-groups, attention, mlp, layers, experts, joined by +.
+        seed: Seed; default: the run's, whose items it keeps apart, or 0.
+        out: Folder for verification.json; default: the run's.
+    """
+    import broca
     from broca.engine import Ablation
     from broca.reports import write
-    from broca.results.codec import encode
-    from broca.results.files import check_out_folder
     from broca.results.localization import Localization
-    from broca.tasks import TaskOptions
-    from broca.verbs.verify import verify_heads as run
+    from broca.runs.folder import journal_workspace
     from broca.verification import Scope
 
-    result: Localization | None = None
+    run: Localization | None = None
+    components = model_options.components
     if neurons is not None:
         heads, components = _with_neurons(heads, neurons, components)
     if heads is None:
-        result = Localization.read(target)
-        if not result.selected:
+        run = Localization.read(target)
+        if not run.selected:
             raise BadInput(
-                f"the run in '{target}' selected nothing: there is nothing to verify; name heads "
-                "with --heads"
+                f"the run in '{target}' selected nothing: there is nothing to verify; name some in "
+                "`heads`"
             )
+        task_options = replace(TaskOptions(**run.task_options), **task_options.to_dict())
     elif task is None:
-        raise BadInput("--heads and --neurons need the --task that they are claimed for")
+        raise BadInput("`heads` and `neurons` need the `task` that they are claimed for")
     if controls < 0:
-        raise BadInput(f"--controls must be at least 0, not {controls}")
+        raise BadInput(f"`controls` must be at least 0, not {controls}")
     if ablation is not None:
         Ablation(ablation)  # type: ignore[arg-type]  # refused here, before the model is loaded
-    folder = check_out_folder(out or (target if result else "broca-out"))
-    progress = ProgressLine(plain=plain)
-    with closing(progress), kept_in(Path(journal or folder / "journal.sqlite")) as kept:
-        verification = run(
-            model or (result.model.name if result else target),
-            task=task or (result.task if result else ""),
-            heads=heads if heads is not None else (result.selected if result else ()),
-            order=_order(result) if result else (),
-            others=_others(result, others),
-            same_skill=[
-                *(result.same_skill if result and task is None else ()),
-                *_split(same_skill),
-            ],
-            include_path=include_path,
-            seed=seed if seed is not None else (result.search.seed if result else 0),
-            components=result.components if result else components,
-            ablation=ablation or (result.ablation.kind if result else "zero"),  # type: ignore[arg-type]
-            scale=result.ablation.scale if result else 0.0,
+    folder = folder_of(out, target if run else None)
+    with (
+        closing(ProgressLine(plain=print_options.plain)) as progress,
+        journal_workspace(
+            journal_options.journal or folder / "journal.sqlite",
+            goes_on=this_command(),
+            executor=executor_options,
+            keep_outputs=journal_options.keep_outputs,
+            say=tell,
+        ) as workspace,
+    ):
+        result = broca.verify(
+            model or (run.model.name if run else target),
+            task or (run.task if run else ""),
+            heads if heads is not None else (run.selected if run else ()),
+            order=_order(run) if run else (),
+            others=list(run.others) if run and others == "auto" else others,
+            same_skill=[*(run.same_skill if run and task is None else ()), *listed(same_skill)],
+            seed=seed if seed is not None else (run.search.seed if run else 0),
             both_ways=both_ways,
             limit=limit,
-            task_options=TaskOptions(**result.task_options) if result else None,
-            allow_code=allow_code,
             scope=Scope(controls=controls),
-            dtype=dtype,
-            device=device,
-            device_map=device_map,
-            allow_pickle=allow_pickle,
-            journal=kept,
+            ablation=ablation or (run.ablation.kind if run else "zero"),
+            scale=run.ablation.scale if run else 0.0,
+            journal=workspace,
             on_progress=progress,
+            source_options=source_options,
+            task_options=task_options,
+            model_options=replace(model_options, components=run.components if run else components),
+            engine_options=engine_options,
         )
-    if result is not None and verification.model.fingerprint != result.model.fingerprint:
+    if run is not None and result.model.fingerprint != run.model.fingerprint:
         raise BadInput(
-            f"the weights of '{verification.model.name}' are not those of the run (fingerprint "
-            f"{verification.model.fingerprint}, not {result.model.fingerprint}): name the run's "
-            "with --model"
+            f"the weights of '{result.model.name}' are not those of the run (fingerprint "
+            f"{result.model.fingerprint}, not {run.model.fingerprint}): name the run's in `model`"
         )
-    page = write(verification, folder, run=result)[-1]
-    if json:
-        sys.stdout.write(encode(verification))
+    page = write(result, folder, run=run)[-1]
+    if print_options.json:
+        print_result(result)
     else:
-        _print(verification, page)
+        _print(result, page)
 
 
 def _with_neurons(heads: str | None, neurons: str, components: str) -> tuple[str, str]:
@@ -141,146 +145,136 @@ def _with_neurons(heads: str | None, neurons: str, components: str) -> tuple[str
     from broca.results.neurons import NeuronSet
 
     if Path(neurons).exists():
-        found = "+".join(one.name for one in NeuronSet.read(neurons).selected)
-        if not found:
-            raise BadInput(f"--neurons '{neurons}' located none: there is nothing to verify")
-        neurons = found
+        names = "+".join(neuron.name for neuron in NeuronSet.read(neurons).selected)
+        if not names:
+            raise BadInput(f"`neurons` '{neurons}' located none: there is nothing to verify")
+        neurons = names
     kinds = [kind for kind in components.split("+") if kind != "neurons"]
     if heads is None:
         return neurons, "neurons"
     return f"{heads}+{neurons}", "+".join([*kinds, "neurons"])
 
 
-def _split(names: str) -> list[str]:
-    return [name.strip() for name in names.split(",") if name.strip()]
-
-
-def _order(result: Localization) -> list[str]:
+def _order(run: Localization) -> list[str]:
     """The curve's heads: the selection first, then the ranking while effects are harmful."""
-    rest = [one.name for one in result.ranking if one.effect < 0]
-    return list(dict.fromkeys([*result.selected, *rest]))
+    harmful = [head.name for head in run.ranking if head.effect < 0]
+    return list(dict.fromkeys([*run.selected, *harmful]))
 
 
-def _others(result: Localization | None, others: str) -> str | list[str]:
-    return list(result.others) if result and others == "auto" else others
+def _print(result: Verification, page: Path) -> None:
+    screen = console()
 
+    def drops() -> Iterator[tuple[str, ...]]:
+        for drop in result.drops:
+            yield (
+                drop.task, drop.role.replace("_", " "), str(drop.items),
+                f"{result.baseline[drop.task]:.3f}", f"{result.after[drop.task]:.3f}",
+                _points(drop.interval), f"{drop.p:.2g}", f"{drop.p_holm:.2g}",
+            )  # fmt: skip
+        for name, interval in (
+            ("mean of the others", result.off_target), ("specific", result.specific)
+        ):  # fmt: skip
+            if interval is not None:
+                yield (name, "", "", "", "", _points(interval), "", "")
 
-def _print(verification: Verification, page: Path) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    # a pipe has no width: 80 columns would cut the names of tasks
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-
-    def table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-        if not rows:
-            return
-        drawn = Table(title=title)
-        for number, column in enumerate(columns):
-            drawn.add_column(column, justify="right" if number else "left")
-        for row in rows:
-            drawn.add_row(*row)
-        console.print(drawn)
-
-    table(
-        f"points lost without {', '.join(verification.heads)}",
-        ("task", "role", "items", "intact", "ablated", "points lost", "p", "p (Holm)"),
-        [
+    print_table(
+        screen,
+        f"points lost without {', '.join(result.heads)}",
+        "task|role|items|intact|ablated|points lost|p|p (Holm)",
+        drops(),
+    )
+    print_table(
+        screen,
+        "compared with random sets of the same size",
+        "matched by|sets|rank in drop|effect|rank in specific drop|effect",
+        (
             (
-                one.task, one.role.replace("_", " "), str(one.items),
-                f"{verification.baseline[one.task]:.3f}", f"{verification.after[one.task]:.3f}",
-                _points(one.interval), f"{one.p:.2g}", f"{one.p_holm:.2g}",
-            )
-            for one in verification.drops
-        ]
-        + [
-            (name, "", "", "", "", _points(one), "", "")
-            for name, one in (
-                ("mean of the others", verification.off_target), ("specific", verification.specific)
-            )
-            if one is not None
-        ],
-    )  # fmt: skip
-    table(
-        "beside random sets of the same size",
-        ("matched by", "sets", "rank in drop", "effect", "rank in specific drop", "effect"),
-        [
-            (
-                one.kind,
-                str(len(one.sets)),
+                control.kind,
+                str(len(control.sets)),
                 *(
-                    part
-                    for each in (one.drop, one.specific)
-                    for part in (
+                    cell
+                    for place in (control.drop, control.specific)
+                    for cell in (
                         ("", "")
-                        if each is None
+                        if place is None
                         else (
-                            f"{each.rank} of {len(one.sets) + 1}",
-                            "" if each.effect is None else f"{each.effect:.1f} sd",
+                            f"{place.rank} of {len(control.sets) + 1}",
+                            "" if place.effect is None else f"{place.effect:.1f} sd",
                         )
                     )
                 ),
             )
-            for one in verification.controls
-        ],
+            for control in result.controls
+        ),
     )
-    table(
+    print_table(
+        screen,
         "each head",
-        ("head", "ablated alone", "restored alone", "p (Holm)", "needed"),
-        [
+        "head|ablated alone|restored alone|p (Holm)|needed",
+        (
             (
-                one.head, _points(one.alone), _points(one.restored), f"{one.p:.2g}",
-                "yes" if one.needed else "no",
+                member.head, _points(member.alone), _points(member.restored), f"{member.p:.2g}",
+                "yes" if member.needed else "no",
             )
-            for one in verification.members
-        ],
+            for member in result.members
+        ),
     )  # fmt: skip
-    if verification.curve is not None:
-        table(
-            f"the first k heads (flat from k = {verification.curve.flat_at})",
-            ("k", "head", "task", "same skill", "others"),
-            [
+    if result.curve is not None:
+        print_table(
+            screen,
+            f"the first k heads (flat from k = {result.curve.flat_at})",
+            "k|head|task|same skill|others",
+            (
                 (
-                    str(one.k), one.head or "", _points(one.drop), _points(one.same_skill),
-                    _points(one.others),
+                    str(point.k), point.head or "", _points(point.drop), _points(point.same_skill),
+                    _points(point.others),
                 )
-                for one in verification.curve.points
-            ],
+                for point in result.curve.points
+            ),
         )  # fmt: skip
-    table(
+    print_table(
+        screen,
         "other kinds of ablation",
-        ("ablation", "points lost", "specific", "survives"),
-        [
-            (one.kind, _points(one.drop), _points(one.specific), "yes" if one.survives else "no")
-            for one in verification.ablations
-        ],
+        "ablation|points lost|specific|survives",
+        (
+            (
+                kind.kind,
+                _points(kind.drop),
+                _points(kind.specific),
+                "yes" if kind.survives else "no",
+            )
+            for kind in result.ablations
+        ),
     )
-    table(
+    print_table(
+        screen,
         "tasks of the same capability",
-        ("found on", "measured on", "heads", "points lost"),
-        [
-            (one.found_on, one.measured_on, " ".join(one.heads), _points(one.drop))
-            for one in verification.crossings
-        ],
-    )
-    degenerate = [one for one in verification.failures if one.excess > 0]
-    table(
+        "found on|measured on|heads|points lost",
+        (
+            (crossing.found_on, crossing.measured_on, " ".join(crossing.heads),
+             _points(crossing.drop))
+            for crossing in result.crossings
+        ),
+    )  # fmt: skip
+    print_table(
+        screen,
         "newly degenerate outputs",
-        ("task", "items", "share", "most common output"),
-        [
-            (one.task, str(one.items), f"{one.excess:.0%}", repr(one.most_common))
-            for one in degenerate
-        ],
+        "task|items|share|most common output",
+        (
+            (failure.task, str(failure.items), f"{failure.excess:.0%}", repr(failure.most_common))
+            for failure in result.failures
+            if failure.excess > 0
+        ),
     )
-    verdict = verification.verdict
+    verdict = result.verdict
     assert verdict is not None
-    console.print(f"{verdict.label}: {verdict.text}", markup=False)
+    screen.print(f"{verdict.label}: {verdict.text}", markup=False)
     if verdict.items_needed:
-        console.print(f"About {verdict.items_needed} report items would do.")
-    console.print(f"{verification.rows:,} rows; report: {page}", markup=False, soft_wrap=True)
+        screen.print(f"About {verdict.items_needed} report items would do.")
+    screen.print(f"{result.rows:,} rows; report: {page}", markup=False, soft_wrap=True)
 
 
-def _points(one: Interval | None) -> str:
-    if one is None:
+def _points(interval: Interval | None) -> str:
+    if interval is None:
         return ""
-    return f"{100 * one.value:.1f} [{100 * one.low:.1f}, {100 * one.high:.1f}]"
+    return f"{100 * interval.value:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"

@@ -1,8 +1,9 @@
-"""How the library's messages read on the command line."""
+"""Words on the command line: lines on stdout and stderr, flags in place of parameters."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 
 _QUOTED = re.compile(r"`([A-Za-z_][A-Za-z0-9_]*)`")
@@ -16,3 +17,18 @@ def in_flags(text: str, flags: Mapping[str, str]) -> str:
         flags: Flags such as `--include-path`, by parameter. Other words in backticks stay.
     """
     return _QUOTED.sub(lambda match: flags.get(match[1], match[0]), text)
+
+
+def say(*lines: str) -> None:
+    """Prints lines on stdout."""
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def tell(*lines: str) -> None:
+    """Prints lines on stderr."""
+    sys.stderr.writelines(f"{line}\n" for line in lines)
+
+
+def listed(names: str) -> list[str]:
+    """Names that are joined by commas."""
+    return [name.strip() for name in names.split(",") if name.strip()]

@@ -1,4 +1,4 @@
-"""broca as a model of lm-eval: `--model broca --model_args pretrained=M,ablate=L0H4+L1H8`.
+"""broca as a model of lm-eval, named `broca`, with the arguments `pretrained=M,ablate=L0H4+L1H8`.
 
 Importing this file registers it. Releases of lm-eval that look for `lm_eval.models` entry points
 find it by themselves.
@@ -68,11 +68,11 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         for name in options:
             if name not in _IGNORED:
                 raise BadInput(
-                    f"--model_args: broca takes no '{name}'{nearest(name, known)}; it takes "
+                    f"`model_args`: broca takes no '{name}'{nearest(name, known)}; it takes "
                     f"{', '.join(known)} and token_budget"
                 )
         if not pretrained:
-            raise BadInput("--model_args: pretrained=MODEL is missing (a folder or a hub id)")
+            raise BadInput("`model_args`: pretrained=MODEL is missing (a folder or a hub id)")
         how = Ablation("zero", float(scale))
         self._gated = load(
             str(pretrained),

@@ -47,7 +47,7 @@ class PublishedList:
 
     @property
     def name(self) -> str:
-        """What `--heads` takes."""
+        """The name that is given in place of heads."""
         return f"{PREFIX}{self.model}/{self.task}/{self.method}"
 
 
@@ -83,7 +83,7 @@ def notes() -> tuple[str, ...]:
 
 
 def is_published(heads: object) -> bool:
-    """Whether a value of `--heads` names a published list."""
+    """Whether heads are given by the name of a published list."""
     return isinstance(heads, str) and heads.strip().startswith(PREFIX)
 
 

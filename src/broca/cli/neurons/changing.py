@@ -1,60 +1,62 @@
-"""What located neurons do: they are scaled, erased or trained, and random ones beside them."""
+"""What located neurons do: they are scaled, erased or trained, and compared with random ones."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from broca.cli.model_options import Model
-from broca.cli.neurons.options import (
-    DataOptions,
-    Draws,
-    ItemRuleOptions,
-    Items,
-    Matching,
-    MethodName,
-    MethodOptions,
-    Others,
-    ReportItems,
-    RuleOptions,
-    RunOptions,
-    Task,
-    Tasks,
-    TrainingOptions,
-    matched,
-)
-from broca.cli.neurons.session import experiment, finish, opened
-from broca.cli.option_groups import takes_groups
+from broca.cli.commands import PrintOptions
+from broca.cli.neurons.locating import Folder, ItemRule, NeuronModel
+from broca.cli.neurons.session import command, experiment, finish, opened
+from broca.cli.wording import listed
 from broca.errors import BadInput
+from broca.options import DataOptions, MethodOptions, RuleOptions, TrainingOptions
 
 if TYPE_CHECKING:
     from broca.neurons import Choice
 
 
-@takes_groups
+@command
 def reliability(
-    model: Model,
-    task: Task,
-    others: Others = "auto",
-    factors: Annotated[str, typer.Option(help="What located neurons are multiplied with.")] = "0,2",
-    draws: Draws = 5,
-    matching: Matching = "size",
+    model: str,
+    /,
     *,
-    rule: ItemRuleOptions,
-    items: Items = 100,
-    data: DataOptions,
-    run: RunOptions,
+    task: str,
+    others: str = "auto",
+    factors: str = "0,2",
+    draws: int = 5,
+    matching: str = "size",
+    items: int = 100,
+    seed: int = 0,
+    out: str = "broca-neurons",
+    rule_options: ItemRule,
+    data_options: DataOptions,
+    source_options: Folder,
+    model_options: NeuronModel,
+    print_options: PrintOptions,
 ) -> None:
-    """Do an item's neurons move p(answer), down when suppressed and up when amplified?"""
+    """Do an item's neurons move p(answer), down when suppressed and up when amplified?
+
+    Args:
+        factors: What located neurons are multiplied with.
+    """
     from broca import neurons
 
     try:
         numbers = [float(part) for part in factors.split(",")]
     except ValueError:
-        raise BadInput(f"--factors '{factors}' are no numbers joined by commas") from None
-    with opened(model, run, rule, data, items=items) as session:
+        raise BadInput(f"`factors` '{factors}' are no numbers joined by commas") from None
+    with opened(
+        model,
+        out=out,
+        seed=seed,
+        items=items,
+        rule_options=rule_options,
+        data_options=data_options,
+        source_options=source_options,
+        model_options=model_options,
+        print_options=print_options,
+    ) as session:
         questions = session.parts(task).locate
         unrelated = [
             question
@@ -64,137 +66,190 @@ def reliability(
         ]
         result = neurons.reliability(
             session.neurons, questions, measurer=session.measurer, rule=session.settings.rule,
-            unrelated=unrelated, factors=numbers, draws=draws, matching=matched(matching),
-            steps=rule.steps, seed=run.seed, book=session.book, tell=session.tell,
+            unrelated=unrelated, factors=numbers, draws=draws, matching=_matched(matching),
+            steps=rule_options.steps, seed=seed, book=session.book, tell=session.tell,
         )  # fmt: skip
-        done = experiment(session, "reliability", result, task=task, factors=numbers)
-    finish(run, done, "reliability.json")
+        record = experiment(session, "reliability", result, task=task, factors=numbers)
+    finish(record, "reliability.json", out=out, print_options=print_options)
 
 
-@takes_groups
+@command
 def erase(
-    model: Model,
-    task: Task,
-    others: Others = "auto",
-    methods: Annotated[
-        str,
-        typer.Option(help="Methods to compare, joined by commas, at the first one's size."),
-    ] = "cnl",
-    factor: Annotated[float, typer.Option(help="What neurons are multiplied with.")] = 0.0,
-    draws: Draws = 5,
-    matching: Matching = "size",
+    model: str,
+    /,
     *,
-    rule: RuleOptions,
+    task: str,
+    others: str = "auto",
+    methods: str = "cnl",
+    factor: float = 0.0,
+    draws: int = 5,
+    matching: str = "size",
+    items: int = 100,
+    report_items: int = 100,
+    seed: int = 0,
+    out: str = "broca-neurons",
+    rule_options: RuleOptions,
     method_options: MethodOptions,
-    items: Items = 100,
-    report_items: ReportItems = 100,
-    data: DataOptions,
-    run: RunOptions,
+    data_options: DataOptions,
+    source_options: Folder,
+    model_options: NeuronModel,
+    print_options: PrintOptions,
 ) -> None:
-    """Erase located neurons and as many random ones; held-out items of the task and of others."""
+    """Erase located neurons and as many random ones; held-out items of the task and of others.
+
+    Args:
+        methods: Methods to compare, joined by commas, at the first one's size.
+        factor: What neurons are multiplied with.
+    """
     from broca import neurons
 
-    names = [name.strip() for name in methods.split(",") if name.strip()]
+    names = listed(methods)
     for name in names or [methods]:
         neurons.require_method(name)
     with opened(
-        model, run, rule, data, method_options, method=names[0], items=items,
+        model,
+        out=out,
+        seed=seed,
+        method=names[0],
+        items=items,
         report_items=report_items,
-    ) as session:  # fmt: skip
-        other = session.other_tasks(task, others)
-        first = _require(session.choose(task, others=other), task)
+        rule_options=rule_options,
+        method_options=method_options,
+        data_options=data_options,
+        source_options=source_options,
+        model_options=model_options,
+        print_options=print_options,
+    ) as session:
+        other_tasks = session.other_tasks(task, others)
+        first = _require(session.choose(task, others=other_tasks), task)
         equal = replace(session.settings.rule, count=len(first.columns))
         sets, notes = {names[0]: first.columns}, []
         for name in names[1:]:
-            choice = session.choose(task, method=name, rule=equal, others=other)
+            choice = session.choose(task, method=name, rule=equal, others=other_tasks)
             if len(choice.columns):
                 sets[name] = choice.columns
             else:
                 notes.append(f"{name} found no neuron")
         result = neurons.erase(
-            session.neurons, sets, [session.parts(name).report for name in (task, *other)],
-            measurer=session.measurer, factor=factor, draws=draws, matching=matched(matching),
-            seed=run.seed,
+            session.neurons, sets, [session.parts(name).report for name in (task, *other_tasks)],
+            measurer=session.measurer, factor=factor, draws=draws, matching=_matched(matching),
+            seed=seed,
         )  # fmt: skip
-        found = {name: session.neurons.names(columns) for name, columns in sets.items()}
-        done = experiment(
+        located = {name: session.neurons.names(columns) for name, columns in sets.items()}
+        record = experiment(
             session, "erase", result, notes, task=task, methods=names, factor=factor,
-            matching=matching, neurons=found,
+            matching=matching, neurons=located,
         )  # fmt: skip
-    finish(run, done, "erase.json")
+    finish(record, "erase.json", out=out, print_options=print_options)
 
 
-@takes_groups
+@command
 def enhance(
-    model: Model,
-    task: Task,
-    others: Others = "",
-    method: MethodName = "cnl",
+    model: str,
+    /,
     *,
-    training: TrainingOptions,
-    without: Annotated[
-        str, typer.Option(help="Located neurons while all others train: zeroed or frozen.")
-    ] = "zeroed",
-    draws: Draws = 3,
-    matching: Matching = "size",
-    rule: RuleOptions,
-    items: Items = 100,
-    report_items: ReportItems = 300,
-    data: DataOptions,
-    run: RunOptions,
+    task: str,
+    others: str = "",
+    method: str = "cnl",
+    without: str = "zeroed",
+    draws: int = 3,
+    matching: str = "size",
+    items: int = 100,
+    report_items: int = 300,
+    seed: int = 0,
+    out: str = "broca-neurons",
+    training_options: TrainingOptions,
+    rule_options: RuleOptions,
+    data_options: DataOptions,
+    source_options: Folder,
+    model_options: NeuronModel,
+    print_options: PrintOptions,
 ) -> None:
-    """Train only located neurons, only others, or random ones; measure on held-out items."""
+    """Train only located neurons, only others, or random ones; measure on held-out items.
+
+    Args:
+        without: Located neurons while all others train: zeroed or frozen.
+    """
     from broca import neurons
 
-    options = training.tuning()
+    options = neurons.TuningOptions(**asdict(training_options))
     with opened(
-        model, run, rule, data, method=method, items=items, report_items=report_items
+        model,
+        out=out,
+        seed=seed,
+        method=method,
+        items=items,
+        report_items=report_items,
+        rule_options=rule_options,
+        data_options=data_options,
+        source_options=source_options,
+        model_options=model_options,
+        print_options=print_options,
     ) as session:
-        other = session.other_tasks(task, others)
+        other_tasks = session.other_tasks(task, others)
         parts = session.parts(task)
-        choice = _require(session.choose(task, others=other), task)
+        choice = _require(session.choose(task, others=other_tasks), task)
         result = neurons.enhance(
             session.neurons, choice.columns, parts.locate, parts.confirm,
-            [parts.report, *(session.parts(name).report for name in other)],
+            [parts.report, *(session.parts(name).report for name in other_tasks)],
             measurer=session.measurer, options=options, draws=draws,
-            without=without, matching=matched(matching), seed=run.seed,  # type: ignore[arg-type]
+            without=without, matching=_matched(matching), seed=seed,  # type: ignore[arg-type]
             tell=session.tell,
         )  # fmt: skip
-        done = experiment(
-            session, "enhance", result, task=task, **asdict(training), without=without,
+        record = experiment(
+            session, "enhance", result, task=task, **asdict(training_options), without=without,
             matching=matching,
         )  # fmt: skip
-    finish(run, done, "enhance.json")
+    finish(record, "enhance.json", out=out, print_options=print_options)
 
 
-@takes_groups
+@command
 def cross(
-    model: Model,
-    tasks: Tasks = "auto",
-    action: Annotated[str, typer.Option(help="erase or tune the located neurons.")] = "erase",
-    method: MethodName = "cnl",
+    model: str,
+    /,
     *,
-    training: TrainingOptions,
-    draws: Draws = 3,
-    matching: Matching = "size",
-    rule: RuleOptions,
-    items: Items = 100,
-    report_items: ReportItems = 100,
-    data: DataOptions,
-    run: RunOptions,
+    tasks: str = "auto",
+    action: str = "erase",
+    method: str = "cnl",
+    draws: int = 3,
+    matching: str = "size",
+    items: int = 100,
+    report_items: int = 100,
+    seed: int = 0,
+    out: str = "broca-neurons",
+    training_options: TrainingOptions,
+    rule_options: RuleOptions,
+    data_options: DataOptions,
+    source_options: Folder,
+    model_options: NeuronModel,
+    print_options: PrintOptions,
 ) -> None:
-    """Locate on one data set, erase or train there, and measure on every other."""
+    """Locate on one data set, erase or train there, and measure on every other.
+
+    Args:
+        action: erase or tune the located neurons.
+    """
     from broca import neurons
 
-    options = training.tuning()
+    options = neurons.TuningOptions(**asdict(training_options))
     with opened(
-        model, run, rule, data, method=method, items=items, report_items=report_items
+        model,
+        out=out,
+        seed=seed,
+        method=method,
+        items=items,
+        report_items=report_items,
+        rule_options=rule_options,
+        data_options=data_options,
+        source_options=source_options,
+        model_options=model_options,
+        print_options=print_options,
     ) as session:
         names = session.other_tasks("", tasks)
         if len(names) < 2:
-            raise BadInput("there is nothing to cross: name two data sets or more in --tasks")
+            raise BadInput("there is nothing to cross: name two data sets or more in `tasks`")
         sets = [
-            session.choose(name, others=[one for one in names if one != name]).columns
+            session.choose(name, others=[other for other in names if other != name]).columns
             for name in names
         ]
         notes = [
@@ -205,18 +260,29 @@ def cross(
         result = neurons.cross(
             session.neurons, sets, [session.parts(name) for name in names],
             action=action, measurer=session.measurer, options=options,  # type: ignore[arg-type]
-            draws=draws, matching=matched(matching), seed=run.seed, tell=session.tell,
+            draws=draws, matching=_matched(matching), seed=seed, tell=session.tell,
         )  # fmt: skip
-        done = experiment(
-            session, "cross", result, notes, action=action, lr=training.lr,
-            epochs=training.epochs, matching=matching,
+        record = experiment(
+            session, "cross", result, notes, action=action, lr=training_options.lr,
+            epochs=training_options.epochs, matching=matching,
         )  # fmt: skip
-    finish(run, done, "cross.json")
+    finish(record, "cross.json", out=out, print_options=print_options)
 
 
 def _require(choice: Choice, name: str) -> Choice:
     if not len(choice.columns):
         raise BadInput(
-            f"no neuron stands out on '{name}' by {choice.method}: lower --sigma or give --count"
+            f"no neuron stands out on '{name}' by {choice.method}: lower `sigma` or give `count`"
         )
     return choice
+
+
+def _matched(text: str) -> Any:
+    """What random sets match.
+
+    Raises:
+        BadInput: It is neither size nor layer.
+    """
+    if text not in ("size", "layer"):
+        raise BadInput(f"`matching` '{text}' is unknown: use size or layer")
+    return text

@@ -1,50 +1,63 @@
-"""Which neurons stand out: on a data set, and whether they are the same ones elsewhere."""
+"""Which neurons are selected on a data set, and whether they are the same ones elsewhere."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from broca.cli.model_options import Model
-from broca.cli.neurons.options import (
-    AnswerTokens,
-    DataOptions,
-    ItemRuleOptions,
-    Items,
-    MethodName,
-    MethodOptions,
-    Others,
-    RuleOptions,
-    RunOptions,
-    Task,
-    Tasks,
-)
-from broca.cli.neurons.session import experiment, finish, opened
-from broca.cli.option_groups import takes_groups
+from broca.cli.commands import PrintOptions
+from broca.cli.neurons.session import command, experiment, finish, opened
 from broca.errors import BadInput
+from broca.options import (
+    DataOptions,
+    MethodOptions,
+    ModelOptions,
+    RuleOptions,
+    SourceOptions,
+    without,
+)
+
+ItemRule = Annotated[RuleOptions, without("aggregate", "share")]
+NeuronModel = Annotated[ModelOptions, without("components")]
+Folder = Annotated[SourceOptions, without("allow_code")]
 
 
-@takes_groups
+@command
 def locate(
-    model: Model,
-    task: Task,
-    others: Others = "auto",
-    method: MethodName = "cnl",
+    model: str,
+    /,
     *,
-    rule: RuleOptions,
-    methods: MethodOptions,
-    items: Items = 100,
-    data: DataOptions,
-    run: RunOptions,
+    task: str,
+    others: str = "auto",
+    method: str = "cnl",
+    items: int = 100,
+    seed: int = 0,
+    out: str = "broca-neurons",
+    rule_options: RuleOptions,
+    method_options: MethodOptions,
+    data_options: DataOptions,
+    source_options: Folder,
+    model_options: NeuronModel,
+    print_options: PrintOptions,
 ) -> None:
     """Locate the neurons that a data set has in common; writes neurons.json."""
     from broca.neurons import located
 
-    with opened(model, run, rule, data, methods, method=method, items=items) as session:
-        named = session.other_tasks(task, others) if method == "activation" else []
-        choice = session.choose(task, others=named)
+    with opened(
+        model,
+        out=out,
+        seed=seed,
+        method=method,
+        items=items,
+        rule_options=rule_options,
+        method_options=method_options,
+        data_options=data_options,
+        source_options=source_options,
+        model_options=model_options,
+        print_options=print_options,
+    ) as session:
+        other_tasks = session.other_tasks(task, others) if method == "activation" else []
+        choice = session.choose(task, others=other_tasks)
         notes = []
         if not len(choice.columns):
             notes.append("no neuron stands out: lower --sigma or give --count")
@@ -52,93 +65,137 @@ def locate(
             session.neurons, session.parts(task).locate, choice,
             settings=session.settings.record(), notes=tuple(notes),
         )  # fmt: skip
-    finish(run, result, "neurons.json")
+    finish(result, "neurons.json", out=out, print_options=print_options)
 
 
-@takes_groups
+@command
 def fidelity(
-    model: Model,
-    task: Task,
-    contents: Annotated[int, typer.Option(help="Most items, each in several wordings.")] = 50,
-    wordings: Annotated[int, typer.Option(help="Most wordings of an item.")] = 4,
+    model: str,
+    /,
     *,
-    rule: ItemRuleOptions,
-    answer_tokens: AnswerTokens = None,
-    run: RunOptions,
+    task: str,
+    contents: int = 50,
+    wordings: int = 4,
+    seed: int = 0,
+    out: str = "broca-neurons",
+    rule_options: ItemRule,
+    data_options: Annotated[DataOptions, without("fields")],
+    model_options: NeuronModel,
+    print_options: PrintOptions,
 ) -> None:
     """Do paraphrases of an item locate to the same neurons? Shipped: addition, capitals, mc_*.
 
-    Or data:NAME whose rows have paraphrases: counterfact, or JSON lines with prompt, answer and
-    paraphrases.
+    Args:
+        task: A shipped task, or data:NAME whose rows have paraphrases: counterfact, or JSON lines
+            with prompt, answer and paraphrases.
+        contents: Most items, each in several wordings.
+        wordings: Most wordings of an item.
     """
     from broca import neurons
 
-    with opened(model, run, rule, answer_tokens=answer_tokens) as session:
+    with opened(
+        model,
+        out=out,
+        seed=seed,
+        rule_options=rule_options,
+        data_options=data_options,
+        model_options=model_options,
+        print_options=print_options,
+    ) as session:
         if task.startswith("data:"):
             texts, capability = neurons.load_texts(task, limit=contents)
         else:
-            texts = neurons.paraphrased(task, contents=contents, wordings=wordings, seed=run.seed)
+            texts = neurons.paraphrased(task, contents=contents, wordings=wordings, seed=seed)
             capability = task
         questions = neurons.from_texts(
-            task, texts, session.tokenizer, capability=capability, answer_tokens=answer_tokens
-        )
-        result = neurons.fidelity(
-            session.neurons, questions, rule=session.settings.rule, steps=rule.steps,
-            seed=run.seed, book=session.book, tell=session.tell,
+            task, texts, session.tokenizer, capability=capability,
+            answer_tokens=data_options.answer_tokens,
         )  # fmt: skip
-        done = experiment(session, "fidelity", result, task=task, wordings=wordings)
-    finish(run, done, "fidelity.json")
+        result = neurons.fidelity(
+            session.neurons, questions, rule=session.settings.rule, steps=rule_options.steps,
+            seed=seed, book=session.book, tell=session.tell,
+        )  # fmt: skip
+        record = experiment(session, "fidelity", result, task=task, wordings=wordings)
+    finish(record, "fidelity.json", out=out, print_options=print_options)
 
 
-@takes_groups
+@command
 def decouple(
-    model: Model,
-    pairs: Annotated[
-        str | None,
-        typer.Option(help="JSON lines with relation, first and second (prompt, answer)."),
-    ] = None,
-    items: Annotated[int, typer.Option(help="Shipped pairs of every relation.")] = 60,
+    model: str,
+    /,
     *,
-    rule: ItemRuleOptions,
-    run: RunOptions,
+    pairs: str | None = None,
+    items: int = 60,
+    seed: int = 0,
+    out: str = "broca-neurons",
+    rule_options: ItemRule,
+    model_options: NeuronModel,
+    print_options: PrintOptions,
 ) -> None:
-    """Do items share neurons because of their capability, or because of their content?"""
+    """Do items share neurons because of their capability, or because of their content?
+
+    Args:
+        pairs: JSON lines with relation, first and second (prompt, answer).
+        items: Shipped pairs of every relation.
+    """
     from broca import neurons
     from broca.neurons.decoupling import read_pairs
 
-    chosen = read_pairs(pairs) if pairs else neurons.shipped_pairs(count=items, seed=run.seed)
-    with opened(model, run, rule) as session:
+    chosen = read_pairs(pairs) if pairs else neurons.shipped_pairs(count=items, seed=seed)
+    with opened(
+        model,
+        out=out,
+        seed=seed,
+        rule_options=rule_options,
+        model_options=model_options,
+        print_options=print_options,
+    ) as session:
         result = neurons.decouple(
             session.neurons, chosen, session.tokenizer, rule=session.settings.rule,
-            steps=rule.steps, seed=run.seed, book=session.book, tell=session.tell,
+            steps=rule_options.steps, seed=seed, book=session.book, tell=session.tell,
         )  # fmt: skip
-        done = experiment(session, "decouple", result, pairs=pairs or "shipped")
-    finish(run, done, "decouple.json")
+        record = experiment(session, "decouple", result, pairs=pairs or "shipped")
+    finish(record, "decouple.json", out=out, print_options=print_options)
 
 
-@takes_groups
+@command
 def overlap(
-    model: Model,
-    tasks: Tasks = "auto",
+    model: str,
+    /,
     *,
-    rule: RuleOptions,
-    items: Items = 100,
-    data: DataOptions,
-    run: RunOptions,
+    tasks: str = "auto",
+    items: int = 100,
+    seed: int = 0,
+    out: str = "broca-neurons",
+    rule_options: RuleOptions,
+    data_options: DataOptions,
+    source_options: Folder,
+    model_options: NeuronModel,
+    print_options: PrintOptions,
 ) -> None:
     """Do two halves of a data set, and two data sets, have the same neurons? Draws a figure."""
     from broca import neurons
     from broca.results.files import write_beside
 
-    with opened(model, run, rule, data, items=items) as session:
+    with opened(
+        model,
+        out=out,
+        seed=seed,
+        items=items,
+        rule_options=rule_options,
+        data_options=data_options,
+        source_options=source_options,
+        model_options=model_options,
+        print_options=print_options,
+    ) as session:
         sets = [session.parts(name).locate for name in session.other_tasks("", tasks)]
         if not sets:
-            raise BadInput("there is no data set to compare: name some in --tasks")
+            raise BadInput("there is no data set to compare: name some in `tasks`")
         result = neurons.overlaps(
-            session.neurons, sets, rule=session.settings.rule, steps=rule.steps, seed=run.seed,
+            session.neurons, sets, rule=session.settings.rule, steps=rule_options.steps, seed=seed,
             book=session.book, tell=session.tell,
         )  # fmt: skip
-        done = experiment(session, "overlap", result)
-    page = neurons.overlap_page(result, title=f"Commonality neurons of {done.model.name}")
-    write_beside(Path(run.out).expanduser() / "overlap.html", page)
-    finish(run, done, "overlap.json")
+        record = experiment(session, "overlap", result)
+    page = neurons.overlap_page(result, title=f"Commonality neurons of {record.model.name}")
+    write_beside(Path(out).expanduser() / "overlap.html", page)
+    finish(record, "overlap.json", out=out, print_options=print_options)

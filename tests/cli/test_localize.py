@@ -3,7 +3,7 @@
 import pytest
 from cli.running import assert_refused, broca
 
-from broca.cli.localize import _options, _tuned
+from broca.cli.localize import _tuned, settings_from
 from broca.errors import BadInput
 
 
@@ -13,7 +13,7 @@ def test_tune_keeps_the_design_of_the_method():
     assert _tuned("cs-bernoulli", settings) == "cs-tuned"
     assert settings == {"design": "bernoulli"}
     assert _tuned("cs-tuned", {}) == "cs-tuned"
-    with pytest.raises(BadInput, match="--tune: method 'greedy'"):
+    with pytest.raises(BadInput, match="`tune`: method 'greedy'"):
         _tuned("greedy", {})
 
 
@@ -29,6 +29,6 @@ def test_recovery_of_a_method_without_one_is_refused(tmp_path):
 def test_options_are_read_as_what_they_are():
     """Numbers, words, and true and false."""
     pairs = ["masks=12", "cost=0.5", "design=bernoulli", "gradients=false", "warm-up=True"]
-    assert _options(pairs) == {
+    assert settings_from(pairs) == {
         "masks": 12, "cost": 0.5, "design": "bernoulli", "gradients": False, "warm_up": True,
     }  # fmt: skip

@@ -1,0 +1,206 @@
+"""Commands from functions: parameters and the fields of option classes become flags."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, Signature
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from cyclopts import App, Group
+from cyclopts import Parameter as Flag
+
+from broca.cli.wording import in_flags
+from broca.options import groups_of, parameter_help, takes_options
+
+FIRST = ("task", "tasks", "others", "method", "rows", "k", "out")
+"""The options that matter first: `--help` shows those that a command has before all others."""
+
+SENTENCES = {
+    "model": "reference, planted, a model folder or a hub id.",
+    "task": "The task to localize: shipped, own or lm-eval's.",
+    "tasks": "T1,T2,...; auto: all shipped ones, or those of `include_path`.",
+    "others": "Tasks the heads should leave alone: T1,T2 or auto or nothing.",
+    "seed": "Seed of everything random.",
+    "json": "Print JSON on stdout.",
+    "plain": "Progress as plain lines.",
+}
+"""Sentences of parameters that several commands have; a command's docstring may say another."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderOptions:
+    """What happens to a run that is already in the out folder."""
+
+    resume: bool = False
+    """Go on with the run in `out`, or refuse."""
+
+    fresh: bool = False
+    """Begin anew in `out`; its journal is set aside."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintOptions:
+    """What is printed."""
+
+    json: bool = False
+    """Print the result as JSON on stdout, as it is written."""
+
+    plain: bool = False
+    """Progress as plain lines."""
+
+
+def command(
+    function: Callable[..., None], *, sentences: Mapping[str, str] = SENTENCES
+) -> Callable[..., None]:
+    """Makes a function a command of the command line.
+
+    Positional-only parameters become positions, other parameters and the fields of option classes
+    become flags; a position that is a list takes all words that remain. What the docstring's `Args`
+    section, the fields or `sentences` say of a parameter is its help; `{methods}` and the like
+    stand for the names on a menu (`broca.cli.help.MENUS`).
+
+    Args:
+        function: Its docstring's first paragraph is the command's help.
+        sentences: Help of parameters that several commands have.
+    """
+    verb = takes_options(function)
+    groups = groups_of(function)
+    titles = {
+        field.name: Group(
+            group.cls.__name__.removesuffix("Options"),
+            help=(group.cls.__doc__ or "").split("\n")[0],
+            sort_key=number,
+        )
+        for number, group in enumerate(groups.values(), start=2)
+        for field in group.fields
+        if field.name not in FIRST
+    }
+    hints = get_type_hints(function)
+    for group in groups.values():
+        types = get_type_hints(group.cls)
+        hints |= {field.name: types[field.name] for field in group.fields}
+    parameters = [
+        parameter
+        for name, parameter in inspect.signature(verb).parameters.items()
+        if name not in groups
+    ]
+    flags = {parameter.name: _flag(parameter) for parameter in parameters}
+    explained = {**sentences, **parameter_help(verb.__doc__ or "")}
+    options = Group("Options", sort_key=1)
+    shown = [
+        _shown(
+            parameter,
+            hints[parameter.name],
+            in_flags(explained[parameter.name], flags),
+            titles.get(parameter.name, options),
+        )
+        for parameter in sorted(parameters, key=_place)
+    ]
+    positions = [parameter for parameter in shown if not _is_flag(parameter)]
+
+    def run(*words: Any, **given: Any) -> None:
+        values = list(words)
+        if positions and positions[-1].kind is Parameter.VAR_POSITIONAL:
+            values[len(positions) - 1 :] = [values[len(positions) - 1 :]]
+        verb(*values, **given)
+
+    run.__name__ = function.__name__
+    run.__doc__ = " ".join((function.__doc__ or "").split("\n\n")[0].split())
+    run.__signature__ = Signature(shown)  # type: ignore[attr-defined]
+    run.flags = flags  # type: ignore[attr-defined]
+    run.groups = groups  # type: ignore[attr-defined]
+    return run
+
+
+def flags_of(run: Callable[..., Any]) -> Mapping[str, str]:
+    """The flags of a command by parameter; empty for what is no command of broca."""
+    return getattr(run, "flags", {})
+
+
+def make_app(name: str, text: str, commands: Mapping[str, str]) -> App:
+    """A command that consists of commands.
+
+    Args:
+        name: Its name.
+        text: Its help.
+        commands: Where its commands are, `module:function`, by name; loaded on first use.
+    """
+    from broca.cli.help import Layout
+
+    app = App(
+        name=name,
+        help=text,
+        help_format="plaintext",
+        help_formatter=Layout(),
+        default_parameter=Flag(negative=(), show_choices=False, allow_repeating=True),
+        result_action="return_value",
+        suppress_keyboard_interrupt=False,
+        verbose=False,
+    )
+    for number, (word, place) in enumerate(commands.items()):
+        app.command(place, name=word, sort_key=number)
+    return app
+
+
+def _is_flag(parameter: Parameter) -> bool:
+    return parameter.kind is Parameter.KEYWORD_ONLY
+
+
+def _flag(parameter: Parameter) -> str:
+    name = parameter.name.replace("_", "-")
+    return f"--{name}" if _is_flag(parameter) else name.upper()
+
+
+def _place(parameter: Parameter) -> tuple[bool, int]:
+    """Positions stand before flags, and the flags that matter first before all others."""
+    first = FIRST.index(parameter.name) if parameter.name in FIRST else len(FIRST)
+    return _is_flag(parameter), first if _is_flag(parameter) else 0
+
+
+def _shown(parameter: Parameter, hint: Any, sentence: str, group: Group) -> Parameter:
+    """A parameter as cyclopts reads it."""
+    kind, many = _kind(hint)
+    if not _is_flag(parameter):
+        note = Flag(help=sentence, required=parameter.default is Parameter.empty)
+        position = Parameter.VAR_POSITIONAL if many else Parameter.POSITIONAL_ONLY
+        if many:
+            return Parameter(parameter.name, position, annotation=Annotated[kind, note])
+        return parameter.replace(kind=position, annotation=Annotated[kind, note])
+    flag = _flag(parameter)
+    note = Flag(
+        name=flag,
+        help=sentence,
+        group=group,
+        negative=f"--no-{flag[2:]}" if kind is bool and parameter.default is True else (),
+        converter=(_wholes if many else _whole) if kind is int else None,
+        allow_leading_hyphen=True,
+        show_default=parameter.default not in (None, False, True, "", ()),
+        allow_repeating=None if many else True,
+    )
+    return parameter.replace(annotation=Annotated[list[kind] if many else kind, note])  # type: ignore[valid-type]
+
+
+def _kind(hint: Any) -> tuple[type[Any], bool]:
+    """What one word on the command line becomes, and whether there may be several."""
+    kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
+    if get_origin(hint) is list:
+        return kinds[0], True
+    for kind in kinds:
+        if get_origin(kind) is list:
+            return get_args(kind)[0], True
+    return next((kind for kind in (bool, int, float) if kind in kinds), str), False
+
+
+def _whole(_: Any, tokens: Sequence[Any]) -> int:
+    """A whole number; cyclopts would round 1.5."""
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"'{tokens[0].value}' is no whole number") from None
+
+
+def _wholes(_: Any, tokens: Sequence[Any]) -> list[int]:
+    """Several whole numbers."""
+    return [_whole(int, [token]) for token in tokens]

@@ -1,0 +1,69 @@
+"""Results as the commands print and write them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDTH = 160
+"""Columns of tables that go into a pipe, which has no width: 80 would cut the names of tasks."""
+
+
+def print_json(data: Any) -> None:
+    """Prints plain data as JSON on stdout."""
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def print_result(result: Any) -> None:
+    """Prints a result on stdout, byte for byte as its file."""
+    from broca.results.codec import encode
+
+    sys.stdout.write(encode(result))
+
+
+def console() -> Console:
+    """Where tables are printed."""
+    from rich.console import Console
+
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if known else WIDTH)
+
+
+def print_table(
+    screen: Console, title: str, columns: str | tuple[str, ...], lines: Any, *, left: int = 1
+) -> None:
+    """Prints a table; nothing where it has no lines.
+
+    Args:
+        screen: Where.
+        title: Its title.
+        columns: Their names, as a tuple or joined by `|`.
+        lines: Their cells; a line that is not empty may end with a style in brackets.
+        left: How many columns are aligned to the left.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    lines = list(lines)
+    if not lines:
+        return
+    names = columns.split("|") if isinstance(columns, str) else columns
+    table = Table(title=Text(title))
+    for number, name in enumerate(names):
+        table.add_column(name, justify="left" if number < left else "right")
+    for line in lines:
+        table.add_row(*(Text(cell) for cell in line[: len(names)]), style=(*line, None)[len(names)])
+    screen.print(table)
+
+
+def folder_of(out: str | None, target: str | None) -> Path:
+    """The out folder, which is made: what was given, else the run's, else `broca-out`."""
+    from broca.results.files import check_out_folder
+
+    return check_out_folder(out or target or "broca-out")

@@ -1,0 +1,144 @@
+"""The command line stays what it was: no flag, position or default of an earlier version is lost.
+
+`command_line.json` holds what the commands took before they were made from option classes. Flags
+may be added to them; none may go or change.
+"""
+
+import inspect
+import json
+from pathlib import Path
+from typing import get_args, get_origin
+
+import pytest
+from cli.running import assert_refused, broca, names
+
+from broca.cli.main import COMMANDS, app
+from broca.options import SearchOptions, field_help, groups_of
+
+BEFORE = json.loads((Path(__file__).parent / "command_line.json").read_text())
+
+
+def command_of(words):
+    """A command as cyclopts has it."""
+    return app.parse_commands(words.split())[1][-1]
+
+
+def kind_of(hint):
+    """The name of what one word becomes."""
+    return (get_args(hint)[0] if get_origin(hint) in (list, tuple) else hint).__name__
+
+
+def test_every_command_is_known_here():
+    """But for lm-eval, whose words are lm-eval's."""
+    assert set(names()) - {"lm-eval"} == set(BEFORE)
+
+
+@pytest.mark.parametrize("words", BEFORE)
+def test_positions_are_what_they_were(words):
+    """In their order, with their types; one that took several words still does."""
+    arguments = command_of(words).assemble_argument_collection(parse_docstring=False)
+    positions = [argument for argument in arguments if argument.index is not None]
+    assert [
+        {
+            "name": argument.field_info.name,
+            "type": kind_of(argument.hint),
+            "many": argument.field_info.kind is inspect.Parameter.VAR_POSITIONAL,
+            "required": argument.required,
+        }
+        for argument in positions
+    ] == [
+        {name: value for name, value in position.items() if name != "default"}
+        for position in BEFORE[words]["positions"]
+    ]
+
+
+@pytest.mark.parametrize("words", BEFORE)
+def test_flags_are_what_they_were(words):
+    """Each with its type, its default, its negative, and whether it may be repeated."""
+    arguments = command_of(words).assemble_argument_collection(parse_docstring=False)
+    present = {argument.name: argument for argument in arguments if argument.index is None}
+    for flag, before in BEFORE[words]["flags"].items():
+        argument = present[flag]
+        default = argument.field_info.default
+        assert (None if default is inspect.Parameter.empty else default) == before["default"], flag
+        assert kind_of(argument.hint) == before["type"], flag
+        assert (get_origin(argument.hint) is list) == before.get("many", False), flag
+        assert argument.required == before.get("required", False), flag
+        assert list(argument.negatives) == ([before["off"]] if "off" in before else []), flag
+
+
+def test_a_command_offers_what_its_verb_takes():
+    """Every option class of a verb is one of its command, so that no verb is short of an option."""
+    from broca.verbs import atlas, localize, plan, verify
+
+    differing = {"verify": {"ablation_options"}}  # by default the run's
+    for module in (atlas, localize, plan, verify):
+        name = module.__name__.rpartition(".")[2]
+        groups = command_of(name).default_command.groups
+        verb = groups_of(getattr(module, name))
+        assert set(verb) - differing.get(name, set()) <= set(groups), name
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("lokalize reference", "command 'lokalize' is unknown; did you mean 'localize'"),
+        ("bench mehods", "command 'mehods' is unknown; did you mean 'methods'"),
+        ("localize reference", "--task is missing; `broca localize --help` lists the options"),
+        ("localize --task addition", "MODEL is missing"),
+        ("localize reference --tusk addition", "--task is missing: .*instead of --tusk"),
+        ("localize reference --task", "--task needs a value"),
+        ("localize reference --task addition --raws 3", "Unknown option: --raws. Did you mean --r"),
+        ("localize reference --task addition more", "nothing takes more"),
+        ("localize reference --task addition --k 1.5", "--k: '1.5' is no whole number"),
+        ("localize reference --task addition --k few", "--k: 'few' is no whole number"),
+        ("localize reference --task addition --scale few", "--scale"),
+        ("scan -x reference", "Unknown option: -x"),
+        ("refit broca-out --resamples -1", "--resamples must be at least 0, not -1"),
+        ("--nothing", "--nothing"),
+    ],
+)
+def test_words_that_cannot_be_read_are_one_line(words, message):
+    """Exit code 2, no traceback, no box, nothing on stdout."""
+    done = broca(*words.split())
+    assert_refused(done, message)
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", ["", "--offline", "bench", "neurons"])
+def test_without_a_command_help_is_printed(words):
+    """On stderr, with exit code 2."""
+    done = broca(*words.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Commands:" in done.stderr
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_says_what_every_command_does(flag):
+    """On stdout, with exit code 0."""
+    done = broca(flag)
+    assert (done.returncode, done.stderr) == (0, "")
+    for name in COMMANDS:
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith(f"  {name} ")]
+        assert len(line.split()) > 3
+    assert "--offline" in done.stdout
+    assert "--install-completion" in done.stdout
+
+
+def test_sentences_name_what_there_is():
+    """Where a sentence lists names, it lists those that the library knows."""
+    from broca.cli.neurons.session import SENTENCES
+    from broca.engine.ablation import AblationKind
+    from broca.executors import executors
+    from broca.models.choosing import KINDS
+    from broca.neurons.methods import Method
+    from broca.options import RESPONSES, AblationOptions, ExecutorOptions, ModelOptions
+
+    for sentence, known in (
+        (field_help(ExecutorOptions)["executor"], executors()),
+        (field_help(AblationOptions)["ablation"], get_args(AblationKind)),
+        (field_help(ModelOptions)["components"], KINDS),
+        (field_help(SearchOptions)["response"], RESPONSES),
+        (SENTENCES["method"], get_args(Method)),
+    ):
+        assert not [name for name in known if name not in sentence]

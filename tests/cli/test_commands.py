@@ -1,0 +1,148 @@
+"""Functions become commands: their parameters and the fields of option classes become flags."""
+
+import sys
+from types import ModuleType
+from typing import Annotated
+
+import pytest
+from cyclopts import CycloptsError
+
+from broca.cli.commands import command, flags_of, make_app
+from broca.errors import BadInput
+from broca.options import AblationOptions, SearchOptions, without
+
+
+@pytest.fixture
+def calls():
+    """What the commands were called with."""
+    return []
+
+
+@pytest.fixture
+def app(calls):
+    """A command with a position, flags and groups, and one that takes any number of words."""
+
+    def draw(
+        name: str,
+        /,
+        *,
+        color: str = "red",
+        filled: bool = True,
+        plain: bool = False,
+        option: list[str] | None = None,
+        search_options: Annotated[SearchOptions, without("options", "items")],
+        ablation_options: AblationOptions,
+    ) -> None:
+        """Draw something.
+
+        Args:
+            name: What to draw, with `color`.
+            color: Its colour.
+            filled: Fill it.
+            plain: Without shades.
+            search_options: How to search.
+            ablation_options: What is erased.
+            option: Anything, {methods}.
+        """
+        calls.append((name, color, filled, plain, option, search_options, ablation_options))
+
+    def join(first: str, others: list[str], /, *, seed: int = 0) -> None:
+        """Join words.
+
+        Args:
+            first: The first word.
+            others: The other words.
+            seed: Of the order.
+        """
+        calls.append((first, others, seed))
+
+    module = ModuleType("broca_test_commands")
+    module.draw, module.join = command(draw), command(join)
+    sys.modules[module.__name__] = module
+    places = {name: f"{module.__name__}:{name}" for name in ("draw", "join")}
+    yield make_app("pencil", "Draws.", places)
+    del sys.modules[module.__name__]
+
+
+def run(app, *words):
+    """Runs a command line; errors come as exceptions."""
+    function, bound, _ = app.parse_args(list(words), exit_on_error=False, print_error=False)
+    function(*bound.args, **bound.kwargs)
+
+
+def test_a_command_gets_its_groups(app, calls):
+    """With what was given, and the fields' defaults for all others."""
+    run(app, "draw", "house", "--k", "7", "--color", "blue", "--no-filled", "--scale", "-0.5")
+    run(app, "draw", "--plain", "--option", "a=1", "tree", "--option", "b")
+    assert calls == [
+        ("house", "blue", False, False, None, SearchOptions(k=7), AblationOptions(scale=-0.5)),
+        ("tree", "red", True, True, ["a=1", "b"], SearchOptions(), AblationOptions()),
+    ]
+
+
+def test_the_last_of_repeated_flags_counts(app, calls):
+    """Except for those that take several values."""
+    run(app, "draw", "house", "--k", "7", "--k=8", "--color", "", "--color", "--k")
+    assert (calls[0][1], calls[0][5].k) == ("--k", 8)
+
+
+def test_a_list_takes_all_words_that_remain(app, calls):
+    """Wherever the flags stand; one at least."""
+    run(app, "join", "a", "b", "--seed", "3", "c")
+    assert calls == [("a", ["b", "c"], 3)]
+    with pytest.raises(CycloptsError, match="OTHERS"):
+        run(app, "join", "a")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("draw",),
+        ("draw", "house", "barn"),
+        ("draw", "house", "--name", "barn"),
+        ("draw", "house", "--items", "3"),
+        ("draw", "house", "--no-plain"),
+        ("draw", "house", "--k"),
+        ("draw", "house", "--k", "1.5"),
+        ("draw", "house", "--scale", "much"),
+    ],
+)
+def test_words_that_fit_nothing_are_refused(app, calls, words):
+    """Positions have no flag, whole numbers are not rounded, excluded fields are no flags."""
+    with pytest.raises(CycloptsError):
+        run(app, *words)
+    assert not calls
+
+
+def test_what_an_option_class_refuses_is_refused(app, calls):
+    """The message names the parameter; the command's flags say how that is written."""
+    with pytest.raises(BadInput, match="`k` must be at least 1"):
+        run(app, "draw", "house", "--k", "0")
+    flags = flags_of(app.parse_args("draw house", exit_on_error=False)[0])
+    assert (flags["k"], flags["name"]) == ("--k", "NAME")
+    assert "items" not in flags
+    assert not calls
+
+
+def test_help_shows_what_matters_first(app, capsys, monkeypatch):
+    """Then the command's own flags, then the groups; sentences speak of flags and fill menus."""
+    monkeypatch.setenv("COLUMNS", "100")
+    run(app, "draw", "-h")
+    text = capsys.readouterr().out
+    order = [
+        "Draw something.", "What to draw, with --color.", "--method", "--rows", "--k INT",
+        "[default: 5]", "--color STR", "[default: red]", "--filled, --no-filled",
+        "Search: How a search works", "--response", "Ablation: What", "--scale FLOAT",
+    ]  # fmt: skip
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    assert "thompson" in text
+    assert "--items" not in text
+    assert "│" not in text
+
+
+def test_help_of_several_commands_lists_them(app, capsys):
+    """In the order in which they are given."""
+    run(app, "--help")
+    text = capsys.readouterr().out
+    assert text.index("draw") < text.index("join")
