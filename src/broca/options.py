@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import re
 import sys
 import textwrap
@@ -271,7 +272,11 @@ class JournalOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleOptions:
-    """Which neurons are selected, on an item or on a data set."""
+    """Which neurons are selected, on an item or on a data set.
+
+    Raises:
+        BadInput: A value that does not exist.
+    """
 
     steps: int = 19
     """Steps of the integrated gradients."""
@@ -290,6 +295,19 @@ class RuleOptions:
 
     count: int | None = None
     """Select this many top-scoring neurons instead of using `sigma`."""
+
+    def __post_init__(self) -> None:
+        if self.scope not in ("global", "layer"):
+            raise BadInput(f"`scope` '{self.scope}' is unknown: use global or layer")
+        if self.aggregate not in ("mean", "vote"):
+            raise BadInput(f"`aggregate` '{self.aggregate}' is unknown: use mean or vote")
+        if not math.isfinite(self.sigma):
+            raise BadInput(f"`sigma` must be a number, not {self.sigma}")
+        if not 0 < self.share <= 1:
+            raise BadInput(f"`share` must lie above 0 and at most at 1, not at {self.share:g}")
+        for name, value in (("steps", self.steps), ("count", self.count)):
+            if value is not None and value < 1:
+                raise BadInput(f"`{name}` must be at least 1, not {value}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,7 +360,11 @@ class DataOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
-    """How neurons are trained."""
+    """How neurons are trained.
+
+    Raises:
+        BadInput: A number that cannot be.
+    """
 
     lr: float = 1e-5
     """Learning rate of Adam."""
@@ -355,6 +377,13 @@ class TrainingOptions:
 
     patience: int = 3
     """Epochs without lower validation loss before training stops."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "patience"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"`{name}` must be at least 1, not {getattr(self, name)}")
+        if not self.lr > 0:
+            raise BadInput(f"`lr` must be above 0, not {self.lr:g}")
 
 
 @dataclass(frozen=True)

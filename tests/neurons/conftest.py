@@ -1,10 +1,14 @@
-"""A tiny model with neurons, and questions for it."""
+"""A tiny model with neurons, and runs that ask it short questions."""
 
 import pytest
 
 from broca.models import GatedModel
-from broca.neurons import NeuronModel, Text, from_texts
-from broca.tasks import RequestTokenizer
+from broca.neurons.items import _task_set, of_examples
+from broca.neurons.neuron_model import NeuronModel
+from broca.neurons.neuron_run import NeuronRun
+from broca.runs.run import Run
+from broca.runs.workspace import Workspace
+from broca.tasks import Split, Task
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
@@ -15,22 +19,35 @@ def neurons():
     return NeuronModel(model)
 
 
-@pytest.fixture
-def tokenizer(neurons):
-    """Makes requests for the tiny model."""
-    return RequestTokenizer(neurons.model.tokenizer, max_length=neurons.model.max_length)
+def letters(count=8, *, name="letters", start=0):
+    """A task of short texts, every content in two wordings."""
+    examples = tuple(
+        {
+            "prompt": f"say {chr(97 + (start + n) % 26)}",
+            "answer": f" {chr(65 + (start + n) % 26)}",
+            "content": f"c{n // 2}",
+            "wording": f"w{n % 2}",
+        }
+        for n in range(count)
+    )
+    return Task(name, examples=examples, kind="loglikelihood")
 
 
 @pytest.fixture
-def ask(tokenizer):
-    """Makes a question set of short texts."""
+def ask(neurons):
+    """Makes a run in memory whose tasks have all their items in every part."""
 
-    def make(count=8, *, name="letters", start=0):
-        texts = [
-            Text(f"say {chr(97 + (start + n) % 26)}", f"{chr(65 + (start + n) % 26)}", f"c{n // 2}",
-                 f"w{n % 2}")
-            for n in range(count)
-        ]  # fmt: skip
-        return from_texts(name, texts, tokenizer)
+    def make(*tasks, journal=None):
+        tasks = tasks or (letters(),)
+        benchmarks = {task.name: of_examples(neurons.model, task).gold_alone() for task in tasks}
+        splits = {}
+        for name, benchmark in benchmarks.items():
+            every = tuple(range(len(benchmark.items)))
+            splits[name] = Split(every, every, every)
+        parts = dict.fromkeys(("locate", "confirm", "report"), tuple(benchmarks))
+        workspace = Workspace(journal)
+        return NeuronRun(
+            Run(neurons.model, _task_set(benchmarks, splits, parts), workspace), neurons
+        )
 
     return make

@@ -6,13 +6,14 @@ import torch
 from models.architectures import ARCHITECTURES, make_model
 from neurons.slow import slow_scores
 
+from broca.engine import Engine
 from broca.models import GatedModel, neuron_blocks
-from broca.neurons.gradients import Attributor, steps_of
+from broca.neurons.gradients import Attributor, IntegratedGradients, steps_of
 from broca.tasks import Request
 from broca.testing import tiny_tokenizer
 
 STEPS = 5
-DENSE = [one for one in ARCHITECTURES if one.experts is None]
+DENSE = [kind for kind in ARCHITECTURES if kind.experts is None]
 REQUESTS = [
     Request("loglikelihood", (5, 9, 30, 77, 21), (40, 8)),
     Request("loglikelihood", (11, 6, 99, 3, 55), (12, 90)),
@@ -29,9 +30,9 @@ def attributed(model, *, alphas=None, budget=None, requests=REQUESTS):
         alphas=alphas or steps_of(STEPS),
         token_budget=budget,
     )
-    found = {}
-    attributor.run(requests, found.__setitem__)
-    return [found[position] for position in range(len(requests))]
+    attributions = {}
+    attributor.run(requests, attributions.__setitem__)
+    return [attributions[position] for position in range(len(requests))]
 
 
 def likely(model, context, length):
@@ -44,7 +45,7 @@ def likely(model, context, length):
     return Request("loglikelihood", tuple(context), tuple(tokens[len(context) :]))
 
 
-@pytest.mark.parametrize("architecture", DENSE, ids=[one.name for one in DENSE])
+@pytest.mark.parametrize("architecture", DENSE, ids=[kind.name for kind in DENSE])
 def test_scores_equal_a_plain_loop(architecture):
     """On every dense architecture, one token and several, and a prompt of a single token."""
     plain = make_model(architecture)
@@ -126,3 +127,29 @@ def test_weights_and_hooks_are_as_before(tiny):
     attributed(tiny)
     assert not any(module._forward_pre_hooks for module in tiny.model.modules())
     assert all(parameter.grad is None for parameter in tiny.model.parameters())
+
+
+def test_observations_are_the_attributions(tiny):
+    """Vectors in the order of the observations; what decides one, and only that, is in its key."""
+    engine = Engine(tiny)
+    observations = [
+        IntegratedGradients(request.context, request.continuation, steps_of(STEPS), length=1)
+        for request in REQUESTS
+    ]
+    vectors = IntegratedGradients.observe(engine, observations)
+    for vector, ours in zip(vectors, attributed(tiny), strict=True):
+        count = len(ours.scores)
+        assert vector.dtype == np.float32
+        np.testing.assert_allclose(vector[:count], ours.scores, atol=1e-7)
+        np.testing.assert_allclose(vector[count:-2], ours.activations, atol=1e-6)
+        assert vector[-2:] == pytest.approx([ours.probability, ours.residual], abs=1e-6)
+    assert engine.tokens == engine.observed_tokens > 0
+    keys = {observation.key for observation in observations}
+    other = IntegratedGradients(*_parts(REQUESTS[0]), steps_of(STEPS + 1), length=1)
+    assert len(keys | {other.key}) == len(REQUESTS) + 1
+    longer = IntegratedGradients(*_parts(REQUESTS[0]), steps_of(STEPS), length=9)
+    assert longer.key == observations[0].key
+
+
+def _parts(request):
+    return request.context, request.continuation

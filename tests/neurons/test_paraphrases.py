@@ -5,7 +5,6 @@ import re
 import pytest
 
 from broca.errors import BadInput
-from broca.neurons import paraphrased, shipped_pairs
 from broca.neurons.paraphrases import (
     NEITHER,
     OTHER_CAPABILITY,
@@ -13,37 +12,40 @@ from broca.neurons.paraphrases import (
     OTHER_WORDING,
     PARAPHRASED,
     capitals,
+    paraphrased,
+    shipped_pairs,
 )
 
 
 @pytest.mark.parametrize("task", PARAPHRASED)
 def test_paraphrases_share_content_and_differ_in_wording(task):
     """Every content in four different prompts; same seed, same items."""
-    texts = paraphrased(task, contents=6, wordings=4, seed=1)
-    assert texts == paraphrased(task, contents=6, wordings=4, seed=1)
-    assert texts != paraphrased(task, contents=6, wordings=4, seed=2)
+    examples = paraphrased(task, contents=6, wordings=4, seed=1).examples
+    assert examples == paraphrased(task, contents=6, wordings=4, seed=1).examples
+    assert examples != paraphrased(task, contents=6, wordings=4, seed=2).examples
     groups = {}
-    for text in texts:
-        groups.setdefault(text.content, []).append(text)
+    for example in examples:
+        groups.setdefault(example["content"], []).append(example)
     assert len(groups) == 6
     for group in groups.values():
-        assert len({text.prompt for text in group}) == len({text.wording for text in group}) == 4
+        for field in ("prompt", "wording"):
+            assert len({example[field] for example in group}) == 4
 
 
 def test_answers_are_right():
     """Sums are sums; the letter names the same option in every turn; capitals are the country's."""
-    for text in paraphrased("addition", contents=5):
-        assert sum(map(int, re.findall(r"\d+", text.prompt))) == int(text.answer)
+    for example in paraphrased("addition", contents=5).examples:
+        assert sum(map(int, re.findall(r"\d+", example["prompt"]))) == int(example["answer"])
     rights = {}
-    for text in paraphrased("mc_chemistry", contents=5):
-        options = dict(re.findall(r"([ABCD]) (\S+)", text.prompt.split(" : ")[0]))
-        rights.setdefault(text.content, set()).add(options[text.answer])
-    assert all(len(one) == 1 for one in rights.values())
+    for example in paraphrased("mc_chemistry", contents=5).examples:
+        options = dict(re.findall(r"([ABCD]) (\S+)", example["prompt"].split(" : ")[0]))
+        rights.setdefault(example["content"], set()).add(options[example["answer"].strip()])
+    assert all(len(right) == 1 for right in rights.values())
     known = capitals()
     assert (len(known), known["france"], known["new zealand"]) == (169, "paris", "wellington")
-    for text in paraphrased("capitals", contents=5):
-        assert known[text.content] == text.answer
-        assert text.content in text.prompt
+    for example in paraphrased("capitals", contents=5).examples:
+        assert known[example["content"]] == example["answer"].strip()
+        assert example["content"] in example["prompt"]
 
 
 def test_pairs_share_what_they_say():
@@ -51,7 +53,7 @@ def test_pairs_share_what_they_say():
     pairs = shipped_pairs(count=9, seed=3)
     assert pairs == shipped_pairs(count=9, seed=3)
     for pair in pairs:
-        first, second = (text.prompt.split() for text in (pair.first, pair.second))
+        first, second = (item["prompt"].split() for item in (pair.first, pair.second))
         same_content = sorted(first[1:]) == sorted(second[1:])
         if pair.relation == OTHER_CONTENT:
             assert first[0] == second[0]
@@ -60,7 +62,7 @@ def test_pairs_share_what_they_say():
         elif pair.relation == OTHER_CAPABILITY:
             assert (first[0], second[0], same_content) == ("sort", "reverse", True)
         elif pair.relation == OTHER_WORDING:
-            assert pair.first.answer == pair.second.answer
+            assert pair.first["answer"] == pair.second["answer"]
         else:
             assert pair.relation == NEITHER
             assert first[0] != second[0]

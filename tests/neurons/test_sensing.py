@@ -2,63 +2,66 @@
 
 import numpy as np
 import pytest
+from neurons.conftest import letters
 
+from broca.engine import Engine
 from broca.errors import BadInput
-from broca.neurons import Measurer, Rule, Scaled, SensingOptions, sense
-from broca.neurons.effects import Answers
-from broca.neurons.sensing import equal_rows, first_groups
+from broca.neurons.sensing import SensingOptions, equal_rows, first_groups, sense
+from broca.options import MethodOptions, RuleOptions
 
 PLANTED = [5, 70, 100]
 
 
 class Planted:
-    """Stands in for a measurer: ablating a planted neuron costs, all others cost nothing."""
+    """Stands in for a run: ablating a planted neuron costs, all others cost nothing."""
 
-    def __init__(self):
-        self.rows = self.tokens = 0
+    def __init__(self, run):
+        self.run, self.neurons = run.run, run.neurons
+        self.rows = 0
 
-    def rows_under(self, questions, sets, index, **_):
+    def log_probability(self, places, sets, index, **_):
         """Additive effects and small noise."""
-        self.rows += len(questions)
+        self.rows += len(places)
         rng = np.random.default_rng(self.rows)
-        cost = np.array([len(np.intersect1d(one.columns, PLANTED)) for one in sets])
-        return Answers(
-            np.full(len(questions), np.nan),
-            -cost[np.asarray(index)] + rng.normal(0, 0.05, len(questions)),
-        )
+        cost = np.array([len(np.intersect1d(columns, PLANTED)) for columns in sets])
+        return -cost[np.asarray(index)] + rng.normal(0, 0.05, len(places))
 
 
 @pytest.mark.parametrize("method", ["cs-stratified", "one-shot", "greedy"])
-def test_coarse_to_fine_finds_planted_neurons(neurons, ask, method):
+def test_coarse_to_fine_finds_planted_neurons(ask, method):
     """By every search, within the budget, in levels that grow finer."""
     options = SensingOptions(method=method, rows=3000, groups=32, keep=4, items=4, sparsity=0.1)
-    found = sense(neurons, ask(8), measurer=Planted(), options=options, rule=Rule(count=3))
-    assert found.columns.tolist() == PLANTED
-    assert found.rows <= 3000
-    assert [level.size for level in found.levels] == [4, 1]
-    assert found.rows == sum(level.rows for level in found.levels)
+    run = ask(letters(8))
+    planted = Planted(run)
+    sensed = sense(planted, run.places("letters"), options=options, rule=RuleOptions(count=3))
+    assert sensed.columns.tolist() == PLANTED
+    assert sensed.rows == planted.rows <= 3000
+    assert [level.size for level in sensed.levels] == [4, 1]
+    assert sensed.rows == sum(level.rows for level in sensed.levels)
 
 
 def test_masked_gradients_are_the_mean_over_random_masks(neurons, ask):
     """Equal to finite differences of the gates, averaged over the same masks."""
-    measurer, questions = Measurer(neurons), ask(3)
+    run = ask(letters(3))
     options = SensingOptions(rows=18, rate=0.3)
-    found = sense(neurons, questions, measurer=measurer, options=options, rule=Rule(count=4))
-    assert (found.rows, len(found.columns)) == (18, 4)
-    checked = [0, int(np.argmax(np.abs(found.scores))), 127]
-    step, slopes = 0.02, np.zeros(len(checked))
+    sensed = sense(run, run.places("letters"), options=options, rule=RuleOptions(count=4))
+    assert (sensed.rows, len(sensed.columns)) == (18, 4)
+    assert run.run.search_rows == 18
+    checked = [0, int(np.argmax(np.abs(sensed.scores))), 127]
+    step, slopes, engine = 0.02, np.zeros(len(checked)), Engine(neurons.model)
+    golds = run.golds(run.places("letters"))
     for number in range(6):
-        closed = np.random.default_rng([0, 23, number]).random(len(neurons)) < 0.3
-        question = questions.questions[number % 3]
+        ablated = np.random.default_rng([0, 23, number]).random(len(neurons)) < 0.3
+        gold = golds[number % 3]
         for place, neuron in enumerate(checked):
             values = []
             for sign in (1, -1):
-                gates = measurer.gates([Scaled(np.flatnonzero(closed))])
-                gates[0, measurer._gated[neuron]] += sign * step
-                (answer,) = measurer._engine.run([question.gold], gates, np.zeros(1, dtype=int))
-                values.append(answer.value / len(question.gold.continuation))
+                gates = np.where(neurons.masks([np.flatnonzero(ablated)]), 0, 1).astype(np.float32)
+                gates[0, neurons.gates[neuron]] += sign * step
+                (answer,) = engine.run([gold], gates, np.zeros(1, dtype=int))
+                values.append(answer.value / len(gold.continuation))
             slopes[place] += (values[0] - values[1]) / (2 * step) / 6
-    np.testing.assert_allclose(found.scores[checked], slopes, atol=2e-3, rtol=2e-2)
+    np.testing.assert_allclose(sensed.scores[checked], slopes, atol=2e-3, rtol=2e-2)
 
 
 def test_groups_cover_every_neuron_once_within_layers(neurons):
@@ -68,13 +71,14 @@ def test_groups_cover_every_neuron_once_within_layers(neurons):
     assert all(len(set(neurons.layers[group].tolist())) == 1 for group in groups)
 
 
-def test_equal_cost_grows_with_steps(neurons, ask):
+def test_equal_cost_grows_with_steps(ask):
     """Twice the steps, nearly twice the rows; by hand for one item."""
-    questions = ask(1)
-    gold = questions.questions[0].gold
+    run = ask(letters(1))
+    places = run.places("letters")
+    (gold,) = run.golds(places)
     reads, answers = len(gold.context) + len(gold.continuation), len(gold.continuation)
     by_hand = (reads + 3 * answers * 20 * (1 + 0.5)) / reads
-    assert equal_rows(neurons, questions, steps=19) == round(by_hand)
+    assert equal_rows(run, places, steps=19) == round(by_hand)
 
 
 @pytest.mark.parametrize(
@@ -86,3 +90,9 @@ def test_wrong_options_are_refused(wrong, name):
     """Each by its name."""
     with pytest.raises(BadInput, match=name):
         SensingOptions(**wrong)
+
+
+def test_options_of_a_verb_say_search_and_rows():
+    """The rest is as it was tuned."""
+    options = SensingOptions.of(MethodOptions(search="greedy", rows=12))
+    assert options == SensingOptions("greedy", 12)

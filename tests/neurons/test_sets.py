@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 
 from broca.errors import BadInput
-from broca.neurons import overlap, random_set
+from broca.neurons.sets import random_set, random_sets, require_draws, shared
 
 LAYERS = np.repeat([0, 1, 2, 3], 50)
 
 
 def test_overlap_is_what_the_definitions_say():
     """Two of four and two of three."""
-    found = overlap(np.array([1, 2, 3, 4]), np.array([3, 4, 9]), neurons=200)
-    assert (found.common, found.of_first, found.of_second) == (2, 0.5, pytest.approx(2 / 3))
-    assert (found.of_larger, found.iou) == (0.5, pytest.approx(2 / 5))
+    common = shared(np.array([1, 2, 3, 4]), np.array([3, 4, 9]), neurons=200)
+    assert (common.common, common.of_first, common.of_second) == (2, 0.5, pytest.approx(2 / 3))
+    assert (common.of_larger, common.iou) == (0.5, pytest.approx(2 / 5))
 
 
 def test_expectation_is_that_of_random_sets():
     """Against simulation; IoU to first order."""
     rng = np.random.default_rng(0)
     draws = [
-        overlap(rng.choice(200, 30, replace=False), rng.choice(200, 50, replace=False), neurons=200)
+        shared(rng.choice(200, 30, replace=False), rng.choice(200, 50, replace=False), neurons=200)
         for _ in range(2000)
     ]
     assert np.mean([one.of_larger for one in draws]) == pytest.approx(
@@ -31,10 +31,10 @@ def test_expectation_is_that_of_random_sets():
 
 def test_empty_sets_share_nothing_that_is_known():
     """NaN, not zero and no error."""
-    found = overlap(np.array([], dtype=int), np.array([1]), neurons=10)
-    assert np.isnan(found.of_first)
-    assert found.of_second == 0
-    assert np.isnan(overlap(np.array([]), np.array([]), neurons=10).iou)
+    common = shared(np.array([], dtype=int), np.array([1]), neurons=10)
+    assert np.isnan(common.of_first)
+    assert common.of_second == 0
+    assert np.isnan(shared(np.array([]), np.array([]), neurons=10).iou)
 
 
 @pytest.mark.parametrize("matching", ["size", "layer"])
@@ -54,5 +54,22 @@ def test_random_sets_match_and_avoid_the_located(matching):
 
 def test_too_few_others_are_refused():
     """Named with what to do."""
-    with pytest.raises(BadInput, match="raise --sigma"):
+    with pytest.raises(BadInput, match="raise `sigma`"):
         random_set(np.arange(150), LAYERS, seed=0, draw=0)
+
+
+def test_several_random_sets_are_the_draws_in_order():
+    """As many as are wanted, each a draw of its own."""
+    like = np.array([3, 60])
+    sets = random_sets(like, LAYERS, seed=1, draws=3, matching="size")
+    for number, columns in enumerate(sets):
+        assert np.array_equal(columns, random_set(like, LAYERS, seed=1, draw=number))
+
+
+def test_wrong_draws_are_refused():
+    """No draws, and an unknown way to match."""
+    assert require_draws(1, "layer") == "layer"
+    with pytest.raises(BadInput, match="`draws`"):
+        require_draws(0, "size")
+    with pytest.raises(BadInput, match="`matching`"):
+        require_draws(1, "heads")

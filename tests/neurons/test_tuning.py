@@ -1,14 +1,19 @@
 """Training touches the neurons' parameters and nothing else, and puts everything back."""
 
 import copy
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from neurons.conftest import letters
 
 from broca.errors import BadInput
-from broca.neurons import TuningOptions, tuned, zeroed
+from broca.neurons import tuning
+from broca.neurons.neuron_run import INTACT
+from broca.neurons.tuning import NeuronDelta, Training, parts_of, trained, zeros
+from broca.options import TrainingOptions
 
 COLUMNS = np.array([3, 10, 64, 127])
 
@@ -22,29 +27,43 @@ def snapshot(neurons):
 
 def belongs(name, shape):
     """Which numbers of a weight are the chosen neurons', by hand: each layer has 64."""
-    own = torch.zeros(shape, dtype=torch.bool)
+    chosen = torch.zeros(shape, dtype=torch.bool)
     for layer, neurons_ in ((0, [3, 10]), (1, [0, 63])):
         if f"layers.{layer}.mlp.down_proj" in name:
-            own[:, neurons_] = True
+            chosen[:, neurons_] = True
         elif f"layers.{layer}.mlp.gate_proj" in name or f"layers.{layer}.mlp.up_proj" in name:
-            own[neurons_] = True
-    return own
+            chosen[neurons_] = True
+    return chosen
 
 
-def test_only_the_neurons_parameters_change_to_the_bit(neurons, ask):
-    """All others are equal bit for bit while tuned; everything is afterwards."""
+@pytest.fixture
+def golds(ask):
+    """Gold answers of some letters."""
+
+    def make(count):
+        run = ask(letters(count))
+        return run.golds(run.places("letters"))
+
+    return make
+
+
+def test_only_the_neurons_parameters_change_to_the_bit(neurons, golds):
+    """All others are equal bit for bit under the delta; everything is without it."""
     before = snapshot(neurons)
     trainable = [weight.requires_grad for weight in neurons.model.model.parameters()]
-    options = TuningOptions(lr=0.01, epochs=3, patience=3)
-    with tuned(neurons, COLUMNS, ask(8), ask(8), options=options) as done:
-        assert done.best > 0
-        assert done.losses[done.best] < done.losses[0]
-        assert done.parameters == 4 * 3 * 32
+    options = TrainingOptions(lr=0.01, epochs=3, patience=3)
+    done = trained(neurons, Training(COLUMNS, golds(8), golds(8), options))
+    assert done.best > 0
+    assert done.losses[done.best] < done.losses[0]
+    assert done.parameters == 4 * 3 * 32
+    after = snapshot(neurons)
+    assert all(torch.equal(after[name], before[name]) for name in before)
+    with done.delta.applied(neurons.model):
         for name, value in snapshot(neurons).items():
-            own = belongs(name, value.shape)
-            assert torch.equal(value[~own], before[name][~own]), name
-            if own.any():
-                assert (value[own] != before[name][own]).float().mean() > 0.9
+            chosen = belongs(name, value.shape)
+            assert torch.equal(value[~chosen], before[name][~chosen]), name
+            if chosen.any():
+                assert (value[chosen] != before[name][chosen]).float().mean() > 0.9
     after = snapshot(neurons)
     assert all(torch.equal(after[name], before[name]) for name in before)
     weights = list(neurons.model.model.parameters())
@@ -52,17 +71,17 @@ def test_only_the_neurons_parameters_change_to_the_bit(neurons, ask):
     assert all(weight.grad is None for weight in weights)
 
 
-def test_training_equals_adam_with_masked_gradients(neurons, ask):
+def test_training_equals_adam_with_masked_gradients(neurons, golds):
     """One step of plain Adam on the whole model, gradients masked by hand, gives the same."""
-    questions = ask(4)
+    answers = golds(4)
     plain = copy.deepcopy(neurons.model.model).requires_grad_(True)
-    options = TuningOptions(lr=0.01, epochs=1, batch=4)
-    with tuned(neurons, COLUMNS, questions, questions, options=options) as done:
-        ours = snapshot(neurons)
+    options = TrainingOptions(lr=0.01, epochs=1, batch=4)
+    done = trained(neurons, Training(COLUMNS, answers, answers, options))
     assert done.best == 1
+    with done.delta.applied(neurons.model):
+        ours = snapshot(neurons)
     total, count = 0.0, 0
-    for question in questions.questions:
-        gold = question.gold
+    for gold in answers:
         tokens = torch.tensor([[*gold.context, *gold.continuation]])
         logits = plain(input_ids=tokens, use_cache=False).logits[0]
         predicted = torch.log_softmax(logits[len(gold.context) - 1 : -1], -1)
@@ -73,63 +92,127 @@ def test_training_equals_adam_with_masked_gradients(neurons, ask):
         parameter.grad *= belongs(name, parameter.shape)
     torch.optim.Adam(plain.parameters(), lr=0.01).step()
     for name, value in plain.state_dict().items():
-        own = belongs(name, value.shape)
-        # where a gradient is next to nothing Adam's first step turns noise into its sign
-        torch.testing.assert_close(ours[name], value, atol=2e-5, rtol=0) if not own.any() else None
-        if own.any():
-            close = (ours[name][own] - value[own]).abs() < 2e-5
+        chosen = belongs(name, value.shape)
+        if not chosen.any():
+            torch.testing.assert_close(ours[name], value, atol=2e-5, rtol=0)
+        else:
+            # where a gradient is next to nothing Adam's first step turns noise into its sign
+            close = (ours[name][chosen] - value[chosen]).abs() < 2e-5
             assert close.float().mean() > 0.98, name
 
 
-def test_weights_that_do_not_help_are_not_kept(neurons, ask):
+def test_weights_that_do_not_help_are_not_kept(neurons, golds):
     """Validation on what the model already says can only get worse: training stops early."""
     before = snapshot(neurons)
-    own = []
-    for question in ask(4).questions:
+    likely = []
+    for gold in golds(4):
         with torch.no_grad():
-            logits = neurons.model.model(torch.tensor([question.gold.context])).logits[0, -1]
-        own.append(
-            replace(question, gold=replace(question.gold, continuation=(int(logits.argmax()),)))
-        )
-    validation = replace(ask(4), questions=tuple(own))
-    options = TuningOptions(lr=3.0, epochs=20, patience=2)
-    with tuned(neurons, COLUMNS, ask(4), validation, options=options) as done:
-        assert done.best == 0
-        assert len(done.losses) == 3
+            logits = neurons.model.model(torch.tensor([gold.context])).logits[0, -1]
+        likely.append(replace(gold, continuation=(int(logits.argmax()),)))
+    options = TrainingOptions(lr=3.0, epochs=20, patience=2)
+    done = trained(neurons, Training(COLUMNS, golds(4), likely, options))
+    assert done.best == 0
+    assert len(done.losses) == 3
+    with done.delta.applied(neurons.model):
         assert all(torch.equal(value, before[n]) for n, value in snapshot(neurons).items())
 
 
-def test_weights_are_put_back_after_an_error(neurons, ask):
-    """Also when what is done with the tuned model fails."""
+def test_weights_are_put_back_after_an_error(neurons, golds, monkeypatch):
+    """When training fails, and when what is done under a delta fails."""
     before = snapshot(neurons)
-    with pytest.raises(RuntimeError, match="on purpose"), tuned(
-        neurons, COLUMNS, ask(4), ask(4), options=TuningOptions(lr=0.01, epochs=1)
-    ):  # fmt: skip
+    delta = zeros(neurons, COLUMNS)
+    with pytest.raises(RuntimeError, match="on purpose"), delta.applied(neurons.model):
         raise RuntimeError("on purpose")
+    assert all(torch.equal(value, before[name]) for name, value in snapshot(neurons).items())
+    original, calls = tuning._loss_over, []
+
+    def failing(*arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise RuntimeError("on purpose")
+        return original(*arguments)
+
+    monkeypatch.setattr(tuning, "_loss_over", failing)
+    options = TrainingOptions(lr=0.01, epochs=2)
+    with pytest.raises(RuntimeError, match="on purpose"):
+        trained(neurons, Training(COLUMNS, golds(4), golds(4), options, base=delta))
     assert all(torch.equal(value, before[name]) for name, value in snapshot(neurons).items())
 
 
 def test_zeroed_neurons_are_zero_and_back(neurons):
     """All their parameters, and no others."""
     before = snapshot(neurons)
-    with zeroed(neurons, COLUMNS):
+    with zeros(neurons, COLUMNS).applied(neurons.model):
         for name, value in snapshot(neurons).items():
-            own = belongs(name, value.shape)
-            assert not value[own].any()
-            assert torch.equal(value[~own], before[name][~own])
+            chosen = belongs(name, value.shape)
+            assert not value[chosen].any()
+            assert torch.equal(value[~chosen], before[name][~chosen])
     assert all(torch.equal(value, before[name]) for name, value in snapshot(neurons).items())
 
 
-def test_nothing_to_train_is_refused(neurons, ask):
+def test_training_without_neurons_leaves_them_zero(neurons, golds):
+    """The base of a training is part of its delta."""
+    others = np.setdiff1d(np.arange(128), COLUMNS)
+    options = TrainingOptions(lr=0.01, epochs=1)
+    base = zeros(neurons, COLUMNS)
+    done = trained(neurons, Training(others, golds(4), golds(4), options, base=base))
+    with done.delta.applied(neurons.model):
+        assert all(not part.values.any() for part in parts_of(neurons, COLUMNS))
+        assert all(part.values.any() for part in parts_of(neurons, others))
+
+
+def test_trained_weights_are_kept_and_taken_again(neurons, golds, tmp_path, monkeypatch):
+    """The same training reads its file, to the bit; another seed trains anew."""
+    training = Training(COLUMNS, golds(4), golds(4), TrainingOptions(lr=0.01, epochs=2))
+    done = trained(neurons, training, tmp_path)
+    assert trained(neurons, training).delta.digest == done.delta.digest
+    (file,) = tmp_path.iterdir()
+    assert file.name == f"{training.digest(neurons)}.safetensors"
+    original, calls = tuning._train, []
+    monkeypatch.setattr(tuning, "_train", lambda *args: calls.append(1) or original(*args))
+    again = trained(neurons, training, tmp_path)
+    assert (again.losses, again.best, again.parameters) == (
+        done.losses, done.best, done.parameters,
+    )  # fmt: skip
+    assert again.delta.digest == done.delta.digest
+    assert not calls
+    trained(neurons, replace(training, seed=1), tmp_path)
+    assert len(calls) == 1
+
+
+def test_deltas_are_plain_data(neurons):
+    """Pickled and unpickled they change the same; others have other digests."""
+    delta = zeros(neurons, COLUMNS)
+    copied = pickle.loads(pickle.dumps(delta))
+    assert copied.digest == delta.digest != zeros(neurons, COLUMNS[:2]).digest
+    with copied.applied(neurons.model):
+        assert all(not part.values.any() for part in parts_of(neurons, COLUMNS))
+    assert NeuronDelta(parts_of(neurons, COLUMNS)).digest != delta.digest
+
+
+def test_measuring_under_a_delta_is_measuring_the_changed_model(neurons, ask):
+    """Zeroed parameters answer as zeroed activations do; the run without it is as before."""
+    run = ask(letters(6))
+    places = run.places("letters")
+    before, erased = run.scaled(places, [INTACT, COLUMNS]).log_probability
+    changed = run.changed(zeros(neurons, COLUMNS))
+    after = changed.scaled(places, [INTACT]).log_probability[0]
+    np.testing.assert_allclose(after, erased, atol=1e-4)
+    assert np.abs(after - before).max() > 1e-3
+    assert np.array_equal(run.scaled(places, [INTACT]).log_probability[0], before)
+
+
+def test_nothing_to_train_is_refused(golds):
     """No neurons, or no items."""
-    with pytest.raises(BadInput, match="no neuron"), tuned(
-        neurons, COLUMNS[:0], ask(2), ask(2), options=TuningOptions()
-    ):  # fmt: skip
-        pass
+    options = TrainingOptions()
+    with pytest.raises(BadInput, match="no neuron"):
+        Training(COLUMNS[:0], golds(2), golds(2), options)
+    with pytest.raises(BadInput, match="items to train on"):
+        Training(COLUMNS, [], golds(2), options)
 
 
 @pytest.mark.parametrize("wrong", [{"lr": 0}, {"epochs": 0}, {"batch": 0}, {"patience": 0}])
 def test_wrong_options_are_refused(wrong):
     """Each by its name."""
     with pytest.raises(BadInput, match=next(iter(wrong))):
-        TuningOptions(**wrong)
+        TrainingOptions(**wrong)

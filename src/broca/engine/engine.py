@@ -63,11 +63,14 @@ class Engine:
         self._on_progress = on_progress
         self._lanes = Lanes(model, options, StopRule(model.tokenizer, _eos_tokens(model)))
         self._differentiator = Differentiator(model, self._lanes.all[0].budget)
+        self.observed_tokens = 0
+        """Tokens that observations have read with the engine's model; they count themselves."""
 
     @property
     def tokens(self) -> int:
         """Tokens that the model has read or written so far, padding excluded."""
-        return sum(lane.tokens for lane in self._lanes.all) + self._differentiator.tokens
+        answered = sum(lane.tokens for lane in self._lanes.all) + self._differentiator.tokens
+        return answered + self.observed_tokens
 
     @property
     def token_budget(self) -> int:

@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, get_args
 
 from broca.errors import BadInput
-from broca.neurons.effects import Measurer
-from broca.neurons.enhancing import enhance
-from broca.neurons.erasing import erase
-from broca.neurons.locating import NeuronModel, Tell
-from broca.neurons.questions import QuestionSet
+from broca.neurons.enhancing import enhanced
+from broca.neurons.erasing import erased
+from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.selection import Columns
 from broca.neurons.sets import Matching
-from broca.neurons.statistics import Estimate
-from broca.neurons.tuning import TuningOptions
+from broca.options import TrainingOptions
+from broca.results.verification import Interval
+from broca.tasks import Benchmark
 
 Action = Literal["erase", "tune"]
-
-
-@dataclass(frozen=True)
-class Parts:
-    """A data set cut once: what is located on, what decides, what is measured.
-
-    Attributes:
-        locate: Items to locate on, and to train on.
-        confirm: Items that decide when training stops.
-        report: Items for every number that is shown.
-    """
-
-    locate: QuestionSet
-    confirm: QuestionSet
-    report: QuestionSet
 
 
 @dataclass(frozen=True)
@@ -55,78 +40,75 @@ class Crossed:
     measured_on: str
     relation: str
     neurons: int
-    change: Estimate
+    change: Interval
     random_change: float
-    log_probability_change: Estimate
+    log_probability_change: Interval
 
 
-def cross(
-    neurons: NeuronModel,
-    sets: Sequence[Columns],
-    data: Sequence[Parts],
+def require_action(action: str) -> None:
+    """Refuses an unknown action.
+
+    Raises:
+        BadInput: It is neither erase nor tune.
+    """
+    if action not in get_args(Action):
+        raise BadInput(f"`action` '{action}' is unknown: use erase or tune")
+
+
+def crossed(
+    run: NeuronRun,
+    sets: Mapping[str, Columns],
     *,
-    action: Action,
-    measurer: Measurer,
-    options: TuningOptions | None = None,
+    action: str,
+    options: TrainingOptions,
     draws: int = 3,
     matching: Matching = "size",
     seed: int = 0,
-    tell: Tell | None = None,
+    folder: Path | None = None,
 ) -> tuple[Crossed, ...]:
-    """Acts with every data set's neurons and measures on every data set.
+    """Acts with every task's neurons and measures on the `report` items of every task.
 
     Args:
-        neurons: The model; its weights are as before afterwards.
-        sets: Located neurons of every data set, in the order of `data`; empty ones are left out.
-        data: The data sets.
-        action: `erase` the located neurons, or `tune` them on the data they were located on.
-        measurer: Asks the questions.
+        run: Measures; the model's weights are as before afterwards.
+        sets: Located neurons of every task; empty ones are left out.
+        action: `erase` the located neurons, or `tune` them on the task they were located on.
         options: How to train.
         draws: Random sets to compare each with.
         matching: Whether random sets match the size, or the number in every layer.
         seed: Seed of the draws and the intervals.
-        tell: Receives how far it is.
+        folder: Where trained weights are kept.
 
     Raises:
         BadInput: Unknown action.
     """
-    if action not in get_args(Action):
-        raise BadInput(f"--action '{action}' is unknown: use erase or tune")
-    reports = [one.report for one in data]
+    require_action(action)
+    names = list(sets)
     results = []
-    for own, columns in zip(data, sets, strict=True):
+    for name, columns in sets.items():
         if not len(columns):
             continue
         if action == "erase":
-            done = erase(
-                neurons, {"located": columns}, reports, measurer=measurer, draws=draws,
-                matching=matching, seed=seed,
-            )  # fmt: skip
-            found = [
-                (_minus(one.drop), 0.0 - one.random_drop.mean, _minus(one.log_probability_drop))
-                for one in done
-            ]
+            changes = _erased(run, columns, names, draws, matching, seed)
         else:
-            arms = enhance(
-                neurons, columns, own.locate, own.confirm, reports, measurer=measurer,
-                options=options, draws=draws, matching=matching, arms=("located", "random"),
-                seed=seed, tell=tell,
+            arms = enhanced(
+                run, columns, name, names, options=options, draws=draws, matching=matching,
+                arms=("located", "random"), seed=seed, folder=folder,
             )  # fmt: skip
-            found = []
-            for one in reports:
-                here = [arm for arm in arms if arm.questions == one.name]
+            changes = []
+            for other in names:
+                here = [arm for arm in arms if arm.questions == other]
                 located = next(arm for arm in here if arm.arm == "located")
-                random = [arm.change.mean for arm in here if arm.arm.startswith("random")]
-                found.append(
+                random = [arm.change.value for arm in here if arm.arm.startswith("random")]
+                changes.append(
                     (located.change, sum(random) / len(random), located.log_probability_change)
                 )
-        for other, (change, random_change, gained) in zip(data, found, strict=True):
+        for other, (change, random_change, gained) in zip(names, changes, strict=True):
             results.append(
                 Crossed(
                     action=action,
-                    located_on=own.locate.name,
-                    measured_on=other.report.name,
-                    relation=relation_of(own.locate, other.report),
+                    located_on=name,
+                    measured_on=other,
+                    relation=relation_of(run.benchmark(name), run.benchmark(other)),
                     neurons=len(columns),
                     change=change,
                     random_change=random_change,
@@ -136,13 +118,30 @@ def cross(
     return tuple(results)
 
 
-def relation_of(first: QuestionSet, second: QuestionSet) -> str:
-    """How two data sets are related."""
+def _erased(
+    run: NeuronRun,
+    columns: Columns,
+    names: Sequence[str],
+    draws: int,
+    matching: Matching,
+    seed: int,
+) -> list[tuple[Interval, float, Interval]]:
+    """Changes of every task when a set is erased: located, random, and in nats."""
+    lost = erased(run, {"located": columns}, names, draws=draws, matching=matching, seed=seed)
+    return [
+        (_minus(on.drop), 0.0 - on.random_drop.value, _minus(on.log_probability_drop))
+        for on in lost
+    ]
+
+
+def relation_of(first: Benchmark, second: Benchmark) -> str:
+    """How two tasks are related."""
     if first.name == second.name:
         return "same data"
     same = first.capability == second.capability
     return "same capability" if same else "other capability"
 
 
-def _minus(one: Estimate) -> Estimate:
-    return Estimate(0.0 - one.mean, 0.0 - one.high, 0.0 - one.low, one.n)  # no negative zeros
+def _minus(interval: Interval) -> Interval:
+    """The interval of the opposite change, without negative zeros."""
+    return Interval(0.0 - interval.value, 0.0 - interval.high, 0.0 - interval.low)

@@ -6,18 +6,23 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.locating import NeuronModel, Tell, item_scores
-from broca.neurons.questions import QuestionSet, Text, from_texts
-from broca.neurons.selection import Rule, item_set
-from broca.neurons.sets import Overlap, overlap
-from broca.neurons.statistics import Estimate, estimate
-from broca.tasks import RequestTokenizer
+from broca.neurons.intervals import mean_interval
+from broca.neurons.neuron_run import NeuronRun
+from broca.neurons.selection import item_set
+from broca.neurons.sets import shared
+from broca.options import RuleOptions
+from broca.results.verification import Interval
+from broca.tasks.examples import Task
 
 MEASURES = ("of_first", "of_second", "of_larger", "iou")
+
+NAME = "pairs"
+"""What the task of all items of some pairs is called."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +31,13 @@ class Pair:
 
     Attributes:
         relation: Such as `same capability, other content`.
-        first: The one.
-        second: The other.
+        first: An example: `prompt` and `answer`.
+        second: Another.
     """
 
     relation: str
-    first: Text
-    second: Text
+    first: dict[str, Any]
+    second: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,10 +57,10 @@ class Decoupled:
 
     relation: str
     pairs: int
-    of_first: Estimate
-    of_second: Estimate
-    of_larger: Estimate
-    iou: Estimate
+    of_first: Interval
+    of_second: Interval
+    of_larger: Interval
+    iou: Interval
     random_of_larger: float
     random_iou: float
 
@@ -68,14 +73,14 @@ def read_pairs(path: str | Path) -> list[Pair]:
     """
     file = Path(path).expanduser()
     if not file.is_file():
-        raise BadInput(f"--pairs '{path}' is not a file; check the path")
+        raise BadInput(f"`pairs` '{path}' is not a file; check the path")
     pairs = []
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             data = json.loads(line)
             first, second = (
-                Text(str(one["prompt"]), str(one["answer"]))
-                for one in (data["first"], data["second"])
+                {"prompt": str(item["prompt"]), "answer": f" {str(item['answer']).strip()}"}
+                for item in (data["first"], data["second"])
             )
             pairs.append(Pair(str(data["relation"]), first, second))
         except (ValueError, KeyError, TypeError) as error:
@@ -83,66 +88,64 @@ def read_pairs(path: str | Path) -> list[Pair]:
                 f"line {number} of '{path}' is no pair ({type(error).__name__}: {error}): it needs "
                 "relation, first and second, each of these with prompt and answer"
             ) from error
+    if not pairs:
+        raise BadInput(f"`pairs` '{path}' is empty: there are no pairs to decouple")
     return pairs
 
 
-def decouple(
-    neurons: NeuronModel,
-    pairs: Sequence[Pair],
-    tokenizer: RequestTokenizer,
-    *,
-    rule: Rule,
-    steps: int = 19,
-    seed: int = 0,
-    book: Path | None = None,
-    tell: Tell | None = None,
+def task_of(pairs: Sequence[Pair]) -> Task:
+    """All items of some pairs, each once."""
+    examples = {_key(item): item for pair in pairs for item in (pair.first, pair.second)}
+    return Task(NAME, examples=tuple(examples.values()), kind="loglikelihood")
+
+
+def decoupled(
+    run: NeuronRun, pairs: Sequence[Pair], *, rule: RuleOptions, seed: int = 0
 ) -> tuple[Decoupled, ...]:
     """Locates both items of every pair and compares their sets, relation by relation.
 
     Args:
-        neurons: The model.
+        run: Measures the items of `task_of` the pairs.
         pairs: What to compare.
-        tokenizer: For the model.
         rule: Which neurons of an item stand out.
-        steps: Steps of the integrated gradients.
         seed: Seed of the intervals.
-        book: File of item scores, for resuming.
-        tell: Receives how far it is.
-
-    Raises:
-        BadInput: There are no pairs.
     """
-    if not pairs:
-        raise BadInput("there are no pairs to decouple")
-    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
-    questions: QuestionSet = from_texts("pairs", texts, tokenizer)
-    found = item_scores(neurons, questions, steps=steps, book=book, tell=tell)
+    places = run.places(NAME)
+    run.run.stages.enter("scoring neurons on the pairs")
+    scores = run.item_scores(places, steps=rule.steps).scores
     sets = {
-        text: item_set(scores, neurons.layers, rule)
-        for text, scores in zip(texts, found.scores, strict=True)
+        _key(item): item_set(values, run.neurons.layers, rule)
+        for item, values in zip(run.documents(places), scores, strict=True)
     }
     results = []
     for relation in dict.fromkeys(pair.relation for pair in pairs):
-        compared: list[Overlap] = [
-            overlap(sets[pair.first], sets[pair.second], neurons=len(neurons))
+        both = [
+            (sets[_key(pair.first)], sets[_key(pair.second)])
             for pair in pairs
-            if pair.relation == relation and (len(sets[pair.first]) or len(sets[pair.second]))
+            if pair.relation == relation
+        ]
+        compared = [
+            shared(first, second, neurons=len(run.neurons))
+            for first, second in both
+            if len(first) or len(second)
         ]
         if not compared:
             continue
-        of_first, of_second, of_larger, iou = (
-            estimate([getattr(one, measure) for one in compared], seed=seed) for measure in MEASURES
-        )
+        measured = {
+            measure: mean_interval([getattr(common, measure) for common in compared], seed=seed)
+            for measure in MEASURES
+        }
         results.append(
             Decoupled(
                 relation=relation,
                 pairs=len(compared),
-                of_first=of_first,
-                of_second=of_second,
-                of_larger=of_larger,
-                iou=iou,
-                random_of_larger=float(np.mean([one.expected_of_larger for one in compared])),
-                random_iou=float(np.mean([one.expected_iou for one in compared])),
+                **measured,
+                random_of_larger=float(np.mean([common.expected_of_larger for common in compared])),
+                random_iou=float(np.mean([common.expected_iou for common in compared])),
             )
         )
     return tuple(results)
+
+
+def _key(example: dict[str, Any]) -> tuple[str, str]:
+    return example["prompt"], example["answer"]

@@ -1,34 +1,36 @@
-"""Does training only the located neurons improve the data set, more than training others?"""
+"""Does training only the located neurons improve the task, more than training others?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.effects import INTACT, Answers, Measurer
-from broca.neurons.locating import NeuronModel, Tell
-from broca.neurons.questions import QuestionSet
+from broca.neurons.intervals import difference, lost, scored
+from broca.neurons.neuron_run import INTACT, NeuronRun, Responses
 from broca.neurons.selection import Columns
-from broca.neurons.sets import Matching, random_set
-from broca.neurons.statistics import Estimate, estimate
-from broca.neurons.tuning import Tuned, TuningOptions, tuned, zeroed
+from broca.neurons.sets import Matching, random_sets
+from broca.neurons.tuning import NeuronDelta, Trained, Training, trained, zeros
+from broca.options import TrainingOptions
+from broca.results.verification import Interval
 
 Without = Literal["zeroed", "frozen"]
 """What becomes of the located neurons while all others are trained."""
 
+ARMS = ("located", "without located", "random")
+
 
 @dataclass(frozen=True)
 class Arm:
-    """One way to train, measured on one data set.
+    """One way to train, measured on one task.
 
     Attributes:
         arm: `untuned`, `located`, `without located`, or `random 1`, `random 2`, ...
-        questions: The data set it was measured on.
+        questions: The task it was measured on.
         neurons: Neurons trained.
         share_of_neurons: Of all neurons.
         share_of_parameters: Trained parameters over all parameters of the model.
@@ -44,114 +46,112 @@ class Arm:
     neurons: int
     share_of_neurons: float
     share_of_parameters: float
-    score: Estimate
-    change: Estimate
-    log_probability_change: Estimate
+    score: Interval
+    change: Interval
+    log_probability_change: Interval
     best_epoch: int
     losses: tuple[float, ...]
 
 
-def enhance(
-    neurons: NeuronModel,
+def require_without(without: str) -> None:
+    """Refuses an unknown way to leave the located neurons out.
+
+    Raises:
+        BadInput: It is neither zeroed nor frozen.
+    """
+    if without not in get_args(Without):
+        raise BadInput(f"`without` '{without}' is unknown: use zeroed or frozen")
+
+
+def enhanced(
+    run: NeuronRun,
     located: Columns,
-    train: QuestionSet,
-    validation: QuestionSet,
-    data: Sequence[QuestionSet],
+    task: str,
+    names: Sequence[str],
     *,
-    measurer: Measurer,
-    options: TuningOptions | None = None,
+    options: TrainingOptions,
     draws: int = 3,
-    without: Without = "zeroed",
+    without: str = "zeroed",
     matching: Matching = "size",
-    arms: Sequence[str] = ("located", "without located", "random"),
+    arms: Sequence[str] = ARMS,
     seed: int = 0,
-    tell: Tell | None = None,
+    folder: Path | None = None,
 ) -> tuple[Arm, ...]:
     """Trains every arm from the same weights on the same items and measures it.
 
     Args:
-        neurons: The model; its weights are as before afterwards.
+        run: Measures; the model's weights are as before afterwards.
         located: The located neurons.
-        train: Items to train on.
-        validation: Items that decide when to stop.
-        data: Held-out items to measure on.
-        measurer: Asks the questions.
+        task: The task whose `locate` items are trained on and whose `confirm` items stop training.
+        names: The tasks to measure on, on their `report` items.
         options: How to train.
         draws: Random sets of the located set's size, each an arm.
         without: Whether `without located` zeroes the parameters of the located neurons, or leaves
             them as they are.
         matching: Whether random sets match the size, or the number in every layer.
-        arms: Which arms to train beside the untuned model.
+        arms: Which arms to train besides the untuned model.
         seed: Seed of the draws, the order of items and the intervals.
-        tell: Receives how far it is.
+        folder: Where trained weights are kept.
 
     Raises:
-        BadInput: No located neurons, no draws, or an unknown value.
+        BadInput: No located neurons, or an unknown value.
     """
-    if without not in get_args(Without):
-        raise BadInput(f"--without '{without}' is unknown: use zeroed or frozen")
-    if draws < 1:
-        raise BadInput(f"--draws must be at least 1, not {draws}")
-    if not len(located):
-        raise BadInput("no neuron is located: lower --sigma or give --count")
-    options = options or TuningOptions()
-    chosen: list[tuple[str, Columns]] = []
+    require_without(without)
+    layers, count = run.neurons.layers, len(run.neurons)
+    chosen: dict[str, Columns] = {}
     if "located" in arms:
-        chosen.append(("located", located))
+        chosen["located"] = located
     if "without located" in arms:
-        chosen.append(("without located", np.setdiff1d(np.arange(len(neurons)), located)))
+        chosen["without located"] = np.setdiff1d(np.arange(count), located)
     if "random" in arms:
-        chosen += [
-            (
-                f"random {draw + 1}",
-                random_set(located, neurons.layers, seed=seed, draw=draw, matching=matching),
-            )
-            for draw in range(draws)
-        ]
-    total = sum(parameter.numel() for parameter in neurons.model.model.parameters())
-    base = [measurer.under(one, [INTACT])[0] for one in data]
-    untuned = Tuned((), 0, 0)
-    none = np.zeros(0, dtype=np.intp)
-    results = [
-        _arm("untuned", none, untuned, one, before, before, neurons, total, seed)
-        for one, before in zip(data, base, strict=True)
-    ]
-    for name, columns in chosen:
-        if tell is not None:
-            tell(f"training {name}", None)
-        with ExitStack() as stack:
-            if name == "without located" and without == "zeroed":
-                stack.enter_context(zeroed(neurons, located))
-            done = stack.enter_context(
-                tuned(neurons, columns, train, validation, options=options, seed=seed)
-            )
-            for one, before in zip(data, base, strict=True):
-                (after,) = measurer.under(one, [INTACT], stage=f"measuring {name}")
-                results.append(_arm(name, columns, done, one, before, after, neurons, total, seed))
+        sets = random_sets(located, layers, seed=seed, draws=draws, matching=matching)
+        chosen |= {f"random {number}": columns for number, columns in enumerate(sets, start=1)}
+    stages = run.run.stages
+    stages.enter("measuring the untuned model")
+    before = {name: run.scaled(run.places(name, "report"), [INTACT]) for name in names}
+    untuned = Trained((), 0, 0, NeuronDelta(()))
+    results = [*_measured(run, "untuned", INTACT, untuned, before, before, seed)]
+    train, validation = (run.golds(run.places(task, part)) for part in ("locate", "confirm"))
+    for arm, columns in chosen.items():
+        stages.enter(f"training {arm}")
+        base = NeuronDelta(())
+        if arm == "without located" and without == "zeroed":
+            base = zeros(run.neurons, located)
+        training = Training(columns, train, validation, options, seed, base)
+        done = trained(run.neurons, training, folder)
+        stages.enter(f"measuring {arm}")
+        tuned = run.changed(done.delta)
+        after = {name: tuned.scaled(run.places(name, "report"), [INTACT]) for name in names}
+        tuned.run.finish()
+        results += _measured(run, arm, columns, done, before, after, seed)
     return tuple(results)
 
 
-def _arm(
-    name: str,
+def _measured(
+    run: NeuronRun,
+    arm: str,
     columns: Columns,
-    done: Tuned,
-    questions: QuestionSet,
-    before: Answers,
-    after: Answers,
-    neurons: NeuronModel,
-    total: int,
+    done: Trained,
+    before: Mapping[str, Responses],
+    after: Mapping[str, Responses],
     seed: int,
-) -> Arm:
-    gained = after.log_probability - before.log_probability
-    return Arm(
-        arm=name,
-        questions=questions.name,
-        neurons=len(columns),
-        share_of_neurons=len(columns) / len(neurons),
-        share_of_parameters=done.parameters / total,
-        score=estimate(after.scores, seed=seed),
-        change=estimate(after.scores - before.scores, seed=seed),
-        log_probability_change=estimate(gained, seed=seed),
-        best_epoch=done.best,
-        losses=done.losses,
-    )
+) -> list[Arm]:
+    """One arm on every task."""
+    trial = run.run.tasks.trial("report")
+    return [
+        Arm(
+            arm=arm,
+            questions=name,
+            neurons=len(columns),
+            share_of_neurons=len(columns) / len(run.neurons),
+            share_of_parameters=done.parameters / run.neurons.parameters,
+            score=scored(trial, name, tuned.scores[0], seed=seed),
+            change=lost(trial, name, tuned.scores[0], before[name].scores[0], seed=seed),
+            log_probability_change=difference(
+                tuned.log_probability[0], before[name].log_probability[0], seed=seed
+            ),
+            best_epoch=done.best,
+            losses=done.losses,
+        )
+        for name, tuned in after.items()
+    ]

@@ -8,21 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.effects import INTACT, Measurer, Scaled
-from broca.neurons.locating import NeuronModel
-from broca.neurons.questions import QuestionSet
+from broca.neurons.intervals import difference, lost, scored
+from broca.neurons.neuron_run import INTACT, NeuronRun
 from broca.neurons.selection import Columns
-from broca.neurons.sets import Matching, random_set
-from broca.neurons.statistics import Estimate, estimate
+from broca.neurons.sets import Matching, random_sets
+from broca.results.verification import Interval
 
 
 @dataclass(frozen=True)
 class Erased:
-    """What erasing one set cost on one data set.
+    """What erasing one set cost on one task.
 
     Attributes:
         method: How the set was chosen.
-        questions: The data set.
+        questions: The task.
         neurons: Neurons erased.
         before: Score of the intact model.
         after: Score with the set erased.
@@ -36,78 +35,75 @@ class Erased:
     method: str
     questions: str
     neurons: int
-    before: Estimate
-    after: Estimate
-    drop: Estimate
-    random_drop: Estimate
+    before: Interval
+    after: Interval
+    drop: Interval
+    random_drop: Interval
     random_drops: tuple[float, ...]
-    excess: Estimate
-    log_probability_drop: Estimate
+    excess: Interval
+    log_probability_drop: Interval
 
 
-def erase(
-    neurons: NeuronModel,
+def erased(
+    run: NeuronRun,
     sets: Mapping[str, Columns],
-    data: Sequence[QuestionSet],
+    names: Sequence[str],
     *,
-    measurer: Measurer,
     factor: float = 0.0,
     draws: int = 5,
     matching: Matching = "size",
     seed: int = 0,
 ) -> tuple[Erased, ...]:
-    """Erases every set on every data set.
+    """Erases every set on the `report` items of every task.
 
     Args:
-        neurons: The model.
+        run: Measures.
         sets: The located neurons of every method.
-        data: The data sets to measure on, the task's own first.
-        measurer: Asks the questions.
+        names: The tasks to measure on.
         factor: What located neurons are multiplied with; 0 erases.
         draws: Random sets to compare each with.
         matching: Whether random sets match the size, or the number in every layer.
         seed: Seed of the draws and of the intervals.
 
     Raises:
-        BadInput: No draws, or a set is empty.
+        BadInput: A set is empty.
     """
-    if draws < 1:
-        raise BadInput(f"--draws must be at least 1, not {draws}")
+    arms: list[Columns] = []
     for method, columns in sets.items():
         if not len(columns):
             raise BadInput(
-                f"{method} located no neuron: there is nothing to erase; lower --sigma or give "
-                "--count"
+                f"{method} located no neuron: there is nothing to erase; lower `sigma` or give "
+                "`count`"
             )
-    arms = [INTACT]
-    for columns in sets.values():
-        arms.append(Scaled(columns, factor))
-        arms += [
-            Scaled(
-                random_set(columns, neurons.layers, seed=seed, draw=draw, matching=matching), factor
-            )
-            for draw in range(draws)
-        ]
+        layers = run.neurons.layers
+        arms += [columns, *random_sets(columns, layers, seed=seed, draws=draws, matching=matching)]
+    trial = run.run.tasks.trial("report")
     results = []
-    for questions in data:
-        intact, *rest = measurer.under(questions, arms, stage=f"erasing on {questions.name}")
+    for name in names:
+        run.run.stages.enter(f"erasing on {name}")
+        places = run.places(name, "report")
+        intact = run.scaled(places, [INTACT])
+        after = run.scaled(places, arms, factor)
+        before, likelihood = intact.scores[0], intact.log_probability[0]
         for number, (method, columns) in enumerate(sets.items()):
-            located, *randoms = rest[number * (draws + 1) : (number + 1) * (draws + 1)]
-            drop = intact.scores - located.scores
-            by_draw = np.stack([intact.scores - one.scores for one in randoms])
-            lost = intact.log_probability - located.log_probability
+            first = number * (draws + 1)
+            located = after.scores[first]
+            random = after.scores[first + 1 : first + 1 + draws]
+            mean = random.mean(axis=0)
             results.append(
                 Erased(
                     method=method,
-                    questions=questions.name,
+                    questions=name,
                     neurons=len(columns),
-                    before=estimate(intact.scores, seed=seed),
-                    after=estimate(located.scores, seed=seed),
-                    drop=estimate(drop, seed=seed),
-                    random_drop=estimate(by_draw.mean(0), seed=seed),
-                    random_drops=tuple(float(one) for one in by_draw.mean(1)),
-                    excess=estimate(drop - by_draw.mean(0), seed=seed),
-                    log_probability_drop=estimate(lost, seed=seed),
+                    before=scored(trial, name, before, seed=seed),
+                    after=scored(trial, name, located, seed=seed),
+                    drop=lost(trial, name, before, located, seed=seed),
+                    random_drop=lost(trial, name, before, mean, seed=seed),
+                    random_drops=tuple(float(np.mean(before - draw)) for draw in random),
+                    excess=lost(trial, name, mean, located, seed=seed),
+                    log_probability_drop=difference(
+                        likelihood, after.log_probability[first], seed=seed
+                    ),
                 )
             )
     return tuple(results)

@@ -16,17 +16,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from broca.engine import Engine
 from broca.engine.budget import Budget
 from broca.engine.checks import require_finite
-from broca.models import GatedModel, NeuronBlock, last_token_replaced, met_neurons
+from broca.models import (
+    GatedModel,
+    NeuronBlock,
+    last_token_replaced,
+    met_neurons,
+    neuron_blocks,
+)
 from broca.models.caches import is_plain, repeated
 from broca.tasks import Request
 
@@ -39,7 +46,7 @@ _BACKWARD_COST = 8
 
 @dataclass(frozen=True)
 class Attribution:
-    """What was found for one item.
+    """The scores of one item.
 
     Attributes:
         scores: Of every neuron, layer by layer, `(neurons,)`.
@@ -53,6 +60,59 @@ class Attribution:
     activations: NDArray[np.float32]
     probability: float
     residual: float
+
+    @property
+    def vector(self) -> NDArray[np.float32]:
+        """All of it as one vector, `(2 * neurons + 2,)`."""
+        ends = np.array([self.probability, self.residual], dtype=np.float32)
+        return np.concatenate([self.scores, self.activations, ends])
+
+
+@dataclass(frozen=True)
+class IntegratedGradients:
+    """The scores of every neuron for one item, as an observation.
+
+    Its vector holds the scores, the activations, the probability and the residual of an
+    `Attribution`, `(2 * neurons + 2,)`.
+
+    Attributes:
+        prompt: Tokens of the prompt.
+        answer: Tokens of the gold answer.
+        alphas: Factors of the activations at which gradients are taken.
+        length: Tokens that it takes, about.
+    """
+
+    kind: ClassVar[str] = "integrated gradients"
+
+    prompt: tuple[int, ...]
+    answer: tuple[int, ...]
+    alphas: tuple[float, ...]
+    length: int = field(compare=False)
+
+    @property
+    def key(self) -> str:
+        """All that decides the vector besides weights, number format and tokenizer."""
+        return repr((self.prompt, self.answer, self.alphas))
+
+    @classmethod
+    def observe(
+        cls, engine: Engine, observations: Sequence[IntegratedGradients]
+    ) -> list[NDArray[np.float32]]:
+        """Takes observations of equal `alphas` with an engine's model."""
+        attributor = Attributor(
+            engine.model,
+            neuron_blocks(engine.model.structure),
+            alphas=observations[0].alphas,
+            token_budget=engine.token_budget,
+        )
+        attributions: dict[int, Attribution] = {}
+        requests = [
+            Request("loglikelihood", observation.prompt, observation.answer)
+            for observation in observations
+        ]
+        attributor.run(requests, attributions.__setitem__)
+        engine.observed_tokens += attributor.tokens
+        return [attributions[place].vector for place in range(len(observations))]
 
 
 @dataclass(frozen=True)
@@ -104,7 +164,7 @@ class Attributor:
 
         Args:
             requests: Contexts with their gold answers.
-            store: Receives the position of a request and what was found, as soon as it is known.
+            store: Receives the position of a request and its scores, as soon as they are known.
 
         Raises:
             BadLogits: The model returned NaN or infinite logits.
@@ -117,11 +177,11 @@ class Attributor:
             pending = list(positions)
             while pending:
                 size = min(len(pending), self._budget.rows(_KEPT_COST * (context + answer)))
-                some = pending[:size]
+                batch = pending[:size]
 
-                def run(some: list[int] = some) -> None:
-                    found = self._batch([requests[position] for position in some], some)
-                    for position, attribution in zip(some, found, strict=True):
+                def run(batch: list[int] = batch) -> None:
+                    scored = self._batch([requests[position] for position in batch], batch)
+                    for position, attribution in zip(batch, scored, strict=True):
                         store(position, attribution)
 
                 with self._model.in_use():
@@ -139,11 +199,11 @@ class Attributor:
             for block in self._blocks:
                 start = self._offset[block.layer]
                 columns = slice(start, start + block.width)
-                own = read.neurons[block.layer][:, read.context - 1 + number].float()
-                found, ends = self._integrate(read, number, block, own)
-                scores[:, columns] += found.to(scores) / answer
-                activations[:, columns] += own.to(scores) / answer
-                miss = found.sum(1) - (ends[:, 1] - ends[:, 0])
+                activation = read.neurons[block.layer][:, read.context - 1 + number].float()
+                summed, ends = self._integrate(read, number, block, activation)
+                scores[:, columns] += summed.to(scores) / answer
+                activations[:, columns] += activation.to(scores) / answer
+                miss = summed.sum(1) - (ends[:, 1] - ends[:, 0])
                 residual += miss.abs().to(residual) / (answer * len(self._blocks))
         single = len(self._alphas) < 2
         return [
@@ -194,7 +254,7 @@ class Attributor:
         )
 
     def _integrate(
-        self, read: _Read, number: int, block: NeuronBlock, own: Tensor
+        self, read: _Read, number: int, block: NeuronBlock, activation: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Scores of one layer for one answer token.
 
@@ -202,32 +262,33 @@ class Attributor:
             read: What is known of the items.
             number: Position of the answer token.
             block: The layer.
-            own: Its activations at the token before, `(items, neurons)`.
+            activation: Its activations at the token before, `(items, neurons)`.
 
         Returns:
             Scores `(items, neurons)`, and p(gold) at the first and the last step `(items, 2)`.
         """
-        items, steps = len(own), len(self._alphas)
+        items, steps = len(activation), len(self._alphas)
         last = read.context - 1 + number
-        gradient = torch.zeros_like(own)
-        reached = torch.zeros(items, steps, device=own.device)
+        gradient = torch.zeros_like(activation)
+        reached = torch.zeros(items, steps, device=activation.device)
         pending = items * steps
         while pending:
             first = items * steps - pending
             size = min(pending, self._rows(last, cached=read.cache is not None))
-            rows = torch.arange(first, first + size, device=own.device)
+            rows = torch.arange(first, first + size, device=activation.device)
 
             def run(rows: Tensor = rows) -> None:
                 item, step = rows // steps, rows % steps
-                found, probability = self._gradients(
-                    read, number, block, item, own[item] * self._alphas.to(own)[step, None]
+                factors = self._alphas.to(activation)[step, None]
+                slopes, probability = self._gradients(
+                    read, number, block, item, activation[item] * factors
                 )
-                gradient.index_add_(0, item, found.to(gradient))
+                gradient.index_add_(0, item, slopes.to(gradient))
                 reached[item, step] = probability.to(reached)
 
             if self._budget.attempt(run, rows=size):
                 pending -= size
-        return own * gradient / steps, reached[:, [0, -1]]
+        return activation * gradient / steps, reached[:, [0, -1]]
 
     def _rows(self, last: int, *, cached: bool) -> int:
         if cached:

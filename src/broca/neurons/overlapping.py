@@ -1,25 +1,25 @@
-"""Do two halves of a data set, and two data sets, have the same commonality neurons?"""
+"""Do two halves of a task's items, and two tasks, have the same commonality neurons?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from broca.neurons.locating import NeuronModel, Tell, item_scores
-from broca.neurons.questions import QuestionSet
-from broca.neurons.selection import Rule, commonality_set
-from broca.neurons.sets import Overlap, overlap
+from broca.neurons.crossing import relation_of
+from broca.neurons.neuron_run import NeuronRun, Places
+from broca.neurons.selection import Columns, commonality_set
+from broca.neurons.sets import Overlap, shared
+from broca.options import RuleOptions
 
 
 @dataclass(frozen=True)
 class Compared:
-    """The overlap of the located sets of two halves of data sets.
+    """The overlap of the located sets of two halves of tasks.
 
     Attributes:
-        first: Name of the one half.
+        first: Name of one half.
         second: Name of the other.
         relation: `same data`, `same capability` or `other capability`.
         sizes: Neurons in each of the two sets.
@@ -38,8 +38,8 @@ class Overlaps:
     """All pairs of halves, and their summary.
 
     Attributes:
-        names: The data sets.
-        pairs: Every pair of halves of different names; two halves of one data set included.
+        names: The tasks.
+        pairs: Every pair of halves of different names; two halves of one task included.
         summary: By relation, the mean over pairs of each measure.
     """
 
@@ -48,9 +48,9 @@ class Overlaps:
     summary: dict[str, dict[str, float]]
 
     def matrix(self, measure: str = "of_larger") -> list[list[float]]:
-        """A measure between data sets, `(sets, sets)`: mean over pairs of halves.
+        """A measure between tasks, `(tasks, tasks)`: mean over pairs of halves.
 
-        On the diagonal are the two halves of one data set.
+        On the diagonal are the two halves of one task.
         """
         position = {name: number for number, name in enumerate(self.names)}
         total = np.zeros((len(self.names), len(self.names)))
@@ -67,55 +67,54 @@ class Overlaps:
 _MEASURES = ("of_first", "of_second", "of_larger", "iou", "expected_of_larger", "expected_iou")
 
 
-def overlaps(
-    neurons: NeuronModel,
-    data: Sequence[QuestionSet],
-    *,
-    rule: Rule,
-    steps: int = 19,
-    seed: int = 0,
-    book: Path | None = None,
-    tell: Tell | None = None,
+def overlapped(
+    run: NeuronRun, names: Sequence[str], *, rule: RuleOptions, seed: int = 0
 ) -> Overlaps:
-    """Locates on two halves of every data set and compares all of them.
+    """Locates on two halves of every task's `locate` items and compares all of them.
 
-    Halves are compared with halves, across data sets as within one, so that every set rests on as
+    Halves are compared with halves, across tasks as within one, so that every set rests on as
     many items.
 
     Args:
-        neurons: The model.
-        data: The data sets; those of equal capability are told apart from the others.
+        run: Measures.
+        names: The tasks; those of equal capability are told apart from the others.
         rule: Which neurons stand out.
-        steps: Steps of the integrated gradients.
         seed: Seed of the cut into halves.
-        book: File of item scores, for resuming.
-        tell: Receives how far it is.
     """
-    located: list[tuple[str, QuestionSet, np.ndarray]] = []
-    for questions in data:
-        for half in questions.halves(seed=seed):
-            found = item_scores(neurons, half, steps=steps, book=book, tell=tell)
-            columns = commonality_set(found.scores, neurons.layers, rule)
-            located.append((questions.name, half, columns))
+    located: list[tuple[str, int, Columns]] = []
+    for name in names:
+        run.run.stages.enter(f"scoring neurons on {name}")
+        for number, half in enumerate(halves(run.places(name), seed=seed), start=1):
+            scores = run.item_scores(half, steps=rule.steps).scores
+            located.append((name, number, commonality_set(scores, run.neurons.layers, rule)))
     pairs = []
-    for number, (name, half, columns) in enumerate(located):
-        for other_name, other, other_columns in located[number + 1 :]:
-            relation = "other capability"
-            if name == other_name:
-                relation = "same data"
-            elif half.capability == other.capability:
-                relation = "same capability"
-            shared = overlap(columns, other_columns, neurons=len(neurons))
-            sizes = (len(columns), len(other_columns))
-            pairs.append(Compared(half.name, other.name, relation, sizes, shared))
+    for position, (first, first_half, columns) in enumerate(located):
+        for second, second_half, others in located[position + 1 :]:
+            pairs.append(
+                Compared(
+                    f"{first}/{first_half}",
+                    f"{second}/{second_half}",
+                    relation_of(run.benchmark(first), run.benchmark(second)),
+                    (len(columns), len(others)),
+                    shared(columns, others, neurons=len(run.neurons)),
+                )
+            )
     summary = {}
     for relation in ("same data", "same capability", "other capability"):
-        own = [pair.overlap for pair in pairs if pair.relation == relation]
-        if own:
+        alike = [pair.overlap for pair in pairs if pair.relation == relation]
+        if alike:
             summary[relation] = {
-                measure: _mean([getattr(one, measure) for one in own]) for measure in _MEASURES
+                measure: _mean([getattr(common, measure) for common in alike])
+                for measure in _MEASURES
             }
-    return Overlaps(tuple(one.name for one in data), tuple(pairs), summary)
+    return Overlaps(tuple(names), tuple(pairs), summary)
+
+
+def halves(places: Places, *, seed: int) -> tuple[Places, Places]:
+    """Two disjoint halves of some items, cut by seed."""
+    order = np.random.default_rng([seed, 2]).permutation(len(places))
+    middle = len(places) // 2
+    return places[np.sort(order[:middle])], places[np.sort(order[middle:])]
 
 
 def _mean(values: list[float]) -> float:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from broca.errors import BadInput
 from broca.neurons.decoupling import Pair
-from broca.neurons.questions import Text
 from broca.tasks import shipped_folder
+from broca.tasks.examples import Task
 
 CAPITAL_WORDINGS = (
     "the capital of {} is",
@@ -34,6 +35,12 @@ CAPITAL_WORDINGS = (
 
 _LETTERS = "ABCD"
 
+Example = dict[str, Any]
+
+
+def _example(prompt: str, answer: str, content: str, wording: str) -> Example:
+    return {"prompt": prompt, "answer": f" {answer}", "content": content, "wording": wording}
+
 
 def _items(task: str) -> Iterator[dict[str, str]]:
     """All items of a shipped task, the training side first."""
@@ -48,38 +55,38 @@ def capitals() -> dict[str, str]:
     patterns = [
         re.compile(re.escape(wording).replace(r"\{\}", "(.+)")) for wording in CAPITAL_WORDINGS
     ]
-    found: dict[str, str] = {}
+    by_country: dict[str, str] = {}
     for item in _items("capitals"):
-        matches = [match for one in patterns if (match := one.fullmatch(item["prompt"]))]
+        matches = [match for pattern in patterns if (match := pattern.fullmatch(item["prompt"]))]
         # "in X the capital is": the shortest country is what the longest wording leaves
         country = min((match.group(1) for match in matches), key=len)
-        found[country] = item["answer"]
-    return dict(sorted(found.items()))
+        by_country[country] = item["answer"]
+    return dict(sorted(by_country.items()))
 
 
-def _capitals(rng: np.random.Generator, wordings: int) -> Iterator[list[Text]]:
+def _capitals(rng: np.random.Generator, wordings: int) -> Iterator[list[Example]]:
     facts = list(capitals().items())
     for index in rng.permutation(len(facts)):
         country, capital = facts[index]
         chosen = rng.permutation(len(CAPITAL_WORDINGS))[:wordings]
         yield [
-            Text(CAPITAL_WORDINGS[w].format(country), capital, country, f"wording {w}")
+            _example(CAPITAL_WORDINGS[w].format(country), capital, country, f"wording {w}")
             for w in sorted(chosen.tolist())
         ]
 
 
-def _addition(rng: np.random.Generator, wordings: int) -> Iterator[list[Text]]:
+def _addition(rng: np.random.Generator, wordings: int) -> Iterator[list[Example]]:
     for first, second in operands(rng):
         total, content = str(first + second), f"{min(first, second)}+{max(first, second)}"
         if first == second:
             continue
-        texts = [
-            Text(f"compute {first} + {second} =", total, content, "compute"),
-            Text(f"the sum of {first} and {second} is", total, content, "sum"),
-            Text(f"compute {second} + {first} =", total, content, "compute, turned"),
-            Text(f"the sum of {second} and {first} is", total, content, "sum, turned"),
+        examples = [
+            _example(f"compute {first} + {second} =", total, content, "compute"),
+            _example(f"the sum of {first} and {second} is", total, content, "sum"),
+            _example(f"compute {second} + {first} =", total, content, "compute, turned"),
+            _example(f"the sum of {second} and {first} is", total, content, "sum, turned"),
         ]
-        yield texts[:wordings]
+        yield examples[:wordings]
 
 
 def operands(rng: np.random.Generator) -> Iterator[tuple[int, int]]:
@@ -93,8 +100,8 @@ def operands(rng: np.random.Generator) -> Iterator[tuple[int, int]]:
         yield pairs[index]
 
 
-def _choices(task: str) -> Callable[[np.random.Generator, int], Iterator[list[Text]]]:
-    def make(rng: np.random.Generator, wordings: int) -> Iterator[list[Text]]:
+def _choices(task: str) -> Callable[[np.random.Generator, int], Iterator[list[Example]]]:
+    def make(rng: np.random.Generator, wordings: int) -> Iterator[list[Example]]:
         items = list(_items(task))
         for index in rng.permutation(len(items)):
             item = items[index]
@@ -102,20 +109,22 @@ def _choices(task: str) -> Callable[[np.random.Generator, int], Iterator[list[Te
             options = re.findall(r"[ABCD] (\S+)", listed)
             right = options[_LETTERS.index(item["answer"])]
             content = f"{' '.join(sorted(options))} : {question}"
-            texts = []
+            examples = []
             for turn in range(min(wordings, len(options))):
                 order = options[turn:] + options[:turn]
                 named = " ".join(
-                    f"{letter} {one}" for letter, one in zip(_LETTERS, order, strict=True)
+                    f"{letter} {option}" for letter, option in zip(_LETTERS, order, strict=True)
                 )
                 answer = _LETTERS[order.index(right)]
-                texts.append(Text(f"choose {named} : {question}", answer, content, f"turn {turn}"))
-            yield texts
+                wording = f"turn {turn}"
+                prompt = f"choose {named} : {question}"
+                examples.append(_example(prompt, answer, content, wording))
+            yield examples
 
     return make
 
 
-PARAPHRASED: dict[str, Callable[[np.random.Generator, int], Iterator[list[Text]]]] = {
+PARAPHRASED: dict[str, Callable[[np.random.Generator, int], Iterator[list[Example]]]] = {
     "capitals": _capitals,
     "addition": _addition,
     "mc_biology": _choices("mc_biology"),
@@ -124,8 +133,8 @@ PARAPHRASED: dict[str, Callable[[np.random.Generator, int], Iterator[list[Text]]
 """Shipped tasks with paraphrases: other templates, operands in turn, options in turn."""
 
 
-def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -> list[Text]:
-    """Items of a shipped task, each in several wordings.
+def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -> Task:
+    """Items of a shipped task, each in several wordings, as a task of examples.
 
     Args:
         task: A key of `PARAPHRASED`.
@@ -142,13 +151,14 @@ def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -
             "with a field 'paraphrases' (data:FILE.jsonl)"
         )
     if contents < 2 or wordings < 2:
-        raise BadInput("fidelity needs at least 2 contents in at least 2 wordings")
-    made: dict[str, list[Text]] = {}
-    for texts in PARAPHRASED[task](np.random.default_rng([seed, 17]), wordings):
-        made.setdefault(texts[0].content, texts)
+        raise BadInput("fidelity needs at least 2 `contents` in at least 2 `wordings`")
+    made: dict[str, list[Example]] = {}
+    for examples in PARAPHRASED[task](np.random.default_rng([seed, 17]), wordings):
+        made.setdefault(examples[0]["content"], examples)
         if len(made) == contents:
             break
-    return [text for texts in made.values() for text in texts]
+    whole = tuple(example for examples in made.values() for example in examples)
+    return Task(task, examples=whole, kind="loglikelihood")
 
 
 OTHER_CONTENT = "same capability, other content"
@@ -171,7 +181,7 @@ def shipped_pairs(*, count: int, seed: int = 0) -> list[Pair]:
         BadInput: A count below 1.
     """
     if count < 1:
-        raise BadInput(f"--items must be at least 1, not {count}")
+        raise BadInput(f"`items` must be at least 1, not {count}")
     rng = np.random.default_rng([seed, 19])
     lists = [
         tuple(re.findall(r"\b[a-z]\b", item["prompt"]))
@@ -179,37 +189,39 @@ def shipped_pairs(*, count: int, seed: int = 0) -> list[Pair]:
         for item in _items(task)
     ]
     lists = [lists[index] for index in rng.permutation(len(lists))]
-    by_length = {length: [one for one in lists if len(one) == length] for length in (4, 5, 6)}
-    most = 3 * (min(len(one) for one in by_length.values()) // 2)
+    by_length = {
+        length: [letters for letters in lists if len(letters) == length] for length in (4, 5, 6)
+    }
+    most = 3 * (min(len(same) for same in by_length.values()) // 2)
     if count > most:
-        raise BadInput(f"--items {count} is more than the {most} pairs that can be made")
+        raise BadInput(f"`items` {count} is more than the {most} pairs that can be made")
     sums = operands(rng)
     pairs: list[Pair] = []
     for number in range(count):
         length = 4 + number % 3
         mine, other = by_length[length][2 * (number // 3)], by_length[length][2 * (number // 3) + 1]
         (a, b), (c, d) = next(sums), next(sums)
-        own = [(_sort(mine), _sort(other)), (_reverse(mine), _reverse(other))]
-        own.append((_compute(a, b), _compute(c, d)))
-        pairs.append(Pair(OTHER_CONTENT, *own[number % 3]))
+        alike = [(_sort(mine), _sort(other)), (_reverse(mine), _reverse(other))]
+        alike.append((_compute(a, b), _compute(c, d)))
+        pairs.append(Pair(OTHER_CONTENT, *alike[number % 3]))
         pairs.append(Pair(OTHER_CAPABILITY, _sort(mine), _reverse(mine)))
-        worded = Text(f"the sum of {a} and {b} is", str(a + b), f"{a}+{b}", "sum")
+        worded = _example(f"the sum of {a} and {b} is", str(a + b), f"{a}+{b}", "sum")
         pairs.append(Pair(OTHER_WORDING, _compute(a, b), worded))
         pairs.append(Pair(NEITHER, _sort(mine), _reverse(other)))
     return pairs
 
 
-def _sort(letters: tuple[str, ...]) -> Text:
+def _sort(letters: tuple[str, ...]) -> Example:
     joined = " ".join(letters)
-    return Text(f"sort {joined} =", " ".join(sorted(letters)), joined, "sort")
+    return _example(f"sort {joined} =", " ".join(sorted(letters)), joined, "sort")
 
 
-def _reverse(letters: tuple[str, ...]) -> Text:
+def _reverse(letters: tuple[str, ...]) -> Example:
     joined = " ".join(letters)
-    return Text(f"reverse {joined} =", " ".join(letters[::-1]), joined, "reverse")
+    return _example(f"reverse {joined} =", " ".join(letters[::-1]), joined, "reverse")
 
 
-def _compute(first: int, second: int) -> Text:
-    return Text(
+def _compute(first: int, second: int) -> Example:
+    return _example(
         f"compute {first} + {second} =", str(first + second), f"{first}+{second}", "compute"
     )

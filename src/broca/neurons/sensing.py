@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from broca import searches
 from broca.errors import BadInput, nearest
 from broca.measurement import Measurement, Plan
-from broca.neurons.effects import Measurer, Scaled
-from broca.neurons.locating import NeuronModel
-from broca.neurons.questions import QuestionSet
-from broca.neurons.selection import Columns, Rule, item_set
+from broca.neurons.neuron_model import NeuronModel
+from broca.neurons.neuron_run import INTACT, NeuronRun, Places
+from broca.neurons.selection import Columns, item_set
+from broca.options import MethodOptions, RuleOptions
 from broca.searches import Problem
 
 SCREEN = "masked-gradient"
@@ -35,14 +35,14 @@ class SensingOptions:
 
     Attributes:
         method: `masked-gradient`, or the search of every level: a key of `broca.searches.METHODS`.
-        rows: (mask, question) rows in all, a row with its gradient counted as three; as many as
+        rows: (mask, item) rows in all, a row with its gradient counted as three; as many as
             cost what integrated gradients cost on the same data set if None.
         rate: With `masked-gradient`, the share of neurons that a row ablates.
         groups: Groups of the first level.
         split: Parts into which a selected group is split for the next level.
         keep: Groups that a level hands on, at most.
         smallest: Neurons of the groups at which splitting ends.
-        items: Most questions of a level: masks are worth more than questions.
+        items: Most items of a level: masks are worth more than items.
         sparsity: Share of the groups that a mask ablates. A sure model hides single groups, so it
             is higher than for heads.
 
@@ -60,20 +60,25 @@ class SensingOptions:
     items: int = 10
     sparsity: float = 0.3
 
+    @classmethod
+    def of(cls, options: MethodOptions) -> SensingOptions:
+        """What the options of a verb say of it."""
+        return cls(options.search, options.rows)
+
     def __post_init__(self) -> None:
         for name in ("groups", "keep", "smallest", "rows", "items"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise BadInput(f"{name} must be at least 1, not {value}")
+                raise BadInput(f"`{name}` must be at least 1, not {value}")
         if self.split < 2:
-            raise BadInput(f"split must be at least 2, not {self.split}")
+            raise BadInput(f"`split` must be at least 2, not {self.split}")
         for name in ("rate", "sparsity"):
             if not 0 < getattr(self, name) < 1:
-                raise BadInput(f"{name} must lie between 0 and 1, not at {getattr(self, name):g}")
+                raise BadInput(f"`{name}` must lie between 0 and 1, not at {getattr(self, name):g}")
         if self.method != SCREEN and self.method not in searches.METHODS:
             known = (SCREEN, *searches.METHODS)
             raise BadInput(
-                f"--search '{self.method}' is unknown{nearest(self.method, known)}; use "
+                f"`search` '{self.method}' is unknown{nearest(self.method, known)}; use "
                 f"{', '.join(known)}"
             )
 
@@ -86,7 +91,7 @@ class Level:
         groups: Groups searched.
         size: Neurons of the largest.
         kept: Groups handed on.
-        rows: Rows measured.
+        rows: Rows asked for.
     """
 
     groups: int
@@ -97,7 +102,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Sensed:
-    """What the search found.
+    """The result of the search.
 
     Attributes:
         columns: The selected neurons, sorted; none where the search abstained.
@@ -105,58 +110,46 @@ class Sensed:
             neuron's group, shared among its neurons, from the finest level that measured it, 0
             where it had no evidence.
         levels: The levels, coarse first; none with `masked-gradient`.
-        rows: Rows measured.
-        tokens: Tokens read.
+        rows: Rows asked for.
     """
 
     columns: Columns
     scores: NDArray[np.float64]
     levels: tuple[Level, ...]
     rows: int
-    tokens: int
 
 
 def sense(
-    neurons: NeuronModel,
-    questions: QuestionSet,
+    run: NeuronRun,
+    places: Places,
     *,
-    measurer: Measurer,
-    options: SensingOptions | None = None,
-    rule: Rule | None = None,
-    steps: int = 19,
+    options: SensingOptions,
+    rule: RuleOptions,
     seed: int = 0,
 ) -> Sensed:
-    """Finds the neurons whose ablation costs a data set most log-probability of its gold answers.
+    """Finds the neurons whose ablation costs a task most log-probability of its gold answers.
 
     Args:
-        neurons: The model.
-        questions: The data set.
-        measurer: Asks the questions.
+        run: Measures.
+        places: The items.
         options: How to search.
-        rule: Which scores stand out (`masked-gradient`); a count takes the so many best scores.
-        steps: Steps of the integrated gradients whose cost decides the number of rows.
+        rule: Which scores stand out (`masked-gradient`); a count takes that many best scores. Its
+            steps are those of the integrated gradients whose cost decides the number of rows.
         seed: Seed of groups and masks.
 
     Raises:
         BadInput: The budget does not allow a level.
     """
-    options, rule = options or SensingOptions(), rule or Rule()
-    total = options.rows or equal_rows(neurons, questions, steps=steps)
-    first_rows, first_tokens = measurer.rows, measurer.tokens
-    levels: tuple[Level, ...] = ()
+    layers = run.neurons.layers
+    total = options.rows or equal_rows(run, places, steps=rule.steps)
     if options.method == SCREEN:
-        scores = _screened(neurons, questions, measurer, options, total // 3, seed)
-        columns = item_set(scores, neurons.layers, rule)
-    else:
-        scores, columns, levels = _coarse_to_fine(
-            neurons, questions, measurer, options, total, seed
-        )
-        if rule.count is not None:
-            best = np.argsort(-scores, kind="stable")[: rule.count]
-            columns = np.sort(best[scores[best] > 0])
-    return Sensed(
-        columns, scores, levels, measurer.rows - first_rows, measurer.tokens - first_tokens
-    )
+        scores = _screened(run, places, options, total // 3, seed)
+        return Sensed(item_set(scores, layers, rule), scores, (), total // 3 * 3)
+    scores, columns, levels = _coarse_to_fine(run, places, options, total, seed)
+    if rule.count is not None:
+        best = np.argsort(-scores, kind="stable")[: rule.count]
+        columns = np.sort(best[scores[best] > 0])
+    return Sensed(columns, scores, levels, sum(level.rows for level in levels))
 
 
 _ROWS_AT_ONCE = 256
@@ -164,12 +157,7 @@ _ROWS_AT_ONCE = 256
 
 
 def _screened(
-    neurons: NeuronModel,
-    questions: QuestionSet,
-    measurer: Measurer,
-    options: SensingOptions,
-    rows: int,
-    seed: int,
+    run: NeuronRun, places: Places, options: SensingOptions, rows: int, seed: int
 ) -> NDArray[np.float64]:
     """Mean gradient of every neuron's gate under random masks, `(neurons,)`.
 
@@ -177,70 +165,62 @@ def _screened(
         BadInput: Not one row fits the budget.
     """
     if rows < 1:
-        raise BadInput("--rows must be at least 3: a row with its gradient counts as three")
-    total = np.zeros(len(neurons))
+        raise BadInput("`rows` must be at least 3: a row with its gradient counts as three")
+    count = len(run.neurons)
+    total = np.zeros(count)
     for start in range(0, rows, _ROWS_AT_ONCE):
-        numbers = range(start, min(start + _ROWS_AT_ONCE, rows))
+        numbers = np.arange(start, min(start + _ROWS_AT_ONCE, rows))
         sets = [
-            Scaled(
-                np.flatnonzero(
-                    np.random.default_rng([seed, 23, number]).random(len(neurons)) < options.rate
-                )
-            )
-            for number in numbers
+            np.flatnonzero(np.random.default_rng([seed, 23, number]).random(count) < options.rate)
+            for number in numbers.tolist()
         ]
-        asked = [questions.questions[number % len(questions)] for number in numbers]
-        gradients = measurer.gradients_under(asked, sets, range(len(sets)))
-        total += gradients.sum(axis=0, dtype=np.float64)
+        slopes = run.slopes(places[numbers % len(places)], sets)
+        total += slopes.sum(axis=0, dtype=np.float64)
     return total / rows
 
 
 def _coarse_to_fine(
-    neurons: NeuronModel,
-    questions: QuestionSet,
-    measurer: Measurer,
-    options: SensingOptions,
-    total: int,
-    seed: int,
+    run: NeuronRun, places: Places, options: SensingOptions, total: int, seed: int
 ) -> tuple[NDArray[np.float64], Columns, tuple[Level, ...]]:
     """Searches groups, splits what was selected, and searches again."""
-    questions = questions.take(range(min(options.items, len(questions))))
-    first_rows = measurer.rows
+    places = places[: options.items]
     rng = np.random.default_rng([seed, 13])
-    groups = first_groups(neurons, options.groups, rng)
-    depth = _depth(max(len(one) for one in groups), options)
-    scores = np.zeros(len(neurons))
+    groups = first_groups(run.neurons, options.groups, rng)
+    depth = _depth(max(len(group) for group in groups), options)
+    scores = np.zeros(len(run.neurons))
     levels: list[Level] = []
+    left = total
     while True:
-        left = total - (measurer.rows - first_rows)
         budget = max(left // max(depth - len(levels), 1), 1)
-        before = measurer.rows
-        ranking = _search(groups, questions, measurer, options, budget, seed + len(levels))
+        search = _GroupSearch(run, groups)
+        ranking = search.rank(places, options, budget, seed + len(levels))
+        left -= search.rows
         for group, effect in zip(groups, ranking.effects, strict=True):
             scores[group] = max(0.0, -float(effect)) / len(group)
-        kept = [groups[column] for column in ranking.selected]
-        size = max(len(one) for one in groups)
-        levels.append(Level(len(groups), size, len(kept), measurer.rows - before))
-        if not kept or size <= options.smallest:
+        handed_on = [groups[column] for column in ranking.selected]
+        size = max(len(group) for group in groups)
+        levels.append(Level(len(groups), size, len(handed_on), search.rows))
+        if not handed_on or size <= options.smallest:
             break
-        groups = [part for one in kept for part in _parts(one, options, rng)]
-    columns = np.sort(np.concatenate(kept)) if kept else np.zeros(0, dtype=np.intp)
+        groups = [part for group in handed_on for part in _parts(group, options, rng)]
+    columns = np.sort(np.concatenate(handed_on)) if handed_on else INTACT
     return scores, columns, tuple(levels)
 
 
-def equal_rows(neurons: NeuronModel, questions: QuestionSet, *, steps: int) -> int:
-    """Rows that cost as much as integrated gradients over a data set.
+def equal_rows(run: NeuronRun, places: Places, *, steps: int) -> int:
+    """Rows that cost as much as integrated gradients over some items.
 
     Cost is counted in tokens that pass through all layers, a way back as two ways forth: a row
     reads its whole sequence once; a step runs one token through the layers from the scaled one up
     and back.
     """
-    depth = neurons.model.structure.layers
-    upward = sum((depth - block.layer) / depth for block in neurons.blocks)
-    reads = sum(len(one.gold.context) + len(one.gold.continuation) for one in questions.questions)
-    answers = sum(len(one.gold.continuation) for one in questions.questions)
+    depth = run.neurons.model.structure.layers
+    upward = sum((depth - block.layer) / depth for block in run.neurons.blocks)
+    golds = run.golds(places)
+    reads = sum(len(gold.context) + len(gold.continuation) for gold in golds)
+    answers = sum(len(gold.continuation) for gold in golds)
     tokens = reads + 3 * answers * (steps + 1) * upward
-    return max(1, round(tokens * len(questions) / reads))
+    return max(1, round(tokens * len(places) / reads))
 
 
 def first_groups(neurons: NeuronModel, count: int, rng: np.random.Generator) -> list[Columns]:
@@ -250,9 +230,9 @@ def first_groups(neurons: NeuronModel, count: int, rng: np.random.Generator) -> 
     """
     groups: list[Columns] = []
     for layer in np.unique(neurons.layers):
-        own = rng.permutation(np.flatnonzero(neurons.layers == layer))
-        parts = min(len(own), max(1, round(count * len(own) / len(neurons))))
-        groups += [np.sort(part) for part in np.array_split(own, parts)]
+        members = rng.permutation(np.flatnonzero(neurons.layers == layer))
+        parts = min(len(members), max(1, round(count * len(members) / len(neurons))))
+        groups += [np.sort(part) for part in np.array_split(members, parts)]
     return groups
 
 
@@ -269,35 +249,41 @@ def _depth(size: int, options: SensingOptions) -> int:
     return depth
 
 
-def _search(
-    groups: list[Columns],
-    questions: QuestionSet,
-    measurer: Measurer,
-    options: SensingOptions,
-    rows: int,
-    seed: int,
-) -> searches.Ranking:
-    def execute(plan: Plan) -> Measurement:
+class _GroupSearch:
+    """A search whose components are groups of neurons.
+
+    Args:
+        run: Measures.
+        groups: The groups.
+    """
+
+    def __init__(self, run: NeuronRun, groups: list[Columns]) -> None:
+        self._run = run
+        self._groups = groups
+        self.rows = 0
+        """Rows asked for so far."""
+
+    def rank(
+        self, places: Places, options: SensingOptions, rows: int, seed: int
+    ) -> searches.Ranking:
+        """Ranks the groups by what their ablation costs on some items."""
+        count = len(self._groups)
+        self._run.run.stages.enter(f"searching {count} groups of neurons")
+        problem = Problem(count, places, min(options.keep, count), rows, seed)
+        method = searches.require_method(options.method)
+        # groups are searched for their effects alone, at least one group a mask
+        wanted = {"resamples": 0, "sparsity": max(options.sparsity, 1.001 / count)}
+        taken = {name: value for name, value in wanted.items() if name in method.options}
+        return searches.run(method.search(problem, taken), self._measure)
+
+    def _measure(self, plan: Plan) -> Measurement:
+        """Measures a plan over groups: its masks are spread over the groups' neurons."""
         sets = [
-            Scaled(
-                np.concatenate([groups[column] for column in np.flatnonzero(mask)])
-                if mask.any()
-                else np.zeros(0, dtype=np.intp)
-            )
+            np.concatenate([INTACT, *(self._groups[column] for column in np.flatnonzero(mask))])
             for mask in plan.masks
         ]
-        asked = [questions.questions[position] for position in plan.item_index]
-        answers = measurer.rows_under(
-            asked, sets, plan.mask_index, scored=False, stage=f"searching {len(groups)} groups"
+        self.rows += len(plan)
+        return Measurement(
+            plan,
+            self._run.log_probability(plan.item_index, sets, plan.mask_index, role="search"),
         )
-        return Measurement(plan, answers.log_probability)
-
-    items = np.arange(len(questions))
-    problem = Problem(len(groups), items, min(options.keep, len(groups)), rows, seed)
-    # at least one group a mask, however few are left
-    sparsity = max(options.sparsity, 1.001 / len(groups))
-    method = searches.require_method(options.method)
-    # groups are searched for their effects alone
-    wanted = {"resamples": 0, "sparsity": sparsity}
-    taken = {name: value for name, value in wanted.items() if name in method.options}
-    return searches.run(method.search(problem, taken), execute)

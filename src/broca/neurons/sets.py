@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,19 @@ from broca.neurons.selection import Columns
 
 Matching = Literal["size", "layer"]
 """Random sets of the same size, or with as many neurons in every layer."""
+
+
+def require_draws(draws: int, matching: str) -> Matching:
+    """Refuses a number of random sets, or a way to draw them, that cannot be.
+
+    Raises:
+        BadInput: There would be no set, or `matching` is unknown.
+    """
+    if draws < 1:
+        raise BadInput(f"`draws` must be at least 1, not {draws}")
+    if matching not in get_args(Matching):
+        raise BadInput(f"`matching` '{matching}' is unknown: use size or layer")
+    return matching  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -39,7 +52,7 @@ class Overlap:
     expected_iou: float
 
 
-def overlap(first: Columns, second: Columns, *, neurons: int) -> Overlap:
+def shared(first: Columns, second: Columns, *, neurons: int) -> Overlap:
     """Compares two sets of a model's `neurons`."""
     common = len(np.intersect1d(first, second))
     expected = len(first) * len(second) / neurons
@@ -85,7 +98,16 @@ def random_set(
         if len(pool) < count:
             raise BadInput(
                 f"{count} neurons are located and only {len(pool)} others are left to draw random "
-                "ones from: raise --sigma or lower --count"
+                "ones from: raise `sigma` or lower `count`"
             )
         drawn.append(rng.choice(pool, count, replace=False))
     return np.sort(np.concatenate(drawn)) if drawn else np.zeros(0, dtype=np.intp)
+
+
+def random_sets(
+    like: Columns, layers: NDArray[np.intp], *, seed: int, draws: int, matching: Matching
+) -> list[Columns]:
+    """Several random sets; see `random_set`."""
+    return [
+        random_set(like, layers, seed=seed, draw=draw, matching=matching) for draw in range(draws)
+    ]

@@ -1,11 +1,21 @@
-"""Trains the parameters of chosen neurons and nothing else; everything is put back afterwards."""
+"""Trains the parameters of chosen neurons and nothing else, as changes of weights.
+
+The model is trained in this process and put back to the bit; what training changed is a
+`NeuronDelta`, under which rows can be measured anywhere.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,50 +23,216 @@ from torch import Tensor
 
 from broca.engine.work import left_padded
 from broca.errors import BadInput
-from broca.neurons.locating import NeuronModel
-from broca.neurons.questions import Question, QuestionSet
+from broca.models import GatedModel
+from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.selection import Columns
+from broca.options import TrainingOptions
+from broca.results.files import check_out_folder
+from broca.tasks import Request
 
 
-@dataclass(frozen=True)
-class TuningOptions:
-    """How neurons are trained.
+@dataclass(frozen=True, eq=False)
+class ChangedPart:
+    """New values of a part of one parameter.
 
     Attributes:
-        lr: Learning rate of Adam.
-        epochs: Most passes over the training items.
-        batch: Items of a step.
-        patience: Epochs without a lower validation loss before training stops.
+        name: Dotted name of the parameter.
+        dim: The dimension along which the part is chosen.
+        positions: Positions along it, `(positions,)`.
+        values: Their values, in the parameter's number format.
     """
 
-    lr: float = 1e-5
-    epochs: int = 20
-    batch: int = 8
-    patience: int = 3
+    name: str
+    dim: int
+    positions: Tensor
+    values: Tensor
 
-    def __post_init__(self) -> None:
-        for name, value in (("epochs", self.epochs), ("batch", self.batch)):
-            if value < 1:
-                raise BadInput(f"--{name} must be at least 1, not {value}")
-        if self.patience < 1:
-            raise BadInput(f"--patience must be at least 1, not {self.patience}")
-        if not self.lr > 0:
-            raise BadInput(f"--lr must be above 0, not {self.lr:g}")
+    def write(self, model: Any) -> None:
+        """Puts the values into a transformers model."""
+        whole = model.get_parameter(self.name)
+        with torch.no_grad():
+            whole.index_copy_(
+                self.dim, self.positions.to(whole.device), self.values.to(whole.device)
+            )
+
+    def read(self, model: Any) -> ChangedPart:
+        """The same part with the values that a transformers model has."""
+        whole = model.get_parameter(self.name).detach()
+        values = whole.index_select(self.dim, self.positions.to(whole.device))
+        return ChangedPart(self.name, self.dim, self.positions, values.clone().cpu())
+
+
+@dataclass(frozen=True, eq=False)
+class NeuronDelta:
+    """Changed parameters of neurons: plain data that other processes can take.
+
+    Attributes:
+        parts: What is changed.
+    """
+
+    parts: tuple[ChangedPart, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of what is changed, 32 hexadecimal digits."""
+        content = hashlib.blake2b(digest_size=16)
+        for part in self.parts:
+            content.update(f"{part.name} {part.dim} {part.values.dtype}".encode())
+            content.update(part.positions.numpy().tobytes())
+            content.update(part.values.contiguous().view(torch.uint8).numpy().tobytes())
+        return content.hexdigest()
+
+    @contextmanager
+    def applied(self, model: GatedModel) -> Iterator[None]:
+        """Within the context the weights are changed; afterwards they are as before, to the bit."""
+        before = [part.read(model.model) for part in self.parts]
+        try:
+            for part in self.parts:
+                part.write(model.model)
+            yield
+        finally:
+            for part in before:
+                part.write(model.model)
+
+
+def parts_of(neurons: NeuronModel, columns: Columns) -> tuple[ChangedPart, ...]:
+    """The parameters of some neurons, with the values that they have."""
+    parts = []
+    for layer, slices in neurons.slices.items():
+        local = columns[neurons.layers[columns] == layer] - neurons.first_column[layer]
+        if not len(local):
+            continue
+        for part in slices:
+            positions = part.index[torch.from_numpy(local)].flatten().cpu()
+            place = ChangedPart(part.path, part.dim, positions, torch.empty(0))
+            parts.append(place.read(neurons.model.model))
+    return tuple(parts)
+
+
+def zeros(neurons: NeuronModel, columns: Columns) -> NeuronDelta:
+    """All parameters of some neurons set to zero."""
+    return NeuronDelta(
+        tuple(
+            ChangedPart(part.name, part.dim, part.positions, torch.zeros_like(part.values))
+            for part in parts_of(neurons, columns)
+        )
+    )
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Trained:
     """What training did.
 
     Attributes:
         losses: Validation loss before training and after every epoch, in nats a token.
         best: The epoch whose weights were kept; 0 = the untuned ones.
         parameters: Parameters trained.
+        delta: The weights that were kept.
     """
 
     losses: tuple[float, ...]
     best: int
     parameters: int
+    delta: NeuronDelta
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Neurons to train, and on what.
+
+    Attributes:
+        columns: The neurons to train.
+        train: Gold answers to train on.
+        validation: Gold answers that decide when to stop.
+        options: How to train.
+        seed: Seed of the order of the items.
+        base: Weights that are changed while training, such as those of zeroed neurons.
+
+    Raises:
+        BadInput: There is no neuron or no item to train.
+    """
+
+    columns: Columns
+    train: Sequence[Request]
+    validation: Sequence[Request]
+    options: TrainingOptions
+    seed: int = 0
+    base: NeuronDelta = NeuronDelta(())
+
+    def __post_init__(self) -> None:
+        if not len(self.columns):
+            raise BadInput("there is no neuron to train: lower `sigma` or give `count`")
+        if not len(self.train) or not len(self.validation):
+            raise BadInput("training needs items to train on and items to decide when to stop")
+
+    def digest(self, neurons: NeuronModel) -> str:
+        """Digest of all that decides the trained weights, 32 hexadecimal digits."""
+        asked = [
+            neurons.model.fingerprint, neurons.model.dtype, self.columns.tolist(),
+            [[gold.context, gold.continuation] for gold in self.train],
+            [[gold.context, gold.continuation] for gold in self.validation],
+            asdict(self.options), self.seed, self.base.digest,
+        ]  # fmt: skip
+        return hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
+
+
+def trained(neurons: NeuronModel, training: Training, folder: Path | None = None) -> Trained:
+    """Trains neurons on gold answers, or takes what the same training left in a folder.
+
+    Only the columns and rows of weights that belong to the neurons are given to the optimizer, as
+    tensors of their own, and written back: no other number of the model is ever written. The
+    weights of the epoch with the lowest validation loss are kept, the untuned ones included.
+
+    Args:
+        neurons: The model; its weights are as before afterwards.
+        training: What to train.
+        folder: Where trained weights are kept, a file for each training; nowhere if None.
+
+    Raises:
+        BadInput: The folder cannot be written.
+    """
+    if folder is None:
+        return _train(neurons, training)
+    file = folder / f"{training.digest(neurons)}.safetensors"
+    if not file.is_file():
+        check_out_folder(folder)
+        _save(_train(neurons, training), file)
+    return _load(file)
+
+
+def _save(done: Trained, file: Path) -> None:
+    """Writes a training beside its place and then renames it."""
+    from safetensors.torch import save_file
+
+    tensors = {}
+    for number, part in enumerate(done.delta.parts):
+        tensors[f"{number}.positions"] = part.positions.contiguous()
+        tensors[f"{number}.values"] = part.values.contiguous()
+    record = {
+        "losses": done.losses, "best": done.best, "parameters": done.parameters,
+        "parts": [[part.name, part.dim] for part in done.delta.parts],
+    }  # fmt: skip
+    beside = file.with_suffix(".part")
+    save_file(tensors, beside, metadata={"broca": json.dumps(record)})
+    os.replace(beside, file)
+
+
+def _load(file: Path) -> Trained:
+    from safetensors import safe_open
+
+    with safe_open(file, framework="pt") as opened:
+        record = json.loads(opened.metadata()["broca"])
+        parts = tuple(
+            ChangedPart(
+                name,
+                dim,
+                opened.get_tensor(f"{number}.positions"),
+                opened.get_tensor(f"{number}.values"),
+            )
+            for number, (name, dim) in enumerate(record["parts"])
+        )
+    losses = tuple(float(loss) for loss in record["losses"])
+    return Trained(losses, record["best"], record["parameters"], NeuronDelta(parts))
 
 
 @dataclass(frozen=True)
@@ -66,135 +242,61 @@ class _Share:
     whole: torch.nn.Parameter
     dim: int
     positions: Tensor
-    own: torch.nn.Parameter  # float32, whatever the model's number format
+    weights: torch.nn.Parameter  # float32, whatever the model's number format
 
     def write(self) -> None:
         """Puts the trained values into the model."""
         with torch.no_grad():
-            self.whole.index_copy_(self.dim, self.positions, self.own.to(self.whole.dtype))
+            self.whole.index_copy_(self.dim, self.positions, self.weights.to(self.whole.dtype))
 
     def take_gradient(self) -> None:
         """Moves the model's gradient here; the rest of it is dropped."""
         if self.whole.grad is not None:
             gradient = self.whole.grad.index_select(self.dim, self.positions)
-            self.own.grad = gradient.to(self.own.dtype)
+            self.weights.grad = gradient.to(self.weights.dtype)
 
 
-def _shares(neurons: NeuronModel, columns: Columns) -> list[_Share]:
+def _train(neurons: NeuronModel, training: Training) -> Trained:
+    model, options = neurons.model, training.options
+    untuned = parts_of(neurons, training.columns)
     shares = []
-    for layer, slices in neurons.slices.items():
-        start = neurons.first_column[layer]
-        local = columns[neurons.layers[columns] == layer] - start
-        if not len(local):
-            continue
-        for one in slices:
-            positions = one.index[torch.from_numpy(local)].flatten().to(one.parameter.device)
-            values = one.parameter.detach().index_select(one.dim, positions).float()
-            shares.append(
-                _Share(one.parameter, one.dim, positions, torch.nn.Parameter(values.clone()))
-            )
-    return shares
-
-
-@contextmanager
-def restored(neurons: NeuronModel, columns: Columns) -> Iterator[None]:
-    """Puts the parameters of some neurons back, to the bit, when the context ends."""
-    saved = [
-        (share, share.whole.detach().index_select(share.dim, share.positions).clone())
-        for share in _shares(neurons, columns)
-    ]
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            for share, values in saved:
-                share.whole.index_copy_(share.dim, share.positions, values)
-
-
-@contextmanager
-def zeroed(neurons: NeuronModel, columns: Columns) -> Iterator[None]:
-    """Within the context, all parameters of some neurons are zero."""
-    with restored(neurons, columns):
-        with torch.no_grad():
-            for share in _shares(neurons, columns):
-                share.whole.index_fill_(share.dim, share.positions, 0)
-        yield
-
-
-@contextmanager
-def tuned(
-    neurons: NeuronModel,
-    columns: Columns,
-    train: QuestionSet,
-    validation: QuestionSet,
-    *,
-    options: TuningOptions,
-    seed: int = 0,
-) -> Iterator[Tuned]:
-    """Trains some neurons on gold answers; within the context the model is the trained one.
-
-    Only the columns and rows of weights that belong to the neurons are given to the optimizer, as
-    tensors of their own, and written back: no other number of the model is ever written. The
-    weights of the epoch with the lowest validation loss are kept, the untuned ones included.
-
-    Args:
-        neurons: The model.
-        columns: The neurons to train.
-        train: Items to train on.
-        validation: Items that decide when to stop.
-        options: How to train.
-        seed: Seed of the order of the items.
-
-    Raises:
-        BadInput: There is no neuron or no item to train.
-    """
-    if not len(columns):
-        raise BadInput("there is no neuron to train: lower --sigma or give --count")
-    if not len(train) or not len(validation):
-        raise BadInput("training needs items to train on and items to decide when to stop")
-    with restored(neurons, columns):
-        yield _train(neurons, columns, train, validation, options, seed)
-
-
-def _train(
-    neurons: NeuronModel,
-    columns: Columns,
-    train: QuestionSet,
-    validation: QuestionSet,
-    options: TuningOptions,
-    seed: int,
-) -> Tuned:
-    shares = _shares(neurons, columns)
-    optimizer = torch.optim.Adam([share.own for share in shares], lr=options.lr)
-    rng = np.random.default_rng([seed, 7])
-    losses = [_loss_over(neurons, validation, options.batch)]
-    best, kept = 0, [share.own.detach().clone() for share in shares]
-    with neurons.model.in_use(), _gradients_of(shares):
-        for epoch in range(1, options.epochs + 1):
-            order = rng.permutation(len(train))
-            for start in range(0, len(train), options.batch):
-                batch = [train.questions[n] for n in order[start : start + options.batch]]
-                with torch.enable_grad():
-                    total, tokens = _loss(neurons, batch)
-                    (total / tokens).backward()  # type: ignore[no-untyped-call]
-                for share in shares:
-                    share.take_gradient()
-                optimizer.step()
-                for share in shares:
-                    share.write()
-                    share.whole.grad = None
-            losses.append(_loss_over(neurons, validation, options.batch))
-            if not math.isfinite(losses[-1]):
-                break
-            if losses[-1] < losses[best]:
-                best, kept = epoch, [share.own.detach().clone() for share in shares]
-            elif epoch - best >= options.patience:
-                break
-    for share, values in zip(shares, kept, strict=True):
-        with torch.no_grad():
-            share.own.copy_(values)
-        share.write()
-    return Tuned(tuple(losses), best, sum(share.own.numel() for share in shares))
+    for part in untuned:
+        whole = model.model.get_parameter(part.name)
+        weights = torch.nn.Parameter(part.values.to(whole.device).float())
+        shares.append(_Share(whole, part.dim, part.positions.to(whole.device), weights))
+    optimizer = torch.optim.Adam([share.weights for share in shares], lr=options.lr)
+    rng = np.random.default_rng([training.seed, 7])
+    # the trained values are put back by the context of the untuned ones
+    with training.base.applied(model), NeuronDelta(untuned).applied(model), model.in_use():
+        losses = [_loss_over(model, training.validation, options.batch)]
+        best, kept = 0, [share.weights.detach().clone() for share in shares]
+        with _gradients_of(shares):
+            for epoch in range(1, options.epochs + 1):
+                order = rng.permutation(len(training.train))
+                for start in range(0, len(order), options.batch):
+                    batch = [training.train[n] for n in order[start : start + options.batch]]
+                    with torch.enable_grad():
+                        total, tokens = _loss(model, batch)
+                        (total / tokens).backward()  # type: ignore[no-untyped-call]
+                    for share in shares:
+                        share.take_gradient()
+                    optimizer.step()
+                    for share in shares:
+                        share.write()
+                        share.whole.grad = None
+                losses.append(_loss_over(model, training.validation, options.batch))
+                if not math.isfinite(losses[-1]):
+                    break
+                if losses[-1] < losses[best]:
+                    best, kept = epoch, [share.weights.detach().clone() for share in shares]
+                elif epoch - best >= options.patience:
+                    break
+    changed = tuple(
+        ChangedPart(part.name, part.dim, part.positions, values.to(part.values.dtype).cpu())
+        for part, values in zip(untuned, kept, strict=True)
+    )
+    count = sum(share.weights.numel() for share in shares)
+    return Trained(tuple(losses), best, count, NeuronDelta((*training.base.parts, *changed)))
 
 
 @contextmanager
@@ -208,10 +310,8 @@ def _gradients_of(shares: Sequence[_Share]) -> Iterator[None]:
         yield
 
 
-def _loss(neurons: NeuronModel, batch: Sequence[Question]) -> tuple[Tensor, int]:
+def _loss(model: GatedModel, golds: Sequence[Request]) -> tuple[Tensor, int]:
     """Negative log-probability of gold answers, in nats: the sum, and how many tokens."""
-    model = neurons.model
-    golds = [question.gold for question in batch]
     read = [(*gold.context, *gold.continuation)[:-1] for gold in golds]
     tokens, attention = left_padded(read, device=model.device)
     keep = max(len(gold.continuation) for gold in golds)
@@ -226,9 +326,9 @@ def _loss(neurons: NeuronModel, batch: Sequence[Question]) -> tuple[Tensor, int]
 
 
 @torch.no_grad()
-def _loss_over(neurons: NeuronModel, questions: QuestionSet, batch: int) -> float:
+def _loss_over(model: GatedModel, golds: Sequence[Request], batch: int) -> float:
     total, tokens = 0.0, 0
-    for start in range(0, len(questions), 4 * batch):
-        loss, count = _loss(neurons, questions.questions[start : start + 4 * batch])
+    for start in range(0, len(golds), 4 * batch):
+        loss, count = _loss(model, golds[start : start + 4 * batch])
         total, tokens = total + float(loss), tokens + count
     return total / tokens

@@ -52,6 +52,7 @@ class Benchmark:
     _group: TaskGroup | None = field(repr=False)
     _reference: str | Reference = field(repr=False)
     _answers: Mapping[int, str] | None = field(repr=False, default=None)
+    _gold_alone: bool = field(repr=False, default=False)
     _scored: dict[tuple[int, Hashable], float] = field(repr=False, default_factory=dict)
 
     @classmethod
@@ -200,6 +201,10 @@ class Benchmark:
         """
         return replace(self, _answers={**(self._answers or {}), **answers})
 
+    def gold_alone(self) -> Benchmark:
+        """The same task with margins of the right answer alone: no choice is compared with it."""
+        return replace(self, _gold_alone=True)
+
     def margin(self, item: Item) -> Margin | None:
         """How to ask for the item's margin; None where there is no right answer to ask about.
 
@@ -207,6 +212,10 @@ class Benchmark:
         under teacher forcing, from where the options say; the task's target counts only where the
         task's own metric accepts it as an answer.
         """
+        margin = self._margin(item)
+        return margin.gold_alone() if margin is not None and self._gold_alone else margin
+
+    def _margin(self, item: Item) -> Margin | None:
         part, number = self._place(item)
         if callable(self._reference):
             return self._margin_of_function(part, number, self._reference)

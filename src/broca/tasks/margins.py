@@ -43,6 +43,13 @@ class Margin:
     requests: tuple[Request, ...]
     gold: int | tuple[int, ...] | None
 
+    def gold_alone(self) -> Margin | None:
+        """The margin of the first right answer alone; None where several requests make it up."""
+        if self.gold is None:
+            return self if len(self.requests) == 1 else None
+        right, _ = self._sides
+        return Margin((self.requests[right[0]],), None)
+
     def of(self, totals: Tensor) -> Tensor:
         """The margin from the requests' log-likelihoods `(requests,)`, differentiable."""
         if self.gold is None:

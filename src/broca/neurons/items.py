@@ -1,0 +1,142 @@
+"""The items of the neuron verbs: tasks whose margin is the likelihood of the gold answer alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from broca.errors import TaskUnusable
+from broca.models import GatedModel
+from broca.options import DataOptions, TaskOptions
+from broca.runs.task_sets import Part, Places, TaskSet, lay_out, load_tasks
+from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split
+from broca.tasks.data_sets import PREFIX, read_data_set
+from broca.tasks.examples import Task
+from broca.tasks.in_memory import harness_task
+from broca.verification import roles
+
+ROWS_READ = 4
+"""Rows of a data set that are read for each item that may be located or measured on."""
+
+
+def neuron_tasks(
+    model: GatedModel,
+    parts: Mapping[Part, Sequence[str]],
+    catalog: Catalog,
+    *,
+    items: int,
+    report_items: int = 0,
+    seed: int,
+    task_options: TaskOptions,
+    data_options: DataOptions,
+) -> TaskSet:
+    """Loads tasks and cuts their items by seed; items without a gold answer are left out.
+
+    Args:
+        model: Its tokenizer and context.
+        parts: The tasks of which each part is needed.
+        catalog: Where tasks are; `data:` sets are read without it.
+        items: Most `locate` and `confirm` items of each task.
+        report_items: Most `report` items of each task.
+        seed: Seed of the cut.
+        task_options: How tasks are asked; gold answers are the tasks' targets.
+        data_options: How `data:` sets are read.
+
+    Raises:
+        TaskUnusable: No item of a task has a gold answer, or it cannot be used.
+    """
+    options = replace(task_options, reference="gold")
+    names = list(dict.fromkeys(name for needed in parts.values() for name in needed))
+    limit = ROWS_READ * max(items, report_items)
+    data_sets = {
+        name: _shortened(
+            of_examples(model, read_data_set(name, limit=limit, fields=data_options.columns)),
+            data_options.answer_tokens,
+        )
+        for name in names
+        if name.startswith(PREFIX)
+    }
+    others = [name for name in names if name not in data_sets]
+    loaded = load_tasks(model, others, catalog, task=names[0], options=options)
+    benchmarks = {name: (loaded | data_sets)[name].gold_alone() for name in names}
+    splits = {name: task.split(items=items, seed=seed) for name, task in benchmarks.items()}
+    cut = {
+        name: Split(split.locate, split.confirm, split.report[:report_items])
+        for name, split in splits.items()
+    }
+    return _task_set(benchmarks, cut, parts)
+
+
+def example_tasks(model: GatedModel, task: Task, *, answer_tokens: int | None = None) -> TaskSet:
+    """A task of examples with all its items to locate on."""
+    benchmark = _shortened(of_examples(model, task), answer_tokens).gold_alone()
+    whole = Split(tuple(range(len(benchmark.items))), (), ())
+    return _task_set({task.name: benchmark}, {task.name: whole}, {"locate": (task.name,)})
+
+
+def of_examples(model: GatedModel, task: Task) -> Benchmark:
+    """A task of examples as a model is asked it, without any catalog."""
+    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
+    return Benchmark.build([harness_task(task, tokenizer)], tokenizer)
+
+
+def _shortened(benchmark: Benchmark, answer_tokens: int | None) -> Benchmark:
+    """The task with only the first tokens of every answer."""
+    if answer_tokens is None:
+        return benchmark
+    items = tuple(
+        replace(
+            item,
+            requests=tuple(
+                replace(request, continuation=request.continuation[:answer_tokens])
+                for request in item.requests
+            ),
+        )
+        for item in benchmark.items
+    )
+    return replace(benchmark, items=items)
+
+
+def _task_set(
+    benchmarks: Mapping[str, Benchmark],
+    splits: Mapping[str, Split],
+    parts: Mapping[Part, Sequence[str]],
+) -> TaskSet:
+    bank, places = lay_out(benchmarks, splits, parts)
+    gold = np.array([benchmark.margin(item) is not None for benchmark, item in bank], dtype=bool)
+    with_gold: dict[Part, Places] = {
+        part: {name: positions[gold[positions]] for name, positions in by_task.items()}
+        for part, by_task in places.items()
+    }
+    for by_task in with_gold.values():
+        for name, positions in by_task.items():
+            if not len(positions):
+                raise TaskUnusable(
+                    f"no item of task '{name}' has a gold answer: neurons are located by the "
+                    "probability of one; choose another task"
+                )
+    task = next(iter(benchmarks))
+    same, others = roles(task, benchmarks)
+    return TaskSet(task, same, others, benchmarks, bank, with_gold)
+
+
+def left_out(tasks: TaskSet) -> tuple[str, ...]:
+    """What the reader should know of the tasks, and how many items had no gold answer."""
+    used = {
+        p
+        for places in tasks.places.values()
+        for positions in places.values()
+        for p in positions.tolist()
+    }
+    notes: list[str] = []
+    for name, benchmark in tasks.benchmarks.items():
+        notes += tasks.notes_of(name)
+        missing = sum(
+            task is benchmark and position not in used
+            for position, (task, _) in enumerate(tasks.bank)
+        )
+        if missing:
+            notes.append(f"{missing} items of {name} were left out: they have no gold answer")
+    return tuple(notes)

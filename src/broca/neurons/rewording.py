@@ -1,0 +1,142 @@
+"""Do paraphrases of one item locate to the same neurons?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from broca.errors import BadInput
+from broca.neurons.intervals import mean_interval
+from broca.neurons.neuron_run import NeuronRun
+from broca.neurons.selection import item_set
+from broca.neurons.sets import Overlap, shared
+from broca.options import RuleOptions
+from broca.results.verification import Interval
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The overlap of the sets of pairs of items.
+
+    Attributes:
+        pairs: What the pairs have in common.
+        of_larger: Common neurons over the larger set.
+        iou: Common neurons over the union.
+        random_of_larger: `of_larger` of random sets of the same sizes, on average.
+        random_iou: The same of `iou`.
+    """
+
+    pairs: str
+    of_larger: Interval
+    iou: Interval
+    random_of_larger: float
+    random_iou: float
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """Whether the wording or the content decides where an item is located.
+
+    Attributes:
+        questions: The task.
+        contents: Different contents, each in several wordings.
+        set_size: Neurons located for an item, mean.
+        empty: Share of items for which no neuron stands out; pairs of two such are left out.
+        agreements: Overlaps of paraphrases, of different items in one wording, and of different
+            items in different wordings.
+    """
+
+    questions: str
+    contents: int
+    set_size: float
+    empty: float
+    agreements: tuple[Agreement, ...]
+
+
+RELATIONS = ("same item, other wording", "other item, same wording", "other item, other wording")
+
+
+def reworded(run: NeuronRun, task: str, *, rule: RuleOptions, seed: int = 0) -> Fidelity:
+    """Locates every item by itself and compares paraphrases with different items.
+
+    The interval of paraphrases resamples contents. As many pairs of different items are drawn by
+    seed as there are pairs of paraphrases.
+
+    Args:
+        run: Measures.
+        task: A task whose examples have a `content`, which paraphrases share, and a `wording`.
+        rule: Which neurons of an item stand out.
+        seed: Seed of the drawn pairs and the intervals.
+
+    Raises:
+        BadInput: Fewer than two contents with at least two wordings each.
+    """
+    places = run.places(task)
+    documents = run.documents(places)
+    contents = [str(document.get("content", number)) for number, document in enumerate(documents)]
+    wordings = [str(document.get("wording", "")) for document in documents]
+    by_content: dict[str, list[int]] = {}
+    for index, content in enumerate(contents):
+        by_content.setdefault(content, []).append(index)
+    several = [group for group in by_content.values() if len(group) > 1]
+    if len(several) < 2:
+        raise BadInput(
+            f"task '{task}' has no paraphrases: fidelity needs two contents or more, each in two "
+            "wordings or more (`broca neurons fidelity --help` names data that has)"
+        )
+    run.run.stages.enter(f"scoring neurons on {task}")
+    scores = run.item_scores(places, steps=rule.steps).scores
+    sets = [item_set(item, run.neurons.layers, rule) for item in scores]
+    agreements = []
+    for relation, pairs in _pairs(several, contents, wordings, seed).items():
+        compared = [
+            (contents[first], shared(sets[first], sets[second], neurons=len(run.neurons)))
+            for first, second in pairs
+            if len(sets[first]) or len(sets[second])
+        ]
+        if compared:
+            agreements.append(_agreement(relation, compared, seed))
+    return Fidelity(
+        questions=task,
+        contents=len(several),
+        set_size=float(np.mean([len(columns) for columns in sets])),
+        empty=float(np.mean([not len(columns) for columns in sets])),
+        agreements=tuple(agreements),
+    )
+
+
+def _pairs(
+    several: Sequence[Sequence[int]], contents: Sequence[str], wordings: Sequence[str], seed: int
+) -> Mapping[str, list[tuple[int, int]]]:
+    """Pairs of items by relation: all paraphrases, and as many drawn pairs of different items."""
+    rng = np.random.default_rng([seed, 3])
+    same = [pair for group in several for pair in combinations(group, 2)]
+    drawn: dict[str, list[tuple[int, int]]] = {relation: [] for relation in RELATIONS}
+    drawn[RELATIONS[0]] = same
+    members = [index for group in several for index in group]
+    for _ in range(40 * len(same)):
+        first, second = (int(index) for index in rng.choice(members, 2, replace=False))
+        if contents[first] == contents[second]:
+            continue
+        relation = RELATIONS[1] if wordings[first] == wordings[second] else RELATIONS[2]
+        if len(drawn[relation]) < len(same):
+            drawn[relation].append((first, second))
+    return drawn
+
+
+def _agreement(relation: str, compared: Sequence[tuple[str, Overlap]], seed: int) -> Agreement:
+    by_content: dict[str, list[Overlap]] = {}
+    for content, common in compared:
+        by_content.setdefault(content, []).append(common)
+    of_larger = [np.mean([common.of_larger for common in group]) for group in by_content.values()]
+    iou = [np.mean([common.iou for common in group]) for group in by_content.values()]
+    return Agreement(
+        relation,
+        mean_interval(np.array(of_larger), seed=seed),
+        mean_interval(np.array(iou), seed=seed),
+        float(np.mean([common.expected_of_larger for _, common in compared])),
+        float(np.mean([common.expected_iou for _, common in compared])),
+    )

@@ -1,0 +1,172 @@
+"""Do located neurons move p(answer), down when suppressed and up when amplified?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.errors import BadInput
+from broca.neurons.intervals import difference
+from broca.neurons.neuron_run import INTACT, NeuronRun, Places
+from broca.neurons.selection import item_set
+from broca.neurons.sets import Matching, random_sets
+from broca.options import RuleOptions
+from broca.results.verification import Interval
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What scaling located neurons did to p(answer).
+
+    Attributes:
+        factor: What they were multiplied with.
+        located: Change of p(answer) of the item they were located on.
+        random: The same with as many random neurons, mean over the draws.
+        excess: The difference, by item.
+        unrelated: Change of p(answer) of unrelated prompts with the located neurons scaled; None
+            without such prompts.
+        relative: Mean change with located neurons over mean p(answer).
+        as_claimed: Share of items that moved down (factor below 1) or up (above 1).
+    """
+
+    factor: float
+    located: Interval
+    random: Interval
+    excess: Interval
+    unrelated: Interval | None
+    relative: float
+    as_claimed: float
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Whether located neurons of single items do what they are located for.
+
+    Attributes:
+        questions: The task.
+        items: Items with at least one located neuron.
+        empty: Items for which none stands out; they are left out.
+        set_size: Neurons of an item, mean.
+        probability: p(answer) of the intact model, mean.
+        draws: Random sets for every item.
+        moved: By factor.
+    """
+
+    questions: str
+    items: int
+    empty: int
+    set_size: float
+    probability: float
+    draws: int
+    moved: tuple[Moved, ...]
+
+
+def numbers_of(factors: str | Sequence[float]) -> tuple[float, ...]:
+    """Factors from a list, or from one string of them joined by commas.
+
+    Raises:
+        BadInput: They are no numbers.
+    """
+    parts = factors.split(",") if isinstance(factors, str) else factors
+    try:
+        return tuple(float(part) for part in parts)
+    except ValueError:
+        raise BadInput(f"`factors` '{factors}' are no numbers joined by commas") from None
+
+
+def move(
+    run: NeuronRun,
+    task: str,
+    *,
+    rule: RuleOptions,
+    unrelated: Places = INTACT,
+    factors: Sequence[float] = (0.0, 2.0),
+    draws: int = 5,
+    matching: Matching = "size",
+    seed: int = 0,
+) -> Reliability:
+    """Scales every item's neurons and measures that item, random sets, and unrelated prompts.
+
+    Args:
+        run: Measures.
+        task: The task; every `locate` item is located by itself.
+        rule: Which neurons of an item stand out.
+        unrelated: Items that should not move; every item of the task gets one, in turn.
+        factors: What located neurons are multiplied with.
+        draws: Random sets for every item.
+        matching: Whether random sets match the size, or the number in every layer.
+        seed: Seed of the draws and the intervals.
+
+    Raises:
+        BadInput: No item has located neurons.
+    """
+    places, layers = run.places(task), run.neurons.layers
+    run.run.stages.enter(f"scoring neurons on {task}")
+    scores = run.item_scores(places, steps=rule.steps).scores
+    every = [item_set(item, layers, rule) for item in scores]
+    chosen = [index for index, columns in enumerate(every) if len(columns)]
+    if not chosen:
+        raise BadInput(
+            f"no neuron of any item of '{task}' stands out: lower `sigma` or give `count`"
+        )
+    places, sets = places[chosen], [every[index] for index in chosen]
+    others = unrelated[np.arange(len(sets)) % len(unrelated)] if len(unrelated) else INTACT
+    whole = np.concatenate([places, others])
+    before = np.exp(run.log_probability(whole, [INTACT], np.zeros(len(whole), dtype=np.intp)))
+    intact = before[: len(places)]
+    arms = []
+    for columns in sets:
+        drawn = random_sets(columns, layers, seed=seed, draws=draws, matching=matching)
+        arms += [columns, *drawn]
+    rows = np.concatenate([np.repeat(places, draws + 1), others])
+    located = np.arange(len(others)) * (draws + 1)
+    index = np.concatenate([np.arange(len(arms)), located])
+    moved = []
+    for factor in factors:
+        run.run.stages.enter(f"scaling by {factor:g}")
+        after = np.exp(run.log_probability(rows, arms, index, factor=factor))
+        by_item = after[: len(arms)].reshape(len(places), draws + 1)
+        elsewhere = (after[len(arms) :], before[len(places) :])
+        moved.append(_moved(factor, by_item, intact, elsewhere, seed))
+    return Reliability(
+        questions=task,
+        items=len(sets),
+        empty=len(every) - len(sets),
+        set_size=float(np.mean([len(columns) for columns in sets])),
+        probability=float(intact.mean()),
+        draws=draws,
+        moved=tuple(moved),
+    )
+
+
+def _moved(
+    factor: float,
+    after: NDArray[np.float64],
+    before: NDArray[np.float64],
+    elsewhere: tuple[NDArray[np.float64], NDArray[np.float64]],
+    seed: int,
+) -> Moved:
+    """Sums up one factor.
+
+    Args:
+        factor: The factor.
+        after: p(answer) by item, located first and random draws after, `(items, 1 + draws)`.
+        before: p(answer) of the intact model, `(items,)`.
+        elsewhere: p(answer) of unrelated prompts after and before, `(items,)` or empty.
+        seed: Seed of the intervals.
+    """
+    located, random = after[:, 0], after[:, 1:].mean(axis=1)
+    change = located - before
+    direction = 1.0 if factor > 1 else -1.0
+    return Moved(
+        factor=factor,
+        located=difference(located, before, seed=seed),
+        random=difference(random, before, seed=seed),
+        excess=difference(located, random, seed=seed),
+        unrelated=difference(*elsewhere, seed=seed) if len(elsewhere[0]) else None,
+        relative=float(change.mean() / before.mean()),
+        as_claimed=float((direction * change > 0).mean()),
+    )

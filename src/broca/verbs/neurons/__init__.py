@@ -1,0 +1,1 @@
+"""The verbs of `broca.neurons`, one file each."""

@@ -1,0 +1,115 @@
+"""`neurons cross`: located on one data set, erased or trained there, measured on every other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from broca.errors import BadInput
+from broca.models import GatedModel
+from broca.neurons.crossing import crossed, require_action
+from broca.neurons.describing import experiment
+from broca.neurons.items import neuron_tasks
+from broca.neurons.methods import choose, require_method
+from broca.neurons.opening import opened, settings_of
+from broca.neurons.sets import require_draws
+from broca.options import (
+    DataOptions,
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    RuleOptions,
+    SourceOptions,
+    TaskOptions,
+    TrainingOptions,
+    takes_options,
+    without,
+)
+from broca.results.neurons import NeuronExperiment
+from broca.runs.progress import Report
+from broca.runs.task_sets import other_tasks
+
+
+@takes_options
+def cross(
+    model: str | GatedModel,
+    tasks: str | Sequence[str] = "auto",
+    *,
+    action: str = "erase",
+    method: str = "cnl",
+    draws: int = 3,
+    matching: str = "size",
+    items: int = 100,
+    report_items: int = 100,
+    seed: int = 0,
+    on_progress: Report | None = None,
+    training_options: TrainingOptions,
+    rule_options: RuleOptions,
+    data_options: DataOptions,
+    source_options: SourceOptions,
+    task_options: Annotated[TaskOptions, without("reference")],
+    model_options: Annotated[ModelOptions, without("components")],
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
+    journal_options: JournalOptions,
+) -> NeuronExperiment:
+    """Locates on one task, erases or trains there, and measures on every task.
+
+    Args:
+        model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
+        tasks: The tasks, as a list or joined by commas; `auto`: all shipped ones.
+        action: What happens to the located neurons: `erase` or `tune`.
+        method: `cnl` (commonality neurons), `knowledge-neurons`, `activation`, `gradient`, `random`
+            or `sensing`.
+        draws: Random sets to compare each located set with.
+        matching: Random sets match the `size`, or the number in every `layer`.
+        items: Most items of each task to locate and train on, and to stop training by.
+        report_items: Most items of each task to measure on.
+        seed: Seed of the item split, the draws and the intervals.
+        on_progress: Receives what is going on.
+
+    Raises:
+        BrocaError: Bad input, in one line that says what to do.
+    """
+    require_method(method)
+    require_action(action)
+    chance = require_draws(draws, matching)
+    settings = settings_of(
+        training_options, rule_options, data_options, task_options,
+        action=action, method=method, draws=draws, matching=matching, items=items,
+        report_items=report_items, seed=seed,
+    )  # fmt: skip
+    with opened(
+        model, on_progress, model_options=model_options, engine_options=engine_options,
+        executor_options=executor_options, journal_options=journal_options,
+    ) as session:  # fmt: skip
+        catalog = session.space.catalog(source_options)
+        names = other_tasks("", tasks, session.model.name, catalog)
+        if len(names) < 2:
+            raise BadInput("there is nothing to cross: name two data sets or more in `tasks`")
+        session.stages.enter("building the tasks")
+        task_set = neuron_tasks(
+            session.model, {"locate": names, "confirm": names, "report": names}, catalog,
+            items=items, report_items=report_items, seed=seed, task_options=task_options,
+            data_options=data_options,
+        )  # fmt: skip
+        settings["tasks"] = list(names)
+        run = session.run(task_set, "cross", settings)
+        sets = {
+            name: choose(
+                run, name, method=method, rule=rule_options, seed=seed,
+                contrast=[other for other in names if other != name],
+            ).columns
+            for name in names
+        }  # fmt: skip
+        result = crossed(
+            run, sets, action=action, options=training_options, draws=draws, matching=chance,
+            seed=seed, folder=session.deltas,
+        )  # fmt: skip
+        notes = [
+            f"no neuron stands out on {name}: left out"
+            for name, columns in sets.items()
+            if not len(columns)
+        ]
+        return experiment(run, "cross", result, settings=settings, notes=notes)

@@ -1,0 +1,62 @@
+"""`neurons decouple`: are neurons shared because of the capability, or of the content?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from broca.models import GatedModel
+from broca.neurons.decoupling import decoupled, read_pairs, task_of
+from broca.neurons.describing import experiment
+from broca.neurons.items import example_tasks
+from broca.neurons.opening import opened, settings_of
+from broca.neurons.paraphrases import shipped_pairs
+from broca.options import (
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    RuleOptions,
+    takes_options,
+    without,
+)
+from broca.results.neurons import NeuronExperiment
+from broca.runs.progress import Report
+
+
+@takes_options
+def decouple(
+    model: str | GatedModel,
+    *,
+    pairs: str | Path | None = None,
+    items: int = 60,
+    seed: int = 0,
+    on_progress: Report | None = None,
+    rule_options: Annotated[RuleOptions, without("aggregate", "share")],
+    model_options: Annotated[ModelOptions, without("components")],
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
+    journal_options: JournalOptions,
+) -> NeuronExperiment:
+    """Compares the neurons of items that share a capability, a content, or neither.
+
+    Args:
+        model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
+        pairs: JSON lines with `relation`, `first` and `second`, each of these with `prompt` and
+            `answer`; by default pairs are made of shipped items.
+        items: Shipped pairs of every relation.
+        seed: Seed of the shipped pairs and the intervals.
+        on_progress: Receives what is going on.
+
+    Raises:
+        BrocaError: Bad input, in one line that says what to do.
+    """
+    chosen = read_pairs(pairs) if pairs else shipped_pairs(count=items, seed=seed)
+    settings = settings_of(rule_options, pairs=str(pairs or "shipped"), items=items, seed=seed)
+    with opened(
+        model, on_progress, model_options=model_options, engine_options=engine_options,
+        executor_options=executor_options, journal_options=journal_options,
+    ) as session:  # fmt: skip
+        run = session.run(example_tasks(session.model, task_of(chosen)), "decouple", settings)
+        result = decoupled(run, chosen, rule=rule_options, seed=seed)
+        return experiment(run, "decouple", result, settings=settings)

@@ -1,0 +1,72 @@
+"""`neurons fidelity`: do paraphrases of an item locate to the same neurons?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from broca.models import GatedModel
+from broca.neurons.describing import experiment
+from broca.neurons.items import example_tasks
+from broca.neurons.opening import opened, settings_of
+from broca.neurons.paraphrases import paraphrased
+from broca.neurons.rewording import reworded
+from broca.options import (
+    DataOptions,
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    RuleOptions,
+    takes_options,
+    without,
+)
+from broca.results.neurons import NeuronExperiment
+from broca.runs.progress import Report
+from broca.tasks.data_sets import PREFIX, read_data_set
+
+
+@takes_options
+def fidelity(
+    model: str | GatedModel,
+    task: str,
+    *,
+    contents: int = 50,
+    wordings: int = 4,
+    seed: int = 0,
+    on_progress: Report | None = None,
+    rule_options: Annotated[RuleOptions, without("aggregate", "share")],
+    data_options: Annotated[DataOptions, without("fields")],
+    model_options: Annotated[ModelOptions, without("components")],
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
+    journal_options: JournalOptions,
+) -> NeuronExperiment:
+    """Compares the neurons of paraphrases with those of different items.
+
+    Args:
+        model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
+        task: `addition`, `capitals`, `mc_biology` or `mc_chemistry`, whose paraphrases are shipped;
+            or `data:NAME` whose rows have paraphrases.
+        contents: Most items, each in several wordings.
+        wordings: Most wordings of an item of a shipped task.
+        seed: Seed of the items, the drawn pairs and the intervals.
+        on_progress: Receives what is going on.
+
+    Raises:
+        BrocaError: Bad input, in one line that says what to do.
+    """
+    if task.startswith(PREFIX):
+        examples = read_data_set(task, limit=contents).by_wording()
+    else:
+        examples = paraphrased(task, contents=contents, wordings=wordings, seed=seed)
+    settings = settings_of(
+        rule_options, data_options, task=task, contents=contents, wordings=wordings, seed=seed
+    )
+    with opened(
+        model, on_progress, model_options=model_options, engine_options=engine_options,
+        executor_options=executor_options, journal_options=journal_options,
+    ) as session:  # fmt: skip
+        tasks = example_tasks(session.model, examples, answer_tokens=data_options.answer_tokens)
+        run = session.run(tasks, "fidelity", settings)
+        result = reworded(run, examples.name, rule=rule_options, seed=seed)
+        return experiment(run, "fidelity", result, settings=settings)

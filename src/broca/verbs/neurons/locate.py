@@ -1,0 +1,90 @@
+"""`neurons locate`: the neurons that a data set has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from broca.models import GatedModel
+from broca.neurons.describing import neuron_set
+from broca.neurons.items import neuron_tasks
+from broca.neurons.methods import choose, require_method
+from broca.neurons.opening import opened, settings_of
+from broca.options import (
+    DataOptions,
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    MethodOptions,
+    ModelOptions,
+    RuleOptions,
+    SourceOptions,
+    TaskOptions,
+    takes_options,
+    without,
+)
+from broca.results.neurons import NeuronSet
+from broca.runs.progress import Report
+from broca.runs.task_sets import other_tasks
+
+
+@takes_options
+def locate(
+    model: str | GatedModel,
+    task: str,
+    *,
+    others: str | Sequence[str] = "auto",
+    method: str = "cnl",
+    items: int = 100,
+    seed: int = 0,
+    on_progress: Report | None = None,
+    rule_options: RuleOptions,
+    method_options: MethodOptions,
+    data_options: DataOptions,
+    source_options: SourceOptions,
+    task_options: Annotated[TaskOptions, without("reference")],
+    model_options: Annotated[ModelOptions, without("components")],
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
+    journal_options: JournalOptions,
+) -> NeuronSet:
+    """Locates the neurons that a data set has in common.
+
+    Args:
+        model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
+        task: A task as in `broca.localize`, or `data:NAME`, where the name is that of a data set,
+            a hub id, a folder or a JSON-lines file.
+        others: Tasks that method `activation` compares with; `auto` as in `broca.localize`.
+        method: `cnl` (commonality neurons), `knowledge-neurons`, `activation`, `gradient`, `random`
+            or `sensing`.
+        items: Most items to locate on.
+        seed: Seed of the item split and of everything else that is random.
+        on_progress: Receives what is going on.
+
+    Raises:
+        BrocaError: Bad input, in one line that says what to do.
+    """
+    require_method(method, method_options)
+    settings = settings_of(
+        rule_options, method_options, data_options, task_options,
+        task=task, method=method, items=items, seed=seed,
+    )  # fmt: skip
+    with opened(
+        model, on_progress, model_options=model_options, engine_options=engine_options,
+        executor_options=executor_options, journal_options=journal_options,
+    ) as session:  # fmt: skip
+        session.stages.enter("building the tasks")
+        catalog = session.space.catalog(source_options)
+        contrast: tuple[str, ...] = ()
+        if method == "activation":
+            contrast = other_tasks(task, others, session.model.name, catalog)
+        tasks = neuron_tasks(
+            session.model, {"locate": (task, *contrast)}, catalog, items=items, seed=seed,
+            task_options=task_options, data_options=data_options,
+        )  # fmt: skip
+        run = session.run(tasks, "locate", {**settings, "others": list(contrast)})
+        choice = choose(
+            run, task, method=method, rule=rule_options, options=method_options,
+            contrast=contrast, seed=seed,
+        )  # fmt: skip
+        return neuron_set(run, task, choice, scope=rule_options.scope, settings=settings)

@@ -1,0 +1,50 @@
+"""`neurons.json` and the other results: complete, and read as they were written."""
+
+import json
+
+import numpy as np
+import pytest
+from neurons.conftest import letters
+
+from broca.neurons.describing import experiment, neuron_set
+from broca.neurons.intervals import mean_interval
+from broca.neurons.methods import choose
+from broca.options import RuleOptions
+from broca.results.codec import decode, encode
+from broca.results.neurons import NeuronSet
+
+
+def test_located_neurons_come_back_as_they_were(neurons, ask):
+    """Shares, layers and order are right, and the file gives the same object."""
+    run = ask(letters(4))
+    choice = choose(run, "letters", rule=RuleOptions(count=5, steps=3))
+    result = neuron_set(run, "letters", choice, scope="global", settings={"sigma": 6.0})
+    assert result.share_of_neurons == 5 / 128
+    total = sum(parameter.numel() for parameter in neurons.model.model.parameters())
+    assert result.share_of_parameters == pytest.approx(5 * 96 / total)
+    assert (result.model.neurons, result.model.parameters) == (128, total)
+    assert sum(result.by_layer.values()) == 5
+    scores = [neuron.score for neuron in result.selected]
+    assert scores == sorted(scores, reverse=True)
+    names = [neuron.name for neuron in result.selected]
+    assert neurons.columns(names).tolist() == choice.columns.tolist()
+    assert decode(NeuronSet, encode(result)) == result
+
+
+def test_nothing_that_stands_out_is_noted(ask):
+    """With what to do."""
+    run = ask(letters(2))
+    choice = choose(run, "letters", rule=RuleOptions(sigma=1e6, steps=3))
+    result = neuron_set(run, "letters", choice, scope="global", settings={})
+    assert (result.selected, result.notes) == (
+        (), ("no neuron stands out: lower `sigma` or give `count`",),
+    )  # fmt: skip
+
+
+def test_what_is_not_known_is_null(ask):
+    """NaN is no JSON."""
+    run = ask(letters(2))
+    result = experiment(run, "x", (mean_interval([], seed=0), np.float32(1.5)), settings={})
+    data = json.loads(encode(result))
+    assert data["command"] == "broca neurons x"
+    assert data["result"] == [{"value": None, "low": None, "high": None}, 1.5]

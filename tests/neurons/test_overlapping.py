@@ -1,0 +1,29 @@
+"""Halves of tasks are compared."""
+
+import numpy as np
+import pytest
+from neurons.conftest import letters
+
+from broca.neurons.overlapping import halves, overlapped
+from broca.options import RuleOptions
+
+
+def test_halves_are_compared_and_relations_named(ask):
+    """Two tasks of two halves each: six pairs; the matrix has the halves on its diagonal."""
+    run = ask(letters(8), letters(8, name="others", start=12))
+    overlaps = overlapped(run, ["letters", "others"], rule=RuleOptions(count=6, steps=3))
+    assert len(overlaps.pairs) == 6
+    assert [pair.relation for pair in overlaps.pairs].count("same data") == 2
+    assert [pair.relation for pair in overlaps.pairs].count("other capability") == 4
+    matrix = np.array(overlaps.matrix())
+    assert np.allclose(matrix, matrix.T)
+    assert matrix[0, 0] == overlaps.pairs[0].overlap.of_larger
+    across = [p.overlap.of_larger for p in overlaps.pairs if p.relation == "other capability"]
+    assert matrix[0, 1] == pytest.approx(np.mean(across))
+
+
+def test_halves_are_disjoint_and_seeded():
+    """All items, each in one half."""
+    first, second = halves(np.arange(10, 19), seed=1)
+    assert sorted([*first, *second]) == list(range(10, 19))
+    assert np.array_equal(first, halves(np.arange(10, 19), seed=1)[0])
