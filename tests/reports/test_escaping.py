@@ -15,6 +15,7 @@ from broca.reports import (
     render_verification_page,
 )
 from broca.results.base import Interval, ModelInfo
+from broca.results.neurons import NeuronExperiment
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressTest
 from broca.results.verification import TaskFailures
 
@@ -103,10 +104,15 @@ def test_atlas_escapes_everything():
 @pytest.mark.usefixtures("_no_plotly")
 def test_overlap_page_escapes_everything():
     """Names of data sets and of the model."""
-    from broca.neurons.figures import overlap_page
     from broca.neurons.sets import Overlap
+    from broca.reports.overlap import overlap_page
 
     measured = Overlap(**dict.fromkeys((one.name for one in fields(Overlap)), 0.5))
     pairs = (Compared(f"{EVIL}/first", f"{EVIL}/second", "same data", (3, 4), measured),)
-    page = overlap_page(Overlaps((EVIL,), pairs, {}), title=f"neurons of {EVIL}")
-    assert shown_as_text(page)
+    result = NeuronExperiment(
+        command="broca neurons overlap",
+        model=ModelInfo(name=EVIL, fingerprint=""),
+        settings={},
+        result=Overlaps((EVIL,), pairs, {}),
+    )
+    assert shown_as_text(overlap_page(result))

@@ -14,7 +14,7 @@ from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.selection import Columns
 from broca.neurons.sets import Matching
 from broca.options import TrainingOptions
-from broca.results.verification import Interval
+from broca.results.base import Interval
 from broca.tasks import Benchmark
 
 Action = Literal["erase", "tune"]

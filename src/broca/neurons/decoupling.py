@@ -16,7 +16,7 @@ from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.selection import item_set
 from broca.neurons.sets import shared
 from broca.options import RuleOptions
-from broca.results.verification import Interval
+from broca.results.base import Interval
 from broca.tasks.examples import Task
 
 MEASURES = ("of_first", "of_second", "of_larger", "iou")

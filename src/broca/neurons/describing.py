@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from broca.neurons.items import left_out
@@ -17,8 +18,7 @@ from broca.runs.provenance import model_info
 
 def model_facts(neurons: NeuronModel) -> ModelInfo:
     """What results say of a model with neurons."""
-    facts = {**vars(model_info(neurons.model)), "neurons": len(neurons)}
-    return ModelInfo(**facts, parameters=neurons.parameters)
+    return replace(model_info(neurons.model), neurons=len(neurons), parameters=neurons.parameters)
 
 
 def neuron_set(

@@ -16,7 +16,7 @@ from broca.neurons.selection import Columns
 from broca.neurons.sets import Matching, random_sets
 from broca.neurons.tuning import NeuronDelta, Trained, Training, trained, zeros
 from broca.options import TrainingOptions
-from broca.results.verification import Interval
+from broca.results.base import Interval
 
 Without = Literal["zeroed", "frozen"]
 """What becomes of the located neurons while all others are trained."""

@@ -12,7 +12,7 @@ from broca.neurons.intervals import difference, lost, scored
 from broca.neurons.neuron_run import INTACT, NeuronRun
 from broca.neurons.selection import Columns
 from broca.neurons.sets import Matching, random_sets
-from broca.results.verification import Interval
+from broca.results.base import Interval
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.results.verification import Interval
+from broca.results.base import Interval
 from broca.verification import Trial
 from broca.verification.statistics import bootstrap_interval, interval_of
 

@@ -47,22 +47,6 @@ class Overlaps:
     pairs: tuple[Compared, ...]
     summary: dict[str, dict[str, float]]
 
-    def matrix(self, measure: str = "of_larger") -> list[list[float]]:
-        """A measure between tasks, `(tasks, tasks)`: mean over pairs of halves.
-
-        On the diagonal are the two halves of one task.
-        """
-        position = {name: number for number, name in enumerate(self.names)}
-        total = np.zeros((len(self.names), len(self.names)))
-        count = np.zeros_like(total)
-        for pair in self.pairs:
-            i, j = (position[name.rsplit("/", 1)[0]] for name in (pair.first, pair.second))
-            for a, b in {(i, j), (j, i)}:
-                total[a, b] += getattr(pair.overlap, measure)
-                count[a, b] += 1
-        with np.errstate(invalid="ignore"):
-            return [[float(value) for value in row] for row in total / count]
-
 
 _MEASURES = ("of_first", "of_second", "of_larger", "iou", "expected_of_larger", "expected_iou")
 

@@ -14,7 +14,7 @@ from broca.neurons.neuron_run import INTACT, NeuronRun, Places
 from broca.neurons.selection import item_set
 from broca.neurons.sets import Matching, random_sets
 from broca.options import RuleOptions
-from broca.results.verification import Interval
+from broca.results.base import Interval
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from broca.errors import BadInput
 from broca.reports import figures
 from broca.reports.atlas import matrix_figure, render_atlas_page
+from broca.reports.overlap import is_overlap, overlap_figure, overlap_page
 from broca.reports.page import render_html
 from broca.reports.stress import render_stress_page
 from broca.reports.verification import render_verification_page
@@ -48,6 +49,8 @@ def render(result: Result) -> str:
     Raises:
         BadInput: This kind of result has no page.
     """
+    if is_overlap(result):
+        return overlap_page(result)
     page: str = _of(_PAGES, result, "page")(result)
     return page
 
@@ -58,6 +61,8 @@ def plot(result: Result) -> go.Figure:
     Raises:
         BadInput: This kind of result has none.
     """
+    if is_overlap(result):
+        return overlap_figure(result)
     return _of(_FIGURES, result, "figure")(result)
 
 
@@ -98,6 +103,8 @@ def write(
         if localization is not None and _is_of(result, localization):
             texts[localization.PAGE] = _report(localization, place, stress=result)
         texts[result.PAGE] = render(result)
+    elif is_overlap(result):
+        texts["overlap.html"] = render(result)
     elif type(result) in _PAGES:
         texts[result.PAGE] = render(result)
     for file, text in texts.items():

@@ -29,12 +29,13 @@ from broca.options import (
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
 from broca.runs.task_sets import other_tasks
+from broca.tasks import Task
 
 
 @takes_options
 def cross(
     model: str | GatedModel,
-    tasks: str | Sequence[str] = "auto",
+    tasks: str | Sequence[str | Task] = "auto",
     *,
     action: str = "erase",
     method: str = "cnl",
@@ -85,7 +86,7 @@ def cross(
         executor_options=executor_options, journal_options=journal_options,
     ) as session:  # fmt: skip
         catalog = session.space.catalog(source_options)
-        names = other_tasks("", tasks, session.model.name, catalog)
+        names = other_tasks("", tasks, session.model, catalog)
         if len(names) < 2:
             raise BadInput("there is nothing to cross: name two data sets or more in `tasks`")
         session.stages.enter("building the tasks")

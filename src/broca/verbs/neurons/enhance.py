@@ -28,14 +28,15 @@ from broca.options import (
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
 from broca.runs.task_sets import other_tasks
+from broca.tasks import Task
 
 
 @takes_options
 def enhance(
     model: str | GatedModel,
-    task: str,
+    task: str | Task,
     *,
-    others: str | Sequence[str] = "",
+    others: str | Sequence[str | Task] = "",
     method: str = "cnl",
     without: str = "zeroed",
     draws: int = 3,
@@ -79,7 +80,7 @@ def enhance(
     chance = require_draws(draws, matching)
     settings = settings_of(
         training_options, rule_options, data_options, task_options,
-        task=task, method=method, without=without, draws=draws, matching=matching, items=items,
+        method=method, without=without, draws=draws, matching=matching, items=items,
         report_items=report_items, seed=seed,
     )  # fmt: skip
     with opened(
@@ -88,19 +89,20 @@ def enhance(
     ) as session:  # fmt: skip
         session.stages.enter("building the tasks")
         catalog = session.space.catalog(source_options)
-        others = other_tasks(task, others, session.model.name, catalog)
+        name = catalog.name_of(task)
+        others = other_tasks(name, others, session.model, catalog)
         contrast = others if method == "activation" else ()
         tasks = neuron_tasks(
             session.model,
-            {"locate": (task, *contrast), "confirm": (task,), "report": (task, *others)},
+            {"locate": (name, *contrast), "confirm": (name,), "report": (name, *others)},
             catalog, items=items, report_items=report_items, seed=seed,
             task_options=task_options, data_options=data_options,
         )  # fmt: skip
-        settings["others"] = list(others)
+        settings |= {"task": name, "others": list(others)}
         run = session.run(tasks, "enhance", settings)
-        choice = choose(run, task, method=method, rule=rule_options, contrast=contrast, seed=seed)
+        choice = choose(run, name, method=method, rule=rule_options, contrast=contrast, seed=seed)
         result = enhanced(
-            run, require_some(choice, task).columns, task, (task, *others),
+            run, require_some(choice, name).columns, name, (name, *others),
             options=training_options, draws=draws, without=without, matching=chance, seed=seed,
             folder=session.deltas,
         )  # fmt: skip

@@ -29,14 +29,15 @@ from broca.options import (
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
 from broca.runs.task_sets import listed, other_tasks
+from broca.tasks import Task
 
 
 @takes_options
 def erase(
     model: str | GatedModel,
-    task: str,
+    task: str | Task,
     *,
-    others: str | Sequence[str] = "auto",
+    others: str | Sequence[str | Task] = "auto",
     methods: str | Sequence[str] = "cnl",
     factor: float = 0.0,
     draws: int = 5,
@@ -79,7 +80,7 @@ def erase(
         require_method(method, method_options)
     settings = settings_of(
         rule_options, method_options, data_options, task_options,
-        task=task, methods=names, factor=factor, draws=draws, matching=matching, items=items,
+        methods=names, factor=factor, draws=draws, matching=matching, items=items,
         report_items=report_items, seed=seed,
     )  # fmt: skip
     with opened(
@@ -88,29 +89,30 @@ def erase(
     ) as session:  # fmt: skip
         session.stages.enter("building the tasks")
         catalog = session.space.catalog(source_options)
-        others = other_tasks(task, others, session.model.name, catalog)
-        measured = (task, *others)
+        name = catalog.name_of(task)
+        others = other_tasks(name, others, session.model, catalog)
+        measured = (name, *others)
         contrast = others if "activation" in names else ()
         tasks = neuron_tasks(
-            session.model, {"locate": (task, *contrast), "report": measured}, catalog,
+            session.model, {"locate": (name, *contrast), "report": measured}, catalog,
             items=items, report_items=report_items, seed=seed, task_options=task_options,
             data_options=data_options,
         )  # fmt: skip
-        settings["others"] = list(others)
+        settings |= {"task": name, "others": list(others)}
         run = session.run(tasks, "erase", settings)
         sets, notes, rule = {}, [], rule_options
         for method in names:
             choice = choose(
-                run, task, method=method, rule=rule, options=method_options,
+                run, name, method=method, rule=rule, options=method_options,
                 contrast=contrast, seed=seed,
             )  # fmt: skip
             if method == names[0]:
-                rule = replace(rule, count=len(require_some(choice, task).columns))
+                rule = replace(rule, count=len(require_some(choice, name).columns))
             if len(choice.columns):
                 sets[method] = choice.columns
             else:
                 notes.append(f"{method} found no neuron")
         result = erased(run, sets, measured, factor=factor, draws=draws, matching=chance, seed=seed)
-        neurons = {name: run.neurons.names(columns) for name, columns in sets.items()}
+        neurons = {method: run.neurons.names(columns) for method, columns in sets.items()}
         settings = {**settings, "neurons": neurons}
         return experiment(run, "erase", result, settings=settings, notes=notes)

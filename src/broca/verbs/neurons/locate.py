@@ -26,14 +26,15 @@ from broca.options import (
 from broca.results.neurons import NeuronSet
 from broca.runs.progress import Report
 from broca.runs.task_sets import other_tasks
+from broca.tasks import Task
 
 
 @takes_options
 def locate(
     model: str | GatedModel,
-    task: str,
+    task: str | Task,
     *,
-    others: str | Sequence[str] = "auto",
+    others: str | Sequence[str | Task] = "auto",
     method: str = "cnl",
     items: int = 100,
     seed: int = 0,
@@ -67,7 +68,7 @@ def locate(
     require_method(method, method_options)
     settings = settings_of(
         rule_options, method_options, data_options, task_options,
-        task=task, method=method, items=items, seed=seed,
+        method=method, items=items, seed=seed,
     )  # fmt: skip
     with opened(
         model, on_progress, model_options=model_options, engine_options=engine_options,
@@ -75,16 +76,18 @@ def locate(
     ) as session:  # fmt: skip
         session.stages.enter("building the tasks")
         catalog = session.space.catalog(source_options)
+        name = catalog.name_of(task)
         contrast: tuple[str, ...] = ()
         if method == "activation":
-            contrast = other_tasks(task, others, session.model.name, catalog)
+            contrast = other_tasks(name, others, session.model, catalog)
         tasks = neuron_tasks(
-            session.model, {"locate": (task, *contrast)}, catalog, items=items, seed=seed,
+            session.model, {"locate": (name, *contrast)}, catalog, items=items, seed=seed,
             task_options=task_options, data_options=data_options,
         )  # fmt: skip
-        run = session.run(tasks, "locate", {**settings, "others": list(contrast)})
+        settings |= {"task": name, "others": list(contrast)}
+        run = session.run(tasks, "locate", settings)
         choice = choose(
-            run, task, method=method, rule=rule_options, options=method_options,
+            run, name, method=method, rule=rule_options, options=method_options,
             contrast=contrast, seed=seed,
         )  # fmt: skip
-        return neuron_set(run, task, choice, scope=rule_options.scope, settings=settings)
+        return neuron_set(run, name, choice, scope=rule_options.scope, settings=settings)

@@ -26,12 +26,13 @@ from broca.options import (
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
 from broca.runs.task_sets import other_tasks
+from broca.tasks import Task
 
 
 @takes_options
 def overlap(
     model: str | GatedModel,
-    tasks: str | Sequence[str] = "auto",
+    tasks: str | Sequence[str | Task] = "auto",
     *,
     items: int = 100,
     seed: int = 0,
@@ -63,7 +64,7 @@ def overlap(
         executor_options=executor_options, journal_options=journal_options,
     ) as session:  # fmt: skip
         catalog = session.space.catalog(source_options)
-        names = other_tasks("", tasks, session.model.name, catalog)
+        names = other_tasks("", tasks, session.model, catalog)
         if not names:
             raise BadInput("there is no data set to compare: name some in `tasks`")
         session.stages.enter("building the tasks")

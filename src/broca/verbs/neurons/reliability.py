@@ -29,6 +29,7 @@ from broca.options import (
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
 from broca.runs.task_sets import other_tasks
+from broca.tasks import Task
 
 UNRELATED = 20
 """Items of each task of another capability that should not move."""
@@ -37,9 +38,9 @@ UNRELATED = 20
 @takes_options
 def reliability(
     model: str | GatedModel,
-    task: str,
+    task: str | Task,
     *,
-    others: str | Sequence[str] = "auto",
+    others: str | Sequence[str | Task] = "auto",
     factors: str | Sequence[float] = (0.0, 2.0),
     draws: int = 5,
     matching: str = "size",
@@ -75,7 +76,7 @@ def reliability(
     numbers, chance = numbers_of(factors), require_draws(draws, matching)
     settings = settings_of(
         rule_options, data_options, task_options,
-        task=task, factors=numbers, draws=draws, matching=matching, items=items, seed=seed,
+        factors=numbers, draws=draws, matching=matching, items=items, seed=seed,
     )  # fmt: skip
     with opened(
         model, on_progress, model_options=model_options, engine_options=engine_options,
@@ -83,16 +84,17 @@ def reliability(
     ) as session:  # fmt: skip
         session.stages.enter("building the tasks")
         catalog = session.space.catalog(source_options)
-        others = other_tasks(task, others, session.model.name, catalog)
+        name = catalog.name_of(task)
+        others = other_tasks(name, others, session.model, catalog)
         tasks = neuron_tasks(
-            session.model, {"locate": (task, *others)}, catalog, items=items, seed=seed,
+            session.model, {"locate": (name, *others)}, catalog, items=items, seed=seed,
             task_options=task_options, data_options=data_options,
         )  # fmt: skip
-        settings["others"] = list(others)
+        settings |= {"task": name, "others": list(others)}
         run = session.run(tasks, "reliability", settings)
         unrelated = [run.places(name)[:UNRELATED] for name in tasks.others]
         result = move(
-            run, task, rule=rule_options, unrelated=np.concatenate([INTACT, *unrelated]),
+            run, name, rule=rule_options, unrelated=np.concatenate([INTACT, *unrelated]),
             factors=numbers, draws=draws, matching=chance, seed=seed,
         )  # fmt: skip
         return experiment(run, "reliability", result, settings=settings)

@@ -1,0 +1,49 @@
+"""The overlap of tasks' neurons: its matrix, figure and page."""
+
+import pytest
+
+from broca.errors import BadInput
+from broca.reports.overlap import matrix
+from broca.results.base import ModelInfo
+from broca.results.codec import decode, encode
+from broca.results.neurons import NeuronExperiment
+
+SHARES = {("a/1", "a/2"): 0.5, ("a/1", "b/1"): 0.2, ("a/1", "b/2"): 0.4, ("a/2", "b/1"): 0.0,
+          ("a/2", "b/2"): 0.2, ("b/1", "b/2"): None}  # fmt: skip
+PAIRS = [
+    {"first": first, "second": second, "overlap": {"of_larger": share}}
+    for (first, second), share in SHARES.items()
+]
+
+
+def made(command="broca neurons overlap"):
+    """An experiment with these pairs."""
+    return NeuronExperiment(
+        command=command,
+        model=ModelInfo(name="<b>", fingerprint=""),
+        settings={},
+        result={"names": ["a", "b"], "pairs": PAIRS, "summary": {}},
+    )
+
+
+def test_matrix_has_the_halves_on_its_diagonal():
+    """Off it the mean of four pairs; what is not known stays unknown."""
+    (first, across), (mirrored, unknown) = matrix(["a", "b"], PAIRS)
+    assert (first, unknown) == (0.5, None)
+    assert across == mirrored == pytest.approx(0.2)
+
+
+def test_page_and_figure_are_made_of_a_file_too(tmp_path):
+    """Saved beside the result; the model's name is escaped."""
+    again = decode(NeuronExperiment, encode(made()))
+    files = again.save(tmp_path)
+    assert [file.name for file in files] == ["overlap.json", "overlap.html"]
+    assert "&lt;b&gt;" in files[1].read_text()
+    assert list(again.plot().data[0].x) == ["a", "b"]
+
+
+def test_other_experiments_have_no_page(tmp_path):
+    """One file, and no figure."""
+    assert len(made("broca neurons erase").save(tmp_path)) == 1
+    with pytest.raises(BadInput, match="no figure"):
+        made("broca neurons erase").plot()
