@@ -61,6 +61,8 @@ __all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "neurons":  # a namespace of functions
+        return import_module("broca.neurons")
     if name in ("save", "save_atlas"):
         _warn(name, "result.save(folder)")
         return lambda result, folder: result.save(folder)

@@ -7,6 +7,7 @@ import pytest
 
 import broca
 from broca.options import ExecutorOptions
+from broca.results.codec import encode
 from broca.runs.workspace import Workspace
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
@@ -66,3 +67,12 @@ def test_a_model_in_memory_is_sent_to_the_workers(workers, small):
         there = broca.atlas(wrapped, **asked, journal=own)
     here = broca.atlas(small, **asked)
     assert (there.effects, there.model.fingerprint) == (here.effects, here.model.fingerprint)
+
+
+def test_neurons_give_the_same_on_ray(workers):
+    """Scores of neurons, and rows under trained weights, which travel to the workers."""
+    located = {"task": "sorting", "items": 6, "steps": 4, "count": 5}
+    trained = {**located, "report_items": 8, "draws": 1, "lr": 1e-3, "epochs": 1}
+    for verb, asked in ((broca.neurons.locate, located), (broca.neurons.enhance, trained)):
+        there = verb("reference-small", **asked, device="cpu", journal=workers)
+        assert encode(there) == encode(verb("reference-small", **asked, device="cpu"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, TypeGuard
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
@@ -15,7 +15,7 @@ from broca.results.neurons import NeuronExperiment
 MEASURE = "of_larger"
 
 
-def is_overlap(result: Any) -> bool:
+def is_overlap(result: Any) -> TypeGuard[NeuronExperiment]:
     """Whether a result is that of `broca neurons overlap`."""
     return isinstance(result, NeuronExperiment) and result.command.endswith(" overlap")
 

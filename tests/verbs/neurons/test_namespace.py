@@ -1,0 +1,33 @@
+"""`broca.neurons` is a namespace of functions that no module hides."""
+
+import importlib
+import pkgutil
+
+import pytest
+
+from broca import neurons
+from broca.errors import BadInput
+
+
+@pytest.mark.parametrize("verb", neurons.__all__)
+def test_each_verb_is_a_function_whenever_it_is_called(verb):
+    """Twice, with every module of the room and of the verbs imported in between."""
+    needs_task = verb not in ("decouple", "overlap", "cross")
+    arguments = {"task": "capitals"} if needs_task else {}
+    for _ in range(2):
+        function = getattr(neurons, verb)
+        with pytest.raises(BadInput, match="seeds"):
+            function("reference", **arguments, seeds=1)
+        for room in ("broca.neurons", "broca.verbs.neurons"):
+            package = importlib.import_module(room)
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{room}.{module.name}")
+
+
+def test_no_module_of_the_room_has_the_name_of_a_verb():
+    """Its import would take the function's place."""
+    names = {module.name for module in pkgutil.iter_modules(neurons.__path__)}
+    assert not names & set(neurons.__all__)
+    assert dir(neurons) == sorted(neurons.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'overlaps'"):
+        _ = neurons.overlaps

@@ -1,0 +1,213 @@
+"""The neuron verbs on a shipped model: what they return, and that they go on after a kill."""
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import broca
+from broca import neurons
+from broca.errors import BadInput
+from broca.journal import Journal
+from broca.journal.checking import check
+from broca.options import EngineOptions
+from broca.results.codec import encode
+from broca.runs import run as runs
+from broca.runs.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def small():
+    """The shipped model `reference-small` with its neurons."""
+    return broca.load("reference-small", device="cpu", components="neurons")
+
+
+FEW = {"items": 6, "steps": 4, "engine_options": EngineOptions(token_budget=256)}
+"""Little to measure, in small batches."""
+RUNS = {
+    "locate": {"task": "sorting", "sigma": 3.0},
+    "fidelity": {"task": "capitals", "contents": 3, "wordings": 2, "count": 4},
+    "reliability": {"task": "sorting", "others": "capitals", "count": 4, "draws": 1},
+    "decouple": {"count": 4},
+    "overlap": {"tasks": "sorting,capitals", "count": 4},
+    "erase": {
+        "task": "sorting", "others": "capitals", "report_items": 8, "draws": 2, "count": 4,
+        "methods": "cnl,sensing", "rows": 30,
+    },
+    "enhance": {
+        "task": "sorting", "report_items": 8, "draws": 1, "count": 4, "lr": 1e-3, "epochs": 2,
+    },
+    "cross": {
+        "tasks": "sorting,capitals", "action": "tune", "report_items": 8, "draws": 1, "count": 4,
+        "lr": 1e-3, "epochs": 1,
+    },
+}  # fmt: skip
+
+
+def asked(verb):
+    """The arguments of a small run of a verb."""
+    few = dict(FEW)
+    if verb == "fidelity":
+        few.pop("items")
+    return {**few, **RUNS[verb]}
+
+
+def totals(path):
+    """Rows and vectors in a journal, and those that its batches say were measured."""
+    with Journal(path, read_only=True) as journal:
+        assert all(checked.passed for checked in check(journal))
+        ((rows,),) = journal.query("SELECT count(*) FROM rows")
+        ((vectors,),) = journal.query("SELECT count(*) FROM vectors")
+        ((measured,),) = journal.query("SELECT coalesce(sum(rows), 0) FROM batches")
+    return rows + vectors, measured
+
+
+@pytest.mark.parametrize("verb", RUNS)
+def test_a_finished_run_comes_again_from_the_journal(small, tmp_path, verb):
+    """Every verb: the same result to the last digit, nothing measured twice; it can be saved."""
+    journal = tmp_path / "j.sqlite"
+    first = getattr(neurons, verb)(small, **asked(verb), journal=journal)
+    before = totals(journal)
+    assert before[0] == before[1] > 0
+    again = getattr(neurons, verb)(small, **asked(verb), journal=journal)
+    assert encode(again) == encode(first)
+    assert totals(journal) == before
+    name = "neurons.json" if verb == "locate" else f"{verb}.json"
+    files = first.save(tmp_path)
+    assert files[0].name == name
+    data = json.loads(files[0].read_text())
+    assert data["settings"]["steps"] == 4
+    if verb == "locate":
+        assert [neuron["name"] for neuron in data["selected"]]
+        assert all(isinstance(neuron["score"], float) for neuron in data["selected"])
+
+
+def test_verbs_share_scores_within_a_workspace(small):
+    """Erasing what was located on the same items scores none of them anew."""
+    with Workspace() as workspace:
+        neurons.locate(small, **asked("locate"), journal=workspace)
+        ((located,),) = workspace.journal.query("SELECT count(*) FROM vectors")
+        neurons.erase(
+            small,
+            "sorting",
+            others="",
+            report_items=4,
+            draws=1,
+            sigma=3.0,
+            journal=workspace,
+            **FEW,
+        )
+        ((after,),) = workspace.journal.query("SELECT count(*) FROM vectors")
+    assert located == after == 6
+
+
+def test_weights_are_as_before_afterwards(small):
+    """Training verbs put everything back: the fingerprint taken anew is the same."""
+    from broca.models.fingerprint import fingerprint
+
+    before = fingerprint(small.model)
+    neurons.enhance(small, **asked("enhance"))
+    assert fingerprint(small.model) == before
+
+
+def _doomed(seconds):
+    """Kills this process once it has computed so long, whatever it is doing then."""
+    end = time.process_time() + seconds
+
+    def wait():
+        while time.process_time() < end:
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+@pytest.mark.parametrize(
+    ("verb", "stages"),
+    [
+        ("locate", ("scoring", "scoring")),
+        ("enhance", ("scoring", "measuring", "training", "measuring without")),
+        ("erase", ("scoring", "erasing", "erasing on capitals")),
+    ],
+)
+def test_a_killed_run_ends_as_if_nothing_had_been(small, tmp_path, monkeypatch, verb, stages):
+    """SIGKILL in several stages on one journal: nothing lost, the same bytes at the end."""
+    monkeypatch.setattr(runs, "NOMINAL_S", 0.0)  # many commits in a short run
+    times = {}
+
+    def note(stage, _):
+        times.setdefault(stage, time.process_time())
+
+    function, arguments = getattr(neurons, verb), asked(verb)
+    whole = function(small, **arguments, journal=tmp_path / "whole.sqlite", on_progress=note)
+    ends = [*list(times.values())[1:], time.process_time()]
+    spent = {stage: end - begin for (stage, begin), end in zip(times.items(), ends, strict=True)}
+    journal = tmp_path / "killed" / "j.sqlite"
+    journal.parent.mkdir()
+
+    def run(wanted):
+        seen = []
+
+        def kill_within(stage, _):
+            if stage.startswith(wanted) and not seen:
+                seen.append(stage)
+                _doomed(0.4 * spent[stage])
+
+        function(small, **arguments, journal=journal, on_progress=kill_within)
+
+    before = kills = 0
+    for stage in stages:
+        child = multiprocessing.get_context("fork").Process(target=run, args=(stage,))
+        child.start()
+        child.join()
+        assert child.exitcode in (-signal.SIGKILL, 0)  # a stage may end before the kill comes
+        kills += child.exitcode != 0
+        rows, measured = totals(journal)
+        assert rows == measured >= before
+        before = rows
+    assert kills
+    assert encode(function(small, **arguments, journal=journal)) == encode(whole)
+    assert totals(journal) == totals(tmp_path / "whole.sqlite")
+
+
+def test_trained_weights_lie_beside_the_journal(small, tmp_path):
+    """A resumed run does not train again: it reads the file of the same training."""
+    neurons.enhance(small, **asked("enhance"), journal=tmp_path / "j.sqlite")
+    files = sorted(Path(tmp_path / "deltas").iterdir())
+    assert len(files) == 3
+    times = [file.stat().st_mtime_ns for file in files]
+    neurons.enhance(small, **asked("enhance"), journal=tmp_path / "j.sqlite")
+    assert [file.stat().st_mtime_ns for file in files] == times
+
+
+@pytest.mark.parametrize(
+    ("verb", "wrong", "message"),
+    [
+        ("locate", {"task": "capitals", "scope": "head"}, "`scope`"),
+        ("locate", {"task": "capitals", "method": "cln"}, "did you mean 'cnl'"),
+        ("locate", {"task": "capitals", "search": "greedyy"}, "'greedy'"),
+        ("locate", {"task": "data:none", "fields": "x"}, "`fields`"),
+        ("reliability", {"task": "capitals", "factors": "a"}, "`factors`"),
+        ("reliability", {"task": "capitals", "draws": 0}, "`draws`"),
+        ("fidelity", {"task": "sorting"}, "no paraphrases"),
+        ("overlap", {"tasks": ""}, "`tasks`"),
+        ("cross", {"tasks": "capitals"}, "two data sets"),
+        ("cross", {"action": "freeze"}, "`action`"),
+        ("enhance", {"task": "capitals", "lr": 0}, "`lr`"),
+        ("enhance", {"task": "capitals", "without": "x"}, "`without`"),
+        ("decouple", {"pairs": "nowhere.jsonl"}, "`pairs`"),
+        ("erase", {"task": "capitals", "methods": "x"}, "`method` 'x'"),
+        ("erase", {"task": "capitals", "matching": "x"}, "`matching`"),
+    ],
+)
+def test_bad_input_is_one_line(small, verb, wrong, message):
+    """What, why, and what to do, in words of parameters."""
+    with pytest.raises(BadInput, match=message) as error:
+        getattr(neurons, verb)(small, **wrong)
+    assert "\n" not in str(error.value)
+    assert "--" not in str(error.value)
