@@ -6,6 +6,7 @@ import json
 import pytest
 from cli.running import assert_refused, broca
 
+from broca.journal import Journal
 from broca.models import load
 
 
@@ -13,7 +14,7 @@ from broca.models import load
 def _loaded_once():
     """The model is loaded once for all commands, and tables are wide enough for their words."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("broca.models.load", functools.cache(load))
+        patch.setattr("broca.runs.setup.load", functools.cache(load))
         patch.setenv("COLUMNS", "200")
         yield
 
@@ -33,6 +34,13 @@ def out(tmp_path_factory):
     return folder
 
 
+def scored(folder):
+    """Vectors in the journal of an out folder."""
+    with Journal(folder / "journal.sqlite", read_only=True) as journal:
+        ((vectors,),) = journal.query("SELECT count(*) FROM vectors")
+    return vectors
+
+
 def test_locate_writes_neurons_json(out):
     """With shares, settings and the selected neurons; the scores of the items lie beside it."""
     data = json.loads((out / "neurons.json").read_text())
@@ -40,19 +48,18 @@ def test_locate_writes_neurons_json(out):
     assert (data["settings"]["sigma"], data["settings"]["steps"]) == (6.0, 19)
     assert data["model"]["neurons"] == 1536
     assert 0 < data["share_of_neurons"] < 0.05
-    assert all(one["sigmas"] > 6 for one in data["selected"])
-    assert (out / "scores.bin").stat().st_size > 0
+    assert all(neuron["sigmas"] > 6 for neuron in data["selected"])
+    assert scored(out) == 6
 
 
 def test_a_second_run_reuses_the_scores_and_prints_the_same(out):
-    """Stdout of --json is the file, byte for byte, and nothing was appended to the book."""
+    """Stdout of --json is the file, byte for byte, and no item was scored again."""
     before = (out / "neurons.json").read_text()
-    size = (out / "scores.bin").stat().st_size
     printed = neurons(
         "locate", "reference", "--task", "capitals", "--items", 6, "--out", out, "--json"
     )
     assert printed == before == (out / "neurons.json").read_text()
-    assert (out / "scores.bin").stat().st_size == size
+    assert scored(out) == 6
 
 
 def test_erase_compares_methods_at_equal_size(out):
@@ -64,7 +71,7 @@ def test_erase_compares_methods_at_equal_size(out):
     )  # fmt: skip
     assert "knowledge" in printed
     data = json.loads((out / "erase.json").read_text())
-    assert [(one["questions"], one["neurons"]) for one in data["result"]] == (
+    assert [(part["questions"], part["neurons"]) for part in data["result"]] == (
         [("capitals", 4)] * 3 + [("rhyming", 4)] * 3
     )
 
