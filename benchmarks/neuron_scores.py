@@ -22,10 +22,6 @@ tune_process()
 import numpy as np
 import torch
 
-from broca.models import load
-from broca.neurons import NeuronModel, from_benchmark, item_scores
-from broca.tasks import Catalog, RequestTokenizer, split_items
-
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from neurons.slow import slow_scores
 
@@ -37,31 +33,34 @@ def main() -> None:
     parser.add_argument("--slow-items", type=int, default=4)
     parser.add_argument("--tasks", default="addition,mc_biology")
     options = parser.parse_args()
-    model = load("reference", device="cpu")
-    neurons = NeuronModel(model)
-    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
-    paths = [block.part.path for block in neurons.blocks]
+    groups = (
+        ModelOptions(device="cpu"), EngineOptions(), ExecutorOptions(), JournalOptions(),
+        SourceOptions(), TaskOptions(), DataOptions(), RuleOptions(),
+    )  # fmt: skip
     print(f"{torch.get_num_threads()} threads")
-    for task in options.tasks.split(","):
-        benchmark = Catalog().load(task, tokenizer)
-        split = split_items(task, len(benchmark.items), items=options.items, seed=0)
-        questions = from_benchmark(benchmark, split.locate)
-        item_scores(neurons, questions.take(range(2)))
-        start = time.perf_counter()
-        fast = item_scores(neurons, questions)
-        ours = time.perf_counter() - start
-        start = time.perf_counter()
-        for number in range(options.slow_items):
-            gold = questions.questions[number].gold
-            scores, _ = slow_scores(model.model, paths, gold.context, gold.continuation, steps=19)
-            whole = torch.cat([scores[path] for path in paths]).numpy()
-            assert np.abs(whole - fast.scores[number]).max() < 1e-5
-        plain = (time.perf_counter() - start) / options.slow_items
-        each = ours / len(questions)
-        print(
-            f"{task}: {len(questions)} items in {ours:.1f} s; {each * 1e3:.1f} ms an item, plain "
-            f"{plain * 1e3:.0f} ms, ratio {plain / each:.1f}"
-        )
+    with opened("reference", None, *groups, items=options.items, seed=0) as session:
+        paths = [block.part.path for block in session.neurons.blocks]
+        for task in options.tasks.split(","):
+            run = session.run("locate", {"locate": (task,)})
+            places = run.places(task)
+            run.item_scores(places[:2], integrated=False)
+            start = time.perf_counter()
+            fast = run.item_scores(places)
+            ours = time.perf_counter() - start
+            start = time.perf_counter()
+            golds = run.golds(places[: options.slow_items])
+            for gold, scores in zip(golds, fast.scores, strict=False):
+                plain, _ = slow_scores(
+                    session.neurons.model.model, paths, gold.context, gold.continuation, steps=19
+                )
+                whole = torch.cat([plain[path] for path in paths]).numpy()
+                assert np.abs(whole - scores).max() < 1e-5
+            slow = (time.perf_counter() - start) / options.slow_items
+            per_item = ours / len(places)
+            print(
+                f"{task}: {len(places)} items in {ours:.1f} s; {per_item * 1e3:.1f} ms an item, "
+                f"plain {slow * 1e3:.0f} ms, ratio {slow / per_item:.1f}"
+            )
 
 
 if __name__ == "__main__":

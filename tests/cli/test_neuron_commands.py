@@ -99,7 +99,7 @@ def test_data_files_work_as_tasks(tmp_path):
         (["cross", "reference", "--tasks", "capitals"], "two data sets"),
         (["enhance", "reference", "--task", "capitals", "--lr", 0], "--lr"),
         (["decouple", "reference", "--pairs", "nowhere.jsonl"], "--pairs"),
-        (["erase", "reference", "--task", "capitals", "--methods", "x"], "method 'x'"),
+        (["erase", "reference", "--task", "capitals", "--methods", "x"], "'x' is unknown"),
     ],
 )
 def test_bad_input_is_one_line(arguments, message, tmp_path):

@@ -6,6 +6,7 @@ from broca.models import GatedModel
 from broca.neurons.items import _task_set, of_examples
 from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.neuron_run import NeuronRun
+from broca.options import RuleOptions
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace
 from broca.tasks import Split, Task
@@ -37,7 +38,7 @@ def letters(count=8, *, name="letters", start=0):
 def ask(neurons):
     """Makes a run in memory whose tasks have all their items in every part."""
 
-    def make(*tasks, journal=None):
+    def make(*tasks, journal=None, rule=None):
         tasks = tasks or (letters(),)
         benchmarks = {task.name: of_examples(neurons.model, task).gold_alone() for task in tasks}
         splits = {}
@@ -46,8 +47,12 @@ def ask(neurons):
             splits[name] = Split(every, every, every)
         parts = dict.fromkeys(("locate", "confirm", "report"), tuple(benchmarks))
         workspace = Workspace(journal)
-        return NeuronRun(
-            Run(neurons.model, _task_set(benchmarks, splits, parts), workspace), neurons
+        run = Run(
+            neurons.model,
+            _task_set(benchmarks, splits, parts),
+            workspace,
+            settings={"verb": "test"},
         )
+        return NeuronRun(run, neurons, rule or RuleOptions(steps=3))
 
     return make

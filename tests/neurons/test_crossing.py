@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from neurons.conftest import letters
 
-from broca.errors import BadInput
-from broca.neurons.crossing import crossed, require_action
+from broca.neurons.crossing import crossed
+from broca.neurons.sets import RandomSets
 from broca.options import TrainingOptions
 
 
@@ -15,7 +15,7 @@ def test_crossing_measures_every_pair(ask, action):
     run = ask(letters(4), letters(4, name="others", start=12))
     sets = {"letters": np.array([1, 2, 70]), "others": np.array([], dtype=int)}
     options = TrainingOptions(lr=0.02, epochs=2)
-    pairs = crossed(run, sets, action=action, options=options, draws=1)
+    pairs = crossed(run, sets, RandomSets(1), action=action, options=options)
     assert [(pair.located_on, pair.measured_on) for pair in pairs] == [
         ("letters", "letters"), ("letters", "others"),
     ]  # fmt: skip
@@ -23,9 +23,3 @@ def test_crossing_measures_every_pair(ask, action):
     gained = pairs[0].log_probability_change
     assert gained.value > 0 if action == "tune" else gained.value != 0
     assert gained.low <= gained.value <= gained.high
-
-
-def test_unknown_actions_are_refused():
-    """Neurons are erased or tuned."""
-    with pytest.raises(BadInput, match="`action`"):
-        require_action("freeze")

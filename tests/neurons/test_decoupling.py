@@ -17,7 +17,7 @@ def test_decoupling_of_identical_items_is_complete(ask, tmp_path):
     )
     pairs = [Pair("same", letter, letter), Pair("different", letter, number)]
     rule = RuleOptions(count=6, steps=3)
-    same, different = decoupled(ask(task_of(pairs)), pairs, rule=rule)
+    same, different = decoupled(ask(task_of(pairs), rule=rule), pairs)
     assert (same.iou.value, same.of_first.value) == (1, 1)
     assert different.iou.value < 1
     assert different.random_of_larger == pytest.approx(6 / 128)

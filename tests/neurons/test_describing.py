@@ -7,7 +7,6 @@ import pytest
 from neurons.conftest import letters
 
 from broca.neurons.describing import experiment, neuron_set
-from broca.neurons.intervals import mean_interval
 from broca.neurons.methods import choose
 from broca.options import RuleOptions
 from broca.results.codec import decode, encode
@@ -16,9 +15,9 @@ from broca.results.neurons import NeuronSet
 
 def test_located_neurons_come_back_as_they_were(neurons, ask):
     """Shares, layers and order are right, and the file gives the same object."""
-    run = ask(letters(4))
-    choice = choose(run, "letters", rule=RuleOptions(count=5, steps=3))
-    result = neuron_set(run, "letters", choice, scope="global", settings={"sigma": 6.0})
+    run = ask(letters(4), rule=RuleOptions(count=5, steps=3))
+    choice = choose(run, "letters")
+    result = neuron_set(run, "letters", choice)
     assert result.share_of_neurons == 5 / 128
     total = sum(parameter.numel() for parameter in neurons.model.model.parameters())
     assert result.share_of_parameters == pytest.approx(5 * 96 / total)
@@ -33,9 +32,8 @@ def test_located_neurons_come_back_as_they_were(neurons, ask):
 
 def test_nothing_that_stands_out_is_noted(ask):
     """With what to do."""
-    run = ask(letters(2))
-    choice = choose(run, "letters", rule=RuleOptions(sigma=1e6, steps=3))
-    result = neuron_set(run, "letters", choice, scope="global", settings={})
+    run = ask(letters(2), rule=RuleOptions(sigma=1e6, steps=3))
+    result = neuron_set(run, "letters", choose(run, "letters"))
     assert (result.selected, result.notes) == (
         (), ("no neuron stands out: lower `sigma` or give `count`",),
     )  # fmt: skip
@@ -44,7 +42,8 @@ def test_nothing_that_stands_out_is_noted(ask):
 def test_what_is_not_known_is_null(ask):
     """NaN is no JSON."""
     run = ask(letters(2))
-    result = experiment(run, "x", (mean_interval([], seed=0), np.float32(1.5)), settings={})
+    result = experiment(run, (run.mean([]), np.float32(1.5)), notes=["so"], more=1)
     data = json.loads(encode(result))
-    assert data["command"] == "broca neurons x"
+    assert (data["command"], data["settings"]) == ("broca test", {"more": 1})
+    assert data["notes"] == ["so"]
     assert data["result"] == [{"value": None, "low": None, "high": None}, 1.5]

@@ -5,8 +5,8 @@ import pytest
 import torch
 from neurons.conftest import letters
 
-from broca.errors import BadInput
-from broca.neurons.enhancing import enhanced, require_without
+from broca.neurons.enhancing import enhanced
+from broca.neurons.sets import RandomSets
 from broca.options import TrainingOptions
 
 
@@ -15,11 +15,10 @@ def test_every_arm_is_trained_from_the_same_weights(neurons, ask, without, tmp_p
     """Arms, shares and gains are there; training on what is measured gains; weights come back."""
     before = {n: v.clone() for n, v in neurons.model.model.state_dict().items()}
     asked = {
-        "options": TrainingOptions(lr=0.02, epochs=4), "draws": 2, "without": without,
-        "folder": tmp_path,
+        "options": TrainingOptions(lr=0.02, epochs=4), "without": without, "folder": tmp_path,
     }  # fmt: skip
     located = np.array([1, 5, 70])
-    arms = enhanced(ask(letters(6)), located, "letters", ["letters"], **asked)
+    arms = enhanced(ask(letters(6)), located, "letters", ["letters"], RandomSets(2), **asked)
     assert [arm.arm for arm in arms] == [
         "untuned", "located", "without located", "random 1", "random 2",
     ]  # fmt: skip
@@ -32,9 +31,3 @@ def test_every_arm_is_trained_from_the_same_weights(neurons, ask, without, tmp_p
     after = neurons.model.model.state_dict()
     assert all(torch.equal(value, before[name]) for name, value in after.items())
     assert len(list(tmp_path.glob("*.safetensors"))) == 4
-
-
-def test_unknown_arms_are_refused():
-    """The located neurons are zeroed or frozen while the others train."""
-    with pytest.raises(BadInput, match="`without`"):
-        require_without("gone")

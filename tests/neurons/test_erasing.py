@@ -7,12 +7,13 @@ from neurons.conftest import letters
 from broca.errors import BadInput
 from broca.neurons.erasing import erased
 from broca.neurons.neuron_run import INTACT
+from broca.neurons.sets import RandomSets
 
 
 def test_erasing_hurts_by_what_was_there(ask):
     """Nats lost equal the difference of the two measurements; random draws are all there."""
     run, columns = ask(letters(6)), np.array([1, 2, 3, 20, 64, 100])
-    (lost,) = erased(run, {"cnl": columns}, ["letters"], draws=3)
+    (lost,) = erased(run, {"cnl": columns}, ["letters"], RandomSets(3))
     assert (lost.neurons, len(lost.random_drops)) == (6, 3)
     assert lost.drop.value == pytest.approx(lost.before.value - lost.after.value)
     assert lost.excess.value == pytest.approx(lost.drop.value - np.mean(lost.random_drops))
@@ -21,4 +22,4 @@ def test_erasing_hurts_by_what_was_there(ask):
     assert lost.log_probability_drop.value == pytest.approx((before - after).mean())
     assert lost.log_probability_drop.value != 0
     with pytest.raises(BadInput, match="located no neuron"):
-        erased(run, {"cnl": columns[:0]}, ["letters"])
+        erased(run, {"cnl": columns[:0]}, ["letters"], RandomSets())

@@ -19,9 +19,9 @@ RULE = RuleOptions(count=6, steps=3)
 )
 def test_every_method_gives_the_wanted_number(ask, method):
     """At equal count they can be compared."""
-    run = ask(letters(6), letters(4, name="others", start=12))
+    run = ask(letters(6), letters(4, name="others", start=12), rule=RULE)
     options = MethodOptions(rows=18)
-    choice = choose(run, "letters", method=method, rule=RULE, options=options, contrast=["others"])
+    choice = choose(run, "letters", method=method, options=options, contrast=["others"])
     assert len(choice.columns) == 6
     assert choice.columns.tolist() == sorted(set(choice.columns.tolist()))
 
@@ -29,26 +29,25 @@ def test_every_method_gives_the_wanted_number(ask, method):
 def test_knowledge_neurons_follow_their_two_thresholds(ask):
     """Above a fifth of an item's highest score, in more than two fifths of the items."""
     run = ask(letters(6))
-    scores = run.item_scores(run.places("letters"), steps=3).scores
+    scores = run.item_scores(run.places("letters")).scores
     votes = (scores > 0.2 * scores.max(1, keepdims=True)).mean(0)
-    choice = choose(run, "letters", method="knowledge-neurons", rule=RuleOptions(steps=3))
+    choice = choose(run, "letters", method="knowledge-neurons")
     assert choice.columns.tolist() == np.flatnonzero(votes > 0.4).tolist()
 
 
 def test_activation_difference_finds_a_planted_difference(ask, monkeypatch):
     """A neuron that is active here and not there comes first."""
-    run = ask(letters(6), letters(5, name="others"))
+    run = ask(letters(6), letters(5, name="others"), rule=RuleOptions(count=1))
     original, here = NeuronRun.item_scores, run.places("letters")
 
-    def planted(self, places, *, steps):
-        scores = original(self, places, steps=steps)
+    def planted(self, places, *, integrated):
+        scores = original(self, places, integrated=integrated)
         activations = np.random.default_rng(len(places)).normal(size=scores.activations.shape)
         activations[:, 9] += 40.0 * (places is here)
         return replace(scores, activations=activations.astype(np.float32))
 
     monkeypatch.setattr(NeuronRun, "item_scores", planted)
-    rule = RuleOptions(count=1)
-    choice = choose(run, "letters", method="activation", rule=rule, contrast=["others"])
+    choice = choose(run, "letters", method="activation", contrast=["others"])
     assert choice.columns.tolist() == [9]
 
 
@@ -59,7 +58,7 @@ def test_activation_difference_finds_a_planted_difference(ask, monkeypatch):
 def test_methods_say_what_they_lack(ask, method, message):
     """In one line."""
     with pytest.raises(BadInput, match=message):
-        choose(ask(letters(2)), "letters", method=method, rule=RuleOptions())
+        choose(ask(letters(2)), "letters", method=method)
 
 
 def test_an_unknown_search_is_refused_whatever_the_method():

@@ -1,6 +1,7 @@
 """Scaled neurons equal weights edited by hand; scores are kept and taken from the journal."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from neurons.conftest import letters
 from broca.errors import BadInput
 from broca.neurons.gradients import Attributor
 from broca.neurons.neuron_run import INTACT
+from broca.options import RuleOptions
 
 COLUMNS = np.array([1, 2, 3, 20, 64, 65, 100])
 
@@ -62,24 +64,53 @@ def test_scores_are_never_computed_twice(ask, tmp_path, monkeypatch):
     monkeypatch.setattr(Attributor, "run", counted)
     journal = tmp_path / "j.sqlite"
     first = ask(letters(6), journal=journal)
-    half = first.item_scores(first.places("letters")[:3], steps=3)
+    half = first.item_scores(first.places("letters")[:3])
     first.run.workspace.close()
     second = ask(letters(6), journal=journal)
     places = second.places("letters")
-    whole = second.item_scores(places, steps=3)
+    whole = second.item_scores(places)
     assert computed == [3, 3]
     assert np.array_equal(whole.scores[:3], half.scores)
-    again = second.item_scores(places, steps=3)
+    again = second.item_scores(places)
     assert np.array_equal(again.scores, whole.scores)
-    second.item_scores(places, steps=4)
-    second.item_scores(places, steps=None)
+    replace(second, rule=RuleOptions(steps=4)).item_scores(places)
+    second.item_scores(places, integrated=False)
     assert sum(computed) == 6 + 6 + 6
 
 
 def test_tokens_of_scores_are_counted(ask):
     """What scoring reads counts as what rows read does."""
     run = ask(letters(2))
-    run.item_scores(run.places("letters"), steps=3)
+    run.item_scores(run.places("letters"))
     rows, tokens = run.run.finish()
     assert rows == 2
     assert tokens > 2 * 4
+
+
+def test_intervals_hold_the_mean_and_shrink(ask):
+    """Against the normal interval, for many values; repeatable."""
+    values = np.random.default_rng(0).normal(1, 2, 400)
+    run = ask(letters(2))
+    interval = run.mean(values)
+    half = 1.96 * values.std() / 20
+    assert interval == run.mean(values)
+    assert interval.value == pytest.approx(values.mean())
+    assert interval.low == pytest.approx(values.mean() - half, abs=0.05)
+    assert interval.high == pytest.approx(values.mean() + half, abs=0.05)
+
+
+def test_values_that_are_not_known_are_left_out(ask):
+    """NaN is the overlap of empty sets; where nothing is known the interval is NaN."""
+    run = ask(letters(2))
+    some = run.mean([1.0, float("nan"), 3.0])
+    assert some.value == 2
+    assert np.isnan(run.mean([float("nan")]).value)
+    assert np.isnan(run.mean([]).low)
+
+
+def test_scores_and_losses_are_the_tasks_own(ask):
+    """The mean of responses, and what is lost of it by the same items."""
+    run = ask(letters(4))
+    before, after = np.array([1.0, 1, 1, 0]), np.array([1.0, 0, 0, 0])
+    assert run.score("letters", before).value == 0.75
+    assert run.lost("letters", before, after).value == 0.5

@@ -10,8 +10,8 @@ from broca.options import RuleOptions
 
 def test_halves_are_compared_and_relations_named(ask):
     """Two tasks of two halves each: six pairs; the summary is their mean by relation."""
-    run = ask(letters(8), letters(8, name="others", start=12))
-    overlaps = overlapped(run, ["letters", "others"], rule=RuleOptions(count=6, steps=3))
+    run = ask(letters(8), letters(8, name="others", start=12), rule=RuleOptions(count=6, steps=3))
+    overlaps = overlapped(run, ["letters", "others"])
     assert len(overlaps.pairs) == 6
     assert [pair.relation for pair in overlaps.pairs].count("same data") == 2
     assert [pair.relation for pair in overlaps.pairs].count("other capability") == 4

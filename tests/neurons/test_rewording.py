@@ -17,9 +17,9 @@ RULE = RuleOptions(count=6, steps=3)
 
 def test_paraphrases_are_compared_as_they_say(neurons, ask):
     """Their overlap is the mean over contents, recomputed here from the items' sets."""
-    run = ask(letters(8))  # four contents in two wordings
-    fidelity = reworded(run, "letters", rule=RULE)
-    scores = run.item_scores(run.places("letters"), steps=3).scores
+    run = ask(letters(8), rule=RULE)  # four contents in two wordings
+    fidelity = reworded(run, "letters")
+    scores = run.item_scores(run.places("letters")).scores
     sets = [item_set(item, neurons.layers, RULE) for item in scores]
     same = [shared(sets[2 * c], sets[2 * c + 1], neurons=128).iou for c in range(4)]
     assert fidelity.agreements[0].pairs == "same item, other wording"
@@ -34,4 +34,4 @@ def test_data_without_paraphrases_are_refused(ask):
     """Contents that come in one wording each."""
     plain = tuple({"prompt": prompt, "answer": " x"} for prompt in "ab")
     with pytest.raises(BadInput, match="no paraphrases"):
-        reworded(ask(replace(letters(), examples=plain)), "letters", rule=RULE)
+        reworded(ask(replace(letters(), examples=plain)), "letters")

@@ -7,6 +7,7 @@ from neurons.conftest import letters
 from broca.errors import BadInput
 from broca.neurons.scaling import move, numbers_of
 from broca.neurons.selection import item_set
+from broca.neurons.sets import RandomSets
 from broca.options import RuleOptions
 
 RULE = RuleOptions(count=6, steps=3)
@@ -14,25 +15,25 @@ RULE = RuleOptions(count=6, steps=3)
 
 def test_each_item_is_moved_with_its_own_neurons(neurons, ask):
     """The located change of one item equals erasing its set by hand."""
-    run = ask(letters(4), letters(3, name="unrelated", start=9))
-    moved = move(run, "letters", rule=RULE, draws=2, unrelated=run.places("unrelated"))
+    run = ask(letters(4), letters(3, name="unrelated", start=9), rule=RULE)
+    moved = move(run, "letters", RandomSets(2), unrelated=run.places("unrelated"))
     assert [factor.factor for factor in moved.moved] == [0.0, 2.0]
     assert (moved.items, moved.empty, moved.draws) == (4, 0, 2)
     changes = []
     places = run.places("letters")
-    for place, item in zip(places, run.item_scores(places, steps=3).scores, strict=True):
+    for place, item in zip(places, run.item_scores(places).scores, strict=True):
         sets = [np.array([], dtype=int), item_set(item, neurons.layers, RULE)]
         before, after = np.exp(run.scaled(np.array([place]), sets).log_probability[:, 0])
         changes.append(after - before)
     assert moved.moved[0].located.value == pytest.approx(np.mean(changes), rel=1e-3)
     assert moved.moved[0].unrelated is not None
-    assert move(run, "letters", rule=RULE, draws=1).moved[0].unrelated is None
+    assert move(run, "letters", RandomSets(1)).moved[0].unrelated is None
 
 
 def test_no_located_neurons_are_refused(ask):
     """With what to do."""
     with pytest.raises(BadInput, match="lower `sigma`"):
-        move(ask(letters(2)), "letters", rule=RuleOptions(sigma=1e6, steps=3))
+        move(ask(letters(2), rule=RuleOptions(sigma=1e6, steps=3)), "letters", RandomSets())
 
 
 def test_factors_are_numbers():

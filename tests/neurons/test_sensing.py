@@ -16,7 +16,8 @@ class Planted:
     """Stands in for a run: ablating a planted neuron costs, all others cost nothing."""
 
     def __init__(self, run):
-        self.run, self.neurons = run.run, run.neurons
+        self.run, self.neurons, self.rule = run.run, run.neurons, run.rule
+        self.seed = run.seed
         self.rows = 0
 
     def log_probability(self, places, sets, index, **_):
@@ -31,9 +32,9 @@ class Planted:
 def test_coarse_to_fine_finds_planted_neurons(ask, method):
     """By every search, within the budget, in levels that grow finer."""
     options = SensingOptions(method=method, rows=3000, groups=32, keep=4, items=4, sparsity=0.1)
-    run = ask(letters(8))
+    run = ask(letters(8), rule=RuleOptions(count=3))
     planted = Planted(run)
-    sensed = sense(planted, run.places("letters"), options=options, rule=RuleOptions(count=3))
+    sensed = sense(planted, run.places("letters"), options)
     assert sensed.columns.tolist() == PLANTED
     assert sensed.rows == planted.rows <= 3000
     assert [level.size for level in sensed.levels] == [4, 1]
@@ -42,9 +43,9 @@ def test_coarse_to_fine_finds_planted_neurons(ask, method):
 
 def test_masked_gradients_are_the_mean_over_random_masks(neurons, ask):
     """Equal to finite differences of the gates, averaged over the same masks."""
-    run = ask(letters(3))
+    run = ask(letters(3), rule=RuleOptions(count=4))
     options = SensingOptions(rows=18, rate=0.3)
-    sensed = sense(run, run.places("letters"), options=options, rule=RuleOptions(count=4))
+    sensed = sense(run, run.places("letters"), options)
     assert (sensed.rows, len(sensed.columns)) == (18, 4)
     assert run.run.search_rows == 18
     checked = [0, int(np.argmax(np.abs(sensed.scores))), 127]
@@ -73,12 +74,12 @@ def test_groups_cover_every_neuron_once_within_layers(neurons):
 
 def test_equal_cost_grows_with_steps(ask):
     """Twice the steps, nearly twice the rows; by hand for one item."""
-    run = ask(letters(1))
+    run = ask(letters(1), rule=RuleOptions(steps=19))
     places = run.places("letters")
     (gold,) = run.golds(places)
     reads, answers = len(gold.context) + len(gold.continuation), len(gold.continuation)
     by_hand = (reads + 3 * answers * 20 * (1 + 0.5)) / reads
-    assert equal_rows(run, places, steps=19) == round(by_hand)
+    assert equal_rows(run, places) == round(by_hand)
 
 
 @pytest.mark.parametrize(

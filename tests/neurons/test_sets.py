@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from broca.errors import BadInput
-from broca.neurons.sets import random_set, random_sets, require_draws, shared
+from broca.neurons.sets import RandomSets, require_one_of, shared
 
 LAYERS = np.repeat([0, 1, 2, 3], 50)
 
@@ -39,37 +39,30 @@ def test_empty_sets_share_nothing_that_is_known():
 
 @pytest.mark.parametrize("matching", ["size", "layer"])
 def test_random_sets_match_and_avoid_the_located(matching):
-    """Same size, disjoint, repeatable, different from draw to draw; by layer where asked."""
+    """Same size, disjoint, repeatable, different from draw to draw; by layer where wanted."""
     like = np.array([0, 1, 2, 60, 199])
-    sets = [random_set(like, LAYERS, seed=0, draw=n, matching=matching) for n in range(5)]
-    for one in sets:
-        assert len(one) == len(set(one.tolist())) == 5
-        assert not set(one.tolist()) & set(like.tolist())
+    sets = RandomSets(5, matching).like(like, LAYERS, seed=0)
+    for columns in sets:
+        assert len(columns) == len(set(columns.tolist())) == 5
+        assert not set(columns.tolist()) & set(like.tolist())
         if matching == "layer":
-            assert np.bincount(LAYERS[one], minlength=4).tolist() == [3, 1, 0, 1]
-    assert len({one.tobytes() for one in sets}) == 5
-    again = random_set(like, LAYERS, seed=0, draw=2, matching=matching)
-    assert np.array_equal(again, sets[2])
+            assert np.bincount(LAYERS[columns], minlength=4).tolist() == [3, 1, 0, 1]
+    assert len({columns.tobytes() for columns in sets}) == 5
+    again = RandomSets(3, matching).like(like, LAYERS, seed=0)
+    assert all(np.array_equal(first, second) for first, second in zip(again, sets, strict=False))
 
 
 def test_too_few_others_are_refused():
     """Named with what to do."""
     with pytest.raises(BadInput, match="raise `sigma`"):
-        random_set(np.arange(150), LAYERS, seed=0, draw=0)
+        RandomSets(1).like(np.arange(150), LAYERS, seed=0)
 
 
-def test_several_random_sets_are_the_draws_in_order():
-    """As many as are wanted, each a draw of its own."""
-    like = np.array([3, 60])
-    sets = random_sets(like, LAYERS, seed=1, draws=3, matching="size")
-    for number, columns in enumerate(sets):
-        assert np.array_equal(columns, random_set(like, LAYERS, seed=1, draw=number))
-
-
-def test_wrong_draws_are_refused():
-    """No draws, and an unknown way to match."""
-    assert require_draws(1, "layer") == "layer"
+def test_wrong_values_are_refused():
+    """No draws, an unknown way to match, and any other value that does not exist."""
     with pytest.raises(BadInput, match="`draws`"):
-        require_draws(0, "size")
+        RandomSets(0)
     with pytest.raises(BadInput, match="`matching`"):
-        require_draws(1, "heads")
+        RandomSets(1, "heads")
+    with pytest.raises(BadInput, match="did you mean 'erase'"):
+        require_one_of("action", "eras", ("erase", "tune"))

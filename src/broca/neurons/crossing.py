@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
 
-from broca.errors import BadInput
-from broca.neurons.enhancing import enhanced
+from broca.neurons.enhancing import Arm, enhanced
 from broca.neurons.erasing import erased
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.selection import Columns
-from broca.neurons.sets import Matching
+from broca.neurons.sets import RandomSets
 from broca.options import TrainingOptions
 from broca.results.base import Interval
 from broca.tasks import Benchmark
 
-Action = Literal["erase", "tune"]
+ACTIONS = ("erase", "tune")
+"""What happens to the located neurons."""
 
 
 @dataclass(frozen=True)
@@ -45,25 +44,13 @@ class Crossed:
     log_probability_change: Interval
 
 
-def require_action(action: str) -> None:
-    """Refuses an unknown action.
-
-    Raises:
-        BadInput: It is neither erase nor tune.
-    """
-    if action not in get_args(Action):
-        raise BadInput(f"`action` '{action}' is unknown: use erase or tune")
-
-
 def crossed(
     run: NeuronRun,
     sets: Mapping[str, Columns],
+    chance: RandomSets,
     *,
     action: str,
     options: TrainingOptions,
-    draws: int = 3,
-    matching: Matching = "size",
-    seed: int = 0,
     folder: Path | None = None,
 ) -> tuple[Crossed, ...]:
     """Acts with every task's neurons and measures on the `report` items of every task.
@@ -71,37 +58,27 @@ def crossed(
     Args:
         run: Measures; the model's weights are as before afterwards.
         sets: Located neurons of every task; empty ones are left out.
+        chance: Random sets to compare each with.
         action: `erase` the located neurons, or `tune` them on the task they were located on.
         options: How to train.
-        draws: Random sets to compare each with.
-        matching: Whether random sets match the size, or the number in every layer.
-        seed: Seed of the draws and the intervals.
         folder: Where trained weights are kept.
-
-    Raises:
-        BadInput: Unknown action.
     """
-    require_action(action)
     names = list(sets)
     results = []
     for name, columns in sets.items():
         if not len(columns):
             continue
         if action == "erase":
-            changes = _erased(run, columns, names, draws, matching, seed)
+            changes = [
+                (_minus(on.drop), 0.0 - on.random_drop.value, _minus(on.log_probability_drop))
+                for on in erased(run, {"located": columns}, names, chance)
+            ]
         else:
             arms = enhanced(
-                run, columns, name, names, options=options, draws=draws, matching=matching,
-                arms=("located", "random"), seed=seed, folder=folder,
+                run, columns, name, names, chance, options=options, arms=("located", "random"),
+                folder=folder,
             )  # fmt: skip
-            changes = []
-            for other in names:
-                here = [arm for arm in arms if arm.questions == other]
-                located = next(arm for arm in here if arm.arm == "located")
-                random = [arm.change.value for arm in here if arm.arm.startswith("random")]
-                changes.append(
-                    (located.change, sum(random) / len(random), located.log_probability_change)
-                )
+            changes = [_tuned([arm for arm in arms if arm.questions == on]) for on in names]
         for other, (change, random_change, gained) in zip(names, changes, strict=True):
             results.append(
                 Crossed(
@@ -118,20 +95,11 @@ def crossed(
     return tuple(results)
 
 
-def _erased(
-    run: NeuronRun,
-    columns: Columns,
-    names: Sequence[str],
-    draws: int,
-    matching: Matching,
-    seed: int,
-) -> list[tuple[Interval, float, Interval]]:
-    """Changes of every task when a set is erased: located, random, and in nats."""
-    lost = erased(run, {"located": columns}, names, draws=draws, matching=matching, seed=seed)
-    return [
-        (_minus(on.drop), 0.0 - on.random_drop.value, _minus(on.log_probability_drop))
-        for on in lost
-    ]
+def _tuned(arms: Sequence[Arm]) -> tuple[Interval, float, Interval]:
+    """Changes of one task when neurons are trained: located, random, and in nats."""
+    located = next(arm for arm in arms if arm.arm == "located")
+    random = [arm.change.value for arm in arms if arm.arm.startswith("random")]
+    return located.change, sum(random) / len(random), located.log_probability_change
 
 
 def relation_of(first: Benchmark, second: Benchmark) -> str:

@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.intervals import mean_interval
 from broca.neurons.neuron_run import NeuronRun
-from broca.neurons.selection import item_set
 from broca.neurons.sets import shared
-from broca.options import RuleOptions
 from broca.results.base import Interval
 from broca.tasks.examples import Task
 
@@ -99,24 +96,17 @@ def task_of(pairs: Sequence[Pair]) -> Task:
     return Task(NAME, examples=tuple(examples.values()), kind="loglikelihood")
 
 
-def decoupled(
-    run: NeuronRun, pairs: Sequence[Pair], *, rule: RuleOptions, seed: int = 0
-) -> tuple[Decoupled, ...]:
+def decoupled(run: NeuronRun, pairs: Sequence[Pair]) -> tuple[Decoupled, ...]:
     """Locates both items of every pair and compares their sets, relation by relation.
 
     Args:
         run: Measures the items of `task_of` the pairs.
         pairs: What to compare.
-        rule: Which neurons of an item stand out.
-        seed: Seed of the intervals.
     """
     places = run.places(NAME)
     run.run.stages.enter("scoring neurons on the pairs")
-    scores = run.item_scores(places, steps=rule.steps).scores
-    sets = {
-        _key(item): item_set(values, run.neurons.layers, rule)
-        for item, values in zip(run.documents(places), scores, strict=True)
-    }
+    items = map(_key, run.documents(places))
+    sets = dict(zip(items, run.item_sets(places), strict=True))
     results = []
     for relation in dict.fromkeys(pair.relation for pair in pairs):
         both = [
@@ -132,7 +122,7 @@ def decoupled(
         if not compared:
             continue
         measured = {
-            measure: mean_interval([getattr(common, measure) for common in compared], seed=seed)
+            measure: run.mean([getattr(common, measure) for common in compared])
             for measure in MEASURES
         }
         results.append(

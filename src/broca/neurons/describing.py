@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,23 +21,20 @@ def model_facts(neurons: NeuronModel) -> ModelInfo:
     return replace(model_info(neurons.model), neurons=len(neurons), parameters=neurons.parameters)
 
 
-def neuron_set(
-    run: NeuronRun, task: str, choice: Choice, *, scope: str, settings: Mapping[str, Any]
-) -> NeuronSet:
+def neuron_set(run: NeuronRun, task: str, choice: Choice) -> NeuronSet:
     """The neurons that were chosen on a task; the run ends with it."""
     neurons, items, columns = run.neurons, choice.items, choice.columns
-    standard = standardized(choice.scores, neurons.layers, scope)
+    standard = standardized(choice.scores, neurons.layers, run.rule.scope)
     order = sorted(columns.tolist(), key=lambda column: (-choice.scores[column], column))
     notes = left_out(run.run.tasks)
     if not len(columns):
         notes = (*notes, "no neuron stands out: lower `sigma` or give `count`")
-    run.run.finish()
     return NeuronSet(
         model=model_facts(neurons),
         task=task,
         capability=run.benchmark(task).capability,
         method=choice.method,
-        settings=dict(settings),
+        settings=_ended(run)[1],
         items=len(run.places(task)),
         probability=None if items is None else float(items.probability.mean()),
         residual=None if items is None else float(items.residual.mean()),
@@ -62,19 +59,21 @@ def neuron_set(
 
 
 def experiment(
-    run: NeuronRun,
-    verb: str,
-    result: Any,
-    *,
-    settings: Mapping[str, Any],
-    notes: Sequence[str] = (),
+    run: NeuronRun, result: Any, *, notes: Sequence[str] = (), **settings: Any
 ) -> NeuronExperiment:
-    """What an experiment found; the run ends with it."""
-    run.run.finish()
+    """What an experiment found, with more of its settings; the run ends with it."""
+    verb, asked = _ended(run)
     return NeuronExperiment(
-        command=f"broca neurons {verb}",
+        command=f"broca {verb}",
         model=model_facts(run.neurons),
-        settings=dict(settings),
+        settings={**asked, **settings},
         result=result,
         notes=(*left_out(run.run.tasks), *notes),
     )
+
+
+def _ended(run: NeuronRun) -> tuple[str, dict[str, Any]]:
+    """Ends a run; its verb and its settings."""
+    run.run.finish()
+    settings = dict(run.run.settings)
+    return settings.pop("verb"), settings

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
 
 import numpy as np
 
-from broca.errors import BadInput
-from broca.neurons.intervals import difference, lost, scored
 from broca.neurons.neuron_run import INTACT, NeuronRun, Responses
 from broca.neurons.selection import Columns
-from broca.neurons.sets import Matching, random_sets
+from broca.neurons.sets import RandomSets
 from broca.neurons.tuning import NeuronDelta, Trained, Training, trained, zeros
 from broca.options import TrainingOptions
 from broca.results.base import Interval
 
-Without = Literal["zeroed", "frozen"]
+WITHOUT = ("zeroed", "frozen")
 """What becomes of the located neurons while all others are trained."""
 
 ARMS = ("located", "without located", "random")
@@ -53,28 +50,16 @@ class Arm:
     losses: tuple[float, ...]
 
 
-def require_without(without: str) -> None:
-    """Refuses an unknown way to leave the located neurons out.
-
-    Raises:
-        BadInput: It is neither zeroed nor frozen.
-    """
-    if without not in get_args(Without):
-        raise BadInput(f"`without` '{without}' is unknown: use zeroed or frozen")
-
-
 def enhanced(
     run: NeuronRun,
     located: Columns,
     task: str,
     names: Sequence[str],
+    chance: RandomSets,
     *,
     options: TrainingOptions,
-    draws: int = 3,
     without: str = "zeroed",
-    matching: Matching = "size",
     arms: Sequence[str] = ARMS,
-    seed: int = 0,
     folder: Path | None = None,
 ) -> tuple[Arm, ...]:
     """Trains every arm from the same weights on the same items and measures it.
@@ -84,46 +69,39 @@ def enhanced(
         located: The located neurons.
         task: The task whose `locate` items are trained on and whose `confirm` items stop training.
         names: The tasks to measure on, on their `report` items.
+        chance: Random sets of the located set's size, each an arm.
         options: How to train.
-        draws: Random sets of the located set's size, each an arm.
         without: Whether `without located` zeroes the parameters of the located neurons, or leaves
             them as they are.
-        matching: Whether random sets match the size, or the number in every layer.
         arms: Which arms to train besides the untuned model.
-        seed: Seed of the draws, the order of items and the intervals.
         folder: Where trained weights are kept.
-
-    Raises:
-        BadInput: No located neurons, or an unknown value.
     """
-    require_without(without)
-    layers, count = run.neurons.layers, len(run.neurons)
     chosen: dict[str, Columns] = {}
     if "located" in arms:
         chosen["located"] = located
     if "without located" in arms:
-        chosen["without located"] = np.setdiff1d(np.arange(count), located)
+        chosen["without located"] = np.setdiff1d(np.arange(len(run.neurons)), located)
     if "random" in arms:
-        sets = random_sets(located, layers, seed=seed, draws=draws, matching=matching)
+        sets = chance.like(located, run.neurons.layers, seed=run.seed)
         chosen |= {f"random {number}": columns for number, columns in enumerate(sets, start=1)}
     stages = run.run.stages
     stages.enter("measuring the untuned model")
     before = {name: run.scaled(run.places(name, "report"), [INTACT]) for name in names}
     untuned = Trained((), 0, 0, NeuronDelta(()))
-    results = [*_measured(run, "untuned", INTACT, untuned, before, before, seed)]
+    results = [*_measured(run, "untuned", INTACT, untuned, before, before)]
     train, validation = (run.golds(run.places(task, part)) for part in ("locate", "confirm"))
     for arm, columns in chosen.items():
         stages.enter(f"training {arm}")
         base = NeuronDelta(())
         if arm == "without located" and without == "zeroed":
             base = zeros(run.neurons, located)
-        training = Training(columns, train, validation, options, seed, base)
+        training = Training(columns, train, validation, options, run.seed, base)
         done = trained(run.neurons, training, folder)
         stages.enter(f"measuring {arm}")
         tuned = run.changed(done.delta)
         after = {name: tuned.scaled(run.places(name, "report"), [INTACT]) for name in names}
         tuned.run.finish()
-        results += _measured(run, arm, columns, done, before, after, seed)
+        results += _measured(run, arm, columns, done, before, after)
     return tuple(results)
 
 
@@ -134,10 +112,8 @@ def _measured(
     done: Trained,
     before: Mapping[str, Responses],
     after: Mapping[str, Responses],
-    seed: int,
 ) -> list[Arm]:
     """One arm on every task."""
-    trial = run.run.tasks.trial("report")
     return [
         Arm(
             arm=arm,
@@ -145,10 +121,10 @@ def _measured(
             neurons=len(columns),
             share_of_neurons=len(columns) / len(run.neurons),
             share_of_parameters=done.parameters / run.neurons.parameters,
-            score=scored(trial, name, tuned.scores[0], seed=seed),
-            change=lost(trial, name, tuned.scores[0], before[name].scores[0], seed=seed),
-            log_probability_change=difference(
-                tuned.log_probability[0], before[name].log_probability[0], seed=seed
+            score=run.score(name, tuned.scores[0]),
+            change=run.lost(name, tuned.scores[0], before[name].scores[0]),
+            log_probability_change=run.difference(
+                tuned.log_probability[0], before[name].log_probability[0]
             ),
             best_epoch=done.best,
             losses=done.losses,

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.intervals import difference, lost, scored
 from broca.neurons.neuron_run import INTACT, NeuronRun
 from broca.neurons.selection import Columns
-from broca.neurons.sets import Matching, random_sets
+from broca.neurons.sets import RandomSets
 from broca.results.base import Interval
 
 
@@ -48,11 +47,9 @@ def erased(
     run: NeuronRun,
     sets: Mapping[str, Columns],
     names: Sequence[str],
+    chance: RandomSets,
     *,
     factor: float = 0.0,
-    draws: int = 5,
-    matching: Matching = "size",
-    seed: int = 0,
 ) -> tuple[Erased, ...]:
     """Erases every set on the `report` items of every task.
 
@@ -60,10 +57,8 @@ def erased(
         run: Measures.
         sets: The located neurons of every method.
         names: The tasks to measure on.
+        chance: Random sets to compare each with.
         factor: What located neurons are multiplied with; 0 erases.
-        draws: Random sets to compare each with.
-        matching: Whether random sets match the size, or the number in every layer.
-        seed: Seed of the draws and of the intervals.
 
     Raises:
         BadInput: A set is empty.
@@ -75,9 +70,7 @@ def erased(
                 f"{method} located no neuron: there is nothing to erase; lower `sigma` or give "
                 "`count`"
             )
-        layers = run.neurons.layers
-        arms += [columns, *random_sets(columns, layers, seed=seed, draws=draws, matching=matching)]
-    trial = run.run.tasks.trial("report")
+        arms += [columns, *chance.like(columns, run.neurons.layers, seed=run.seed)]
     results = []
     for name in names:
         run.run.stages.enter(f"erasing on {name}")
@@ -86,24 +79,22 @@ def erased(
         after = run.scaled(places, arms, factor)
         before, likelihood = intact.scores[0], intact.log_probability[0]
         for number, (method, columns) in enumerate(sets.items()):
-            first = number * (draws + 1)
+            first = number * (chance.draws + 1)
             located = after.scores[first]
-            random = after.scores[first + 1 : first + 1 + draws]
+            random = after.scores[first + 1 : first + 1 + chance.draws]
             mean = random.mean(axis=0)
             results.append(
                 Erased(
                     method=method,
                     questions=name,
                     neurons=len(columns),
-                    before=scored(trial, name, before, seed=seed),
-                    after=scored(trial, name, located, seed=seed),
-                    drop=lost(trial, name, before, located, seed=seed),
-                    random_drop=lost(trial, name, before, mean, seed=seed),
+                    before=run.score(name, before),
+                    after=run.score(name, located),
+                    drop=run.lost(name, before, located),
+                    random_drop=run.lost(name, before, mean),
                     random_drops=tuple(float(np.mean(before - draw)) for draw in random),
-                    excess=lost(trial, name, mean, located, seed=seed),
-                    log_probability_drop=difference(
-                        likelihood, after.log_probability[first], seed=seed
-                    ),
+                    excess=run.lost(name, mean, located),
+                    log_probability_drop=run.difference(likelihood, after.log_probability[first]),
                 )
             )
     return tuple(results)

@@ -9,11 +9,12 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput
 from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.neuron_run import ItemScores, NeuronRun
 from broca.neurons.selection import Columns, commonality_set, data_set_scores, standardized
 from broca.neurons.sensing import SensingOptions, sense
+from broca.neurons.sets import require_one_of
 from broca.options import MethodOptions, RuleOptions
 
 Method = Literal["cnl", "knowledge-neurons", "activation", "gradient", "random", "sensing"]
@@ -44,11 +45,7 @@ def require_method(method: str, options: MethodOptions | None = None) -> None:
     Raises:
         BadInput: No such method or search.
     """
-    known = get_args(Method)
-    if method not in known:
-        raise BadInput(
-            f"`method` '{method}' is unknown{nearest(method, known)}; use {', '.join(known)}"
-        )
+    require_one_of("method", method, get_args(Method))
     if options is not None:
         SensingOptions.of(options)
 
@@ -58,42 +55,40 @@ def choose(
     task: str,
     *,
     method: str = "cnl",
-    rule: RuleOptions,
     options: MethodOptions | None = None,
     contrast: Sequence[str] = (),
-    seed: int = 0,
 ) -> Choice:
     """Chooses the neurons of a task on its `locate` items.
 
     Args:
-        run: Measures.
+        run: Measures; where its rule has a count, every method takes that many.
         task: The task.
         method: A `Method`.
-        rule: Which scores stand out; where it has a count, every method takes that many.
         options: What single methods need.
         contrast: Other tasks of the run, for `activation`.
-        seed: Seed of `random` and `sensing`.
 
     Raises:
         BadInput: Unknown method, or one that needs what was not given.
     """
     require_method(method)
     options = options or MethodOptions()
-    neurons, places = run.neurons, run.places(task)
+    neurons, places, rule = run.neurons, run.places(task), run.rule
     if method == "random":
-        return _random(neurons, rule, seed)
+        return _random(neurons, rule, run.seed)
     run.run.stages.enter(f"scoring neurons on {task}")
     if method == "sensing":
-        sensed = sense(run, places, options=SensingOptions.of(options), rule=rule, seed=seed)
+        sensed = sense(run, places, SensingOptions.of(options))
         return Choice(method, sensed.scores, sensed.columns)
     if method == "activation":
         if not contrast:
             raise BadInput("`method` activation compares with other tasks: name some in `others`")
-        items = run.item_scores(places, steps=None)
-        others = [run.item_scores(run.places(name), steps=None).activations for name in contrast]
+        items = run.item_scores(places, integrated=False)
+        others = [
+            run.item_scores(run.places(name), integrated=False).activations for name in contrast
+        ]
         scores = _mean_difference(items.activations, np.concatenate(others))
         return Choice(method, scores, _best(scores, neurons.layers, rule), items)
-    items = run.item_scores(places, steps=None if method == "gradient" else rule.steps)
+    items = run.item_scores(places, integrated=method != "gradient")
     if method == "knowledge-neurons":
         return _knowledge(items, rule, options)
     scores = data_set_scores(items.scores, neurons.layers, rule)

@@ -57,6 +57,12 @@ class NeuronModel:
         starts = np.cumsum([0, *(block.width for block in self.blocks)])
         return {block.layer: int(s) for block, s in zip(self.blocks, starts[:-1], strict=True)}
 
+    @property
+    def upward(self) -> float:
+        """Shares of the model's layers from each block upward, summed: what steps run through."""
+        depth = self.model.structure.layers
+        return sum((depth - block.layer) / depth for block in self.blocks)
+
     def index(self, column: int) -> int:
         """Number of a neuron within its layer."""
         return int(column) - self.first_column[int(self.layers[column])]

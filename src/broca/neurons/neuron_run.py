@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,25 @@ from broca.executors.base import WeightDelta
 from broca.measurement import Plan
 from broca.neurons.gradients import IntegratedGradients, steps_of
 from broca.neurons.neuron_model import NeuronModel
-from broca.neurons.selection import Columns
+from broca.neurons.selection import Columns, item_set
+from broca.options import RuleOptions
+from broca.results.base import Interval
 from broca.runs.run import Run
 from broca.runs.task_sets import Part
 from broca.tasks import Benchmark, Request
+from broca.verification import Trial
+from broca.verification.statistics import bootstrap_interval, interval_of
 
 INTACT: Columns = np.zeros(0, dtype=np.intp)
 """The set of no neurons."""
 
 Places = NDArray[np.intp]
 """Positions of items in the bank of a run."""
+
+Values = NDArray[np.float64]
+
+_INTERVALS = 11
+"""What separates the random numbers of intervals from all others of a seed."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +72,14 @@ class NeuronRun:
     Attributes:
         run: It measures; the margin of every item is that of its gold answer alone.
         neurons: The model's neurons.
+        rule: Which neurons stand out.
+        seed: Seed of everything random.
     """
 
     run: Run
     neurons: NeuronModel
+    rule: RuleOptions = field(default_factory=RuleOptions)
+    seed: int = 0
 
     def places(self, name: str, part: Part = "locate") -> Places:
         """Positions of a task's items of one part."""
@@ -89,17 +102,16 @@ class NeuronRun:
         ]
         return [margin.requests[0] for margin in margins if margin is not None]
 
-    def item_scores(self, places: Places, *, steps: int | None) -> ItemScores:
+    def item_scores(self, places: Places, *, integrated: bool = True) -> ItemScores:
         """Scores every neuron for every item.
 
         Args:
             places: The items.
-            steps: S: gradients are taken at S + 1 points from none to all of the activation. None
-                for gradient x activation, which takes one point.
+            integrated: Take gradients at as many points from none to all of the activation as the
+                rule says; else at the whole activation, which is gradient x activation.
         """
-        alphas = (1.0,) if steps is None else steps_of(steps)
-        upward = sum(self.neurons.model.structure.layers - b.layer for b in self.neurons.blocks)
-        depth = upward / self.neurons.model.structure.layers
+        alphas = steps_of(self.rule.steps) if integrated else (1.0,)
+        depth = self.neurons.upward
         observations = [
             IntegratedGradients(
                 gold.context,
@@ -180,9 +192,51 @@ class NeuronRun:
         )
         return self.run.measure(plan, role="search").slopes()[:, self.neurons.gates]
 
+    def item_sets(self, places: Places) -> list[Columns]:
+        """The neurons that stand out on every item by itself."""
+        scores = self.item_scores(places).scores
+        return [item_set(item, self.neurons.layers, self.rule) for item in scores]
+
     def changed(self, delta: WeightDelta) -> NeuronRun:
         """The same run on the model with changed weights."""
         return replace(self, run=self.run.changed(delta))
+
+    @property
+    def trial(self) -> Trial:
+        """The tasks with their `report` items."""
+        return self.run.tasks.trial("report")
+
+    def difference(self, first: Values, second: Values) -> Interval:
+        """The mean difference of paired values and its bootstrap interval."""
+        return bootstrap_interval(first, second, seed=[self.seed, _INTERVALS])
+
+    def mean(self, values: Sequence[float] | Values) -> Interval:
+        """The mean of some values and its bootstrap interval; NaN values are left out.
+
+        Where there are no others, the interval is NaN.
+        """
+        known = np.asarray(values, dtype=np.float64)
+        known = known[~np.isnan(known)]
+        if not len(known):
+            return Interval(float("nan"), float("nan"), float("nan"))
+        return self.difference(known, np.zeros(len(known)))
+
+    def lost(self, name: str, before: Values, after: Values) -> Interval:
+        """What a task's score loses between responses to its `report` items."""
+        aggregate = self.trial.aggregation(name, before)
+        seed = [self.seed, _INTERVALS]
+        return bootstrap_interval(before, after, seed=seed, aggregate=aggregate)
+
+    def score(self, name: str, values: Values) -> Interval:
+        """A task's score over responses to its `report` items, in its own direction."""
+        sign = 1.0 if self.benchmark(name).higher_is_better else -1.0
+        aggregate = self.trial.aggregation(name, values)
+        if aggregate is None:
+            return self.mean(sign * values)
+        rng = np.random.default_rng([self.seed, _INTERVALS])
+        draws = [rng.integers(len(values), size=len(values)) for _ in range(2000)]
+        scores = np.array([sign * aggregate(values[drawn], drawn) for drawn in draws])
+        return interval_of(self.trial.score(name, values), scores)
 
 
 def _scale(factor: float) -> float:

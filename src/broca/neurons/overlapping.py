@@ -11,7 +11,6 @@ from broca.neurons.crossing import relation_of
 from broca.neurons.neuron_run import NeuronRun, Places
 from broca.neurons.selection import Columns, commonality_set
 from broca.neurons.sets import Overlap, shared
-from broca.options import RuleOptions
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,7 @@ class Overlaps:
 _MEASURES = ("of_first", "of_second", "of_larger", "iou", "expected_of_larger", "expected_iou")
 
 
-def overlapped(
-    run: NeuronRun, names: Sequence[str], *, rule: RuleOptions, seed: int = 0
-) -> Overlaps:
+def overlapped(run: NeuronRun, names: Sequence[str]) -> Overlaps:
     """Locates on two halves of every task's `locate` items and compares all of them.
 
     Halves are compared with halves, across tasks as within one, so that every set rests on as
@@ -62,15 +59,13 @@ def overlapped(
     Args:
         run: Measures.
         names: The tasks; those of equal capability are told apart from the others.
-        rule: Which neurons stand out.
-        seed: Seed of the cut into halves.
     """
     located: list[tuple[str, int, Columns]] = []
     for name in names:
         run.run.stages.enter(f"scoring neurons on {name}")
-        for number, half in enumerate(halves(run.places(name), seed=seed), start=1):
-            scores = run.item_scores(half, steps=rule.steps).scores
-            located.append((name, number, commonality_set(scores, run.neurons.layers, rule)))
+        for number, half in enumerate(halves(run.places(name), seed=run.seed), start=1):
+            scores = run.item_scores(half).scores
+            located.append((name, number, commonality_set(scores, run.neurons.layers, run.rule)))
     pairs = []
     for position, (first, first_half, columns) in enumerate(located):
         for second, second_half, others in located[position + 1 :]:

@@ -9,11 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.intervals import mean_interval
 from broca.neurons.neuron_run import NeuronRun
-from broca.neurons.selection import item_set
 from broca.neurons.sets import Overlap, shared
-from broca.options import RuleOptions
 from broca.results.base import Interval
 
 
@@ -59,7 +56,7 @@ class Fidelity:
 RELATIONS = ("same item, other wording", "other item, same wording", "other item, other wording")
 
 
-def reworded(run: NeuronRun, task: str, *, rule: RuleOptions, seed: int = 0) -> Fidelity:
+def reworded(run: NeuronRun, task: str) -> Fidelity:
     """Locates every item by itself and compares paraphrases with different items.
 
     The interval of paraphrases resamples contents. As many pairs of different items are drawn by
@@ -68,8 +65,6 @@ def reworded(run: NeuronRun, task: str, *, rule: RuleOptions, seed: int = 0) -> 
     Args:
         run: Measures.
         task: A task whose examples have a `content`, which paraphrases share, and a `wording`.
-        rule: Which neurons of an item stand out.
-        seed: Seed of the drawn pairs and the intervals.
 
     Raises:
         BadInput: Fewer than two contents with at least two wordings each.
@@ -88,17 +83,16 @@ def reworded(run: NeuronRun, task: str, *, rule: RuleOptions, seed: int = 0) -> 
             "wordings or more (`broca neurons fidelity --help` names data that has)"
         )
     run.run.stages.enter(f"scoring neurons on {task}")
-    scores = run.item_scores(places, steps=rule.steps).scores
-    sets = [item_set(item, run.neurons.layers, rule) for item in scores]
+    sets = run.item_sets(places)
     agreements = []
-    for relation, pairs in _pairs(several, contents, wordings, seed).items():
+    for relation, pairs in _pairs(several, contents, wordings, run.seed).items():
         compared = [
             (contents[first], shared(sets[first], sets[second], neurons=len(run.neurons)))
             for first, second in pairs
             if len(sets[first]) or len(sets[second])
         ]
         if compared:
-            agreements.append(_agreement(relation, compared, seed))
+            agreements.append(_agreement(run, relation, compared))
     return Fidelity(
         questions=task,
         contents=len(several),
@@ -127,7 +121,7 @@ def _pairs(
     return drawn
 
 
-def _agreement(relation: str, compared: Sequence[tuple[str, Overlap]], seed: int) -> Agreement:
+def _agreement(run: NeuronRun, relation: str, compared: Sequence[tuple[str, Overlap]]) -> Agreement:
     by_content: dict[str, list[Overlap]] = {}
     for content, common in compared:
         by_content.setdefault(content, []).append(common)
@@ -135,8 +129,8 @@ def _agreement(relation: str, compared: Sequence[tuple[str, Overlap]], seed: int
     iou = [np.mean([common.iou for common in group]) for group in by_content.values()]
     return Agreement(
         relation,
-        mean_interval(np.array(of_larger), seed=seed),
-        mean_interval(np.array(iou), seed=seed),
+        run.mean(np.array(of_larger)),
+        run.mean(np.array(iou)),
         float(np.mean([common.expected_of_larger for _, common in compared])),
         float(np.mean([common.expected_iou for _, common in compared])),
     )

@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
-from broca.neurons.intervals import difference
 from broca.neurons.neuron_run import INTACT, NeuronRun, Places
-from broca.neurons.selection import item_set
-from broca.neurons.sets import Matching, random_sets
-from broca.options import RuleOptions
+from broca.neurons.sets import RandomSets
 from broca.results.base import Interval
 
 
@@ -80,33 +77,26 @@ def numbers_of(factors: str | Sequence[float]) -> tuple[float, ...]:
 def move(
     run: NeuronRun,
     task: str,
+    chance: RandomSets,
     *,
-    rule: RuleOptions,
     unrelated: Places = INTACT,
     factors: Sequence[float] = (0.0, 2.0),
-    draws: int = 5,
-    matching: Matching = "size",
-    seed: int = 0,
 ) -> Reliability:
     """Scales every item's neurons and measures that item, random sets, and unrelated prompts.
 
     Args:
         run: Measures.
         task: The task; every `locate` item is located by itself.
-        rule: Which neurons of an item stand out.
+        chance: Random sets for every item.
         unrelated: Items that should not move; every item of the task gets one, in turn.
         factors: What located neurons are multiplied with.
-        draws: Random sets for every item.
-        matching: Whether random sets match the size, or the number in every layer.
-        seed: Seed of the draws and the intervals.
 
     Raises:
         BadInput: No item has located neurons.
     """
-    places, layers = run.places(task), run.neurons.layers
+    places, draws = run.places(task), chance.draws
     run.run.stages.enter(f"scoring neurons on {task}")
-    scores = run.item_scores(places, steps=rule.steps).scores
-    every = [item_set(item, layers, rule) for item in scores]
+    every = run.item_sets(places)
     chosen = [index for index, columns in enumerate(every) if len(columns)]
     if not chosen:
         raise BadInput(
@@ -119,8 +109,7 @@ def move(
     intact = before[: len(places)]
     arms = []
     for columns in sets:
-        drawn = random_sets(columns, layers, seed=seed, draws=draws, matching=matching)
-        arms += [columns, *drawn]
+        arms += [columns, *chance.like(columns, run.neurons.layers, seed=run.seed)]
     rows = np.concatenate([np.repeat(places, draws + 1), others])
     located = np.arange(len(others)) * (draws + 1)
     index = np.concatenate([np.arange(len(arms)), located])
@@ -130,7 +119,7 @@ def move(
         after = np.exp(run.log_probability(rows, arms, index, factor=factor))
         by_item = after[: len(arms)].reshape(len(places), draws + 1)
         elsewhere = (after[len(arms) :], before[len(places) :])
-        moved.append(_moved(factor, by_item, intact, elsewhere, seed))
+        moved.append(_moved(run, factor, by_item, intact, elsewhere))
     return Reliability(
         questions=task,
         items=len(sets),
@@ -143,30 +132,30 @@ def move(
 
 
 def _moved(
+    run: NeuronRun,
     factor: float,
     after: NDArray[np.float64],
     before: NDArray[np.float64],
     elsewhere: tuple[NDArray[np.float64], NDArray[np.float64]],
-    seed: int,
 ) -> Moved:
     """Sums up one factor.
 
     Args:
+        run: Resamples items.
         factor: The factor.
         after: p(answer) by item, located first and random draws after, `(items, 1 + draws)`.
         before: p(answer) of the intact model, `(items,)`.
         elsewhere: p(answer) of unrelated prompts after and before, `(items,)` or empty.
-        seed: Seed of the intervals.
     """
     located, random = after[:, 0], after[:, 1:].mean(axis=1)
     change = located - before
     direction = 1.0 if factor > 1 else -1.0
     return Moved(
         factor=factor,
-        located=difference(located, before, seed=seed),
-        random=difference(random, before, seed=seed),
-        excess=difference(located, random, seed=seed),
-        unrelated=difference(*elsewhere, seed=seed) if len(elsewhere[0]) else None,
+        located=run.difference(located, before),
+        random=run.difference(random, before),
+        excess=run.difference(located, random),
+        unrelated=run.difference(*elsewhere) if len(elsewhere[0]) else None,
         relative=float(change.mean() / before.mean()),
         as_claimed=float((direction * change > 0).mean()),
     )

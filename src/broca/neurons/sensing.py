@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca import searches
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
 from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.neuron_run import INTACT, NeuronRun, Places
 from broca.neurons.selection import Columns, item_set
-from broca.options import MethodOptions, RuleOptions
+from broca.neurons.sets import require_one_of
+from broca.options import MethodOptions
 from broca.searches import Problem
 
 SCREEN = "masked-gradient"
@@ -75,12 +76,7 @@ class SensingOptions:
         for name in ("rate", "sparsity"):
             if not 0 < getattr(self, name) < 1:
                 raise BadInput(f"`{name}` must lie between 0 and 1, not at {getattr(self, name):g}")
-        if self.method != SCREEN and self.method not in searches.METHODS:
-            known = (SCREEN, *searches.METHODS)
-            raise BadInput(
-                f"`search` '{self.method}' is unknown{nearest(self.method, known)}; use "
-                f"{', '.join(known)}"
-            )
+        require_one_of("search", self.method, (SCREEN, *searches.METHODS))
 
 
 @dataclass(frozen=True)
@@ -119,33 +115,24 @@ class Sensed:
     rows: int
 
 
-def sense(
-    run: NeuronRun,
-    places: Places,
-    *,
-    options: SensingOptions,
-    rule: RuleOptions,
-    seed: int = 0,
-) -> Sensed:
+def sense(run: NeuronRun, places: Places, options: SensingOptions) -> Sensed:
     """Finds the neurons whose ablation costs a task most log-probability of its gold answers.
 
     Args:
-        run: Measures.
+        run: Measures. Its rule says which scores stand out (`masked-gradient`); a count takes that
+            many best scores.
         places: The items.
         options: How to search.
-        rule: Which scores stand out (`masked-gradient`); a count takes that many best scores. Its
-            steps are those of the integrated gradients whose cost decides the number of rows.
-        seed: Seed of groups and masks.
 
     Raises:
         BadInput: The budget does not allow a level.
     """
-    layers = run.neurons.layers
-    total = options.rows or equal_rows(run, places, steps=rule.steps)
+    layers, rule = run.neurons.layers, run.rule
+    total = options.rows or equal_rows(run, places)
     if options.method == SCREEN:
-        scores = _screened(run, places, options, total // 3, seed)
+        scores = _screened(run, places, options, total // 3, run.seed)
         return Sensed(item_set(scores, layers, rule), scores, (), total // 3 * 3)
-    scores, columns, levels = _coarse_to_fine(run, places, options, total, seed)
+    scores, columns, levels = _coarse_to_fine(run, places, options, total, run.seed)
     if rule.count is not None:
         best = np.argsort(-scores, kind="stable")[: rule.count]
         columns = np.sort(best[scores[best] > 0])
@@ -207,19 +194,17 @@ def _coarse_to_fine(
     return scores, columns, tuple(levels)
 
 
-def equal_rows(run: NeuronRun, places: Places, *, steps: int) -> int:
+def equal_rows(run: NeuronRun, places: Places) -> int:
     """Rows that cost as much as integrated gradients over some items.
 
     Cost is counted in tokens that pass through all layers, a way back as two ways forth: a row
     reads its whole sequence once; a step runs one token through the layers from the scaled one up
     and back.
     """
-    depth = run.neurons.model.structure.layers
-    upward = sum((depth - block.layer) / depth for block in run.neurons.blocks)
     golds = run.golds(places)
     reads = sum(len(gold.context) + len(gold.continuation) for gold in golds)
     answers = sum(len(gold.continuation) for gold in golds)
-    tokens = reads + 3 * answers * (steps + 1) * upward
+    tokens = reads + 3 * answers * (run.rule.steps + 1) * run.neurons.upward
     return max(1, round(tokens * len(places) / reads))
 
 

@@ -3,30 +3,81 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.errors import BadInput
+from broca.errors import BadInput, nearest
 from broca.neurons.selection import Columns
 
-Matching = Literal["size", "layer"]
-"""Random sets of the same size, or with as many neurons in every layer."""
 
+@dataclass(frozen=True)
+class RandomSets:
+    """Random sets to compare a located one with.
 
-def require_draws(draws: int, matching: str) -> Matching:
-    """Refuses a number of random sets, or a way to draw them, that cannot be.
+    Attributes:
+        draws: How many.
+        matching: `size` draws from all neurons, `layer` as many from each layer.
 
     Raises:
-        BadInput: There would be no set, or `matching` is unknown.
+        BadInput: There would be none, or `matching` is unknown.
     """
-    if draws < 1:
-        raise BadInput(f"`draws` must be at least 1, not {draws}")
-    if matching not in get_args(Matching):
-        raise BadInput(f"`matching` '{matching}' is unknown: use size or layer")
-    return matching  # type: ignore[return-value]
+
+    draws: int = 5
+    matching: str = "size"
+
+    def __post_init__(self) -> None:
+        if self.draws < 1:
+            raise BadInput(f"`draws` must be at least 1, not {self.draws}")
+        require_one_of("matching", self.matching, ("size", "layer"))
+
+    def like(self, columns: Columns, layers: NDArray[np.intp], *, seed: int) -> list[Columns]:
+        """Random sets disjoint from another and of its size.
+
+        Args:
+            columns: The set to match; none of it is drawn.
+            layers: Layer of every neuron, `(neurons,)`.
+            seed: Seed of the run.
+
+        Raises:
+            BadInput: There are too few other neurons.
+        """
+        digest = zlib.crc32(np.sort(columns).tobytes())
+        free = np.setdiff1d(np.arange(len(layers)), columns)
+        if self.matching == "size":
+            pools = [(free, len(columns))]
+        else:
+            used, counts = np.unique(layers[columns], return_counts=True)
+            pools = [
+                (free[layers[free] == layer], int(count))
+                for layer, count in zip(used, counts, strict=True)
+            ]
+        for pool, count in pools:
+            if len(pool) < count:
+                raise BadInput(
+                    f"{count} neurons are located and only {len(pool)} others are left to draw "
+                    "random ones from: raise `sigma` or lower `count`"
+                )
+        sets = []
+        for draw in range(self.draws):
+            rng = np.random.default_rng([seed, draw, digest])
+            drawn = [rng.choice(pool, count, replace=False) for pool, count in pools]
+            sets.append(np.sort(np.concatenate(drawn)))
+        return sets
+
+
+def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
+    """Refuses a value of a parameter that does not exist.
+
+    Raises:
+        BadInput: It is not among the known ones.
+    """
+    if value not in known:
+        raise BadInput(
+            f"`{name}` '{value}' is unknown{nearest(value, known)}; use {', '.join(known)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -70,44 +121,3 @@ def shared(first: Columns, second: Columns, *, neurons: int) -> Overlap:
 
 def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else float("nan")
-
-
-def random_set(
-    like: Columns, layers: NDArray[np.intp], *, seed: int, draw: int, matching: Matching = "size"
-) -> Columns:
-    """A random set disjoint from another and of its size.
-
-    Args:
-        like: The set to match; none of it is drawn.
-        layers: Layer of every neuron, `(neurons,)`.
-        seed: Seed of the run.
-        draw: Number of the draw.
-        matching: `size` draws from all neurons, `layer` as many from each layer.
-
-    Raises:
-        BadInput: There are too few other neurons.
-    """
-    rng = np.random.default_rng([seed, draw, zlib.crc32(np.sort(like).tobytes())])
-    free = np.setdiff1d(np.arange(len(layers)), like)
-    wanted = {-1: len(like)}
-    if matching == "layer":
-        wanted = {int(k): int((layers[like] == k).sum()) for k in np.unique(layers[like])}
-    drawn = []
-    for layer, count in wanted.items():
-        pool = free if layer < 0 else free[layers[free] == layer]
-        if len(pool) < count:
-            raise BadInput(
-                f"{count} neurons are located and only {len(pool)} others are left to draw random "
-                "ones from: raise `sigma` or lower `count`"
-            )
-        drawn.append(rng.choice(pool, count, replace=False))
-    return np.sort(np.concatenate(drawn)) if drawn else np.zeros(0, dtype=np.intp)
-
-
-def random_sets(
-    like: Columns, layers: NDArray[np.intp], *, seed: int, draws: int, matching: Matching
-) -> list[Columns]:
-    """Several random sets; see `random_set`."""
-    return [
-        random_set(like, layers, seed=seed, draw=draw, matching=matching) for draw in range(draws)
-    ]

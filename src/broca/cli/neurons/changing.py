@@ -16,7 +16,6 @@ from broca.options import (
 )
 
 
-
 @command
 def reliability(
     model: str,

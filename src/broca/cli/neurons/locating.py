@@ -18,7 +18,6 @@ from broca.options import (
 )
 
 
-
 @command
 def locate(
     model: str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,60 @@ if TYPE_CHECKING:
 SHOWN = 20
 """Neurons that a table lists."""
 
+_SHARES = {"as_claimed", "share_of_parameters"}
+"""Fields that are shown in percent."""
+
+_TABLES = {
+    "fidelity": (
+        "{questions}: {contents} items in several wordings, {set_size:.1f} neurons an item",
+        {
+            "pairs": "pairs", "of larger set": "of_larger", "IoU": "iou",
+            "random": "random_of_larger",
+        },
+    ),
+    "reliability": (
+        "{questions}: change of p(answer), {probability:.3f} intact; {items} items, "
+        "{set_size:.1f} neurons each",
+        {
+            "factor": "factor", "located": "located", "random": "random", "excess": "excess",
+            "unrelated": "unrelated", "as claimed": "as_claimed",
+        },
+    ),
+    "decouple": (
+        "overlap of the neurons of two items",
+        {
+            "pairs share": "relation", "pairs": "pairs", "of first": "of_first",
+            "of second": "of_second", "of larger": "of_larger", "IoU": "iou",
+            "random": "random_of_larger",
+        },
+    ),
+    "erase": (
+        "score lost on held-out items",
+        {
+            "data set": "questions", "method": "method", "neurons": "neurons", "intact": "before",
+            "drop": "drop", "random drop": "random_drop", "excess": "excess",
+            "nats lost": "log_probability_drop",
+        },
+    ),
+    "enhance": (
+        "held-out items after training",
+        {
+            "arm": "arm", "data set": "questions", "neurons": "neurons",
+            "parameters": "share_of_parameters", "score": "score", "change": "change",
+            "nats gained": "log_probability_change", "epoch": "best_epoch",
+        },
+    ),
+    "cross": (
+        "change of the score",
+        {
+            "located on": "located_on", "measured on": "measured_on", "relation": "relation",
+            "neurons": "neurons", "change": "change", "random": "random_change",
+            "nats": "log_probability_change",
+        },
+    ),
+}  # fmt: skip
+"""By command the title of its table, and by column the field of a line of the result."""
+
 
 def show(result: NeuronSet | NeuronExperiment, path: Path) -> None:
     """Prints one result and where it was written."""
@@ -25,7 +79,7 @@ def show(result: NeuronSet | NeuronExperiment, path: Path) -> None:
     if isinstance(result, NeuronSet):
         _located(screen, result)
     else:
-        _PRINT[result.command.rsplit(" ", 1)[-1]](screen, result)
+        _experiment(screen, result.command.rsplit(" ", 1)[-1], result.result)
     for note in result.notes:
         screen.print(f"note: {note}", markup=False)
     screen.print(f"written: {path}", markup=False, soft_wrap=True)
@@ -55,163 +109,58 @@ def _located(screen: Console, result: NeuronSet) -> None:
         )
 
 
-def _fidelity(screen: Console, experiment: NeuronExperiment) -> None:
-    fidelity = experiment.result
-    print_table(
-        screen,
-        f"{fidelity.questions}: {fidelity.contents} items in several wordings, "
-        f"{fidelity.set_size:.1f} neurons an item",
-        "pairs|of larger set|IoU|random",
-        (
-            (pairs.pairs, str(pairs.of_larger), str(pairs.iou), f"{pairs.random_of_larger:.3f}")
-            for pairs in fidelity.agreements
-        ),
-    )
-
-
-def _reliability(screen: Console, experiment: NeuronExperiment) -> None:
-    reliability = experiment.result
-    print_table(
-        screen,
-        f"{reliability.questions}: change of p(answer), {reliability.probability:.3f} intact; "
-        f"{reliability.items} items, {reliability.set_size:.1f} neurons each",
-        "factor|located|random|excess|unrelated|as claimed",
-        (
+def _experiment(screen: Console, verb: str, result: Any) -> None:
+    if verb == "overlap":
+        print_table(
+            screen,
+            "overlap of halves of data sets, mean over pairs",
+            "relation|of first|of second|of larger|IoU|random of larger|random IoU",
             (
-                f"{change.factor:g}",
-                str(change.located),
-                str(change.random),
-                str(change.excess),
-                "" if change.unrelated is None else str(change.unrelated),
-                f"{change.as_claimed:.0%}",
+                (relation, *map(_cell, measures.values()))
+                for relation, measures in result.summary.items()
+            ),
+        )
+        screen.print("matrix: overlap.html")
+        return
+    title, columns = _TABLES[verb]
+    lines = {"fidelity": "agreements", "reliability": "moved"}.get(verb)
+    if lines is not None:
+        title, result = title.format(**vars(result)), getattr(result, lines)
+    cells = [
+        [
+            f"{getattr(line, field):.3%}" if field in _SHARES else _cell(getattr(line, field))
+            for field in columns.values()
+        ]
+        for line in result
+    ]
+    print_table(screen, title, tuple(columns), cells)
+    if verb == "cross":
+        _means(screen, result)
+
+
+def _means(screen: Console, crossed: Sequence[Any]) -> None:
+    """The mean over pairs of each relation."""
+    lines = []
+    for relation in dict.fromkeys(pair.relation for pair in crossed):
+        alike = [pair for pair in crossed if pair.relation == relation]
+        means = (
+            sum(values) / len(alike)
+            for values in (
+                [pair.change.value for pair in alike],
+                [pair.random_change for pair in alike],
+                [pair.log_probability_change.value for pair in alike],
             )
-            for change in reliability.moved
-        ),
-    )
+        )
+        lines.append((relation, str(len(alike)), *map(_cell, means)))
+    print_table(screen, "mean over pairs", "relation|pairs|change|random|nats", lines)
 
 
-def _decouple(screen: Console, experiment: NeuronExperiment) -> None:
-    print_table(
-        screen,
-        "overlap of the neurons of two items",
-        "pairs share|pairs|of first|of second|of larger|IoU|random",
-        (
-            (
-                pairs.relation,
-                str(pairs.pairs),
-                f"{pairs.of_first.mean:.3f}",
-                f"{pairs.of_second.mean:.3f}",
-                str(pairs.of_larger),
-                str(pairs.iou),
-                f"{pairs.random_of_larger:.3f}",
-            )
-            for pairs in experiment.result
-        ),
-    )
+def _cell(value: Any) -> str:
+    """A number, an interval or a name as a table shows it."""
+    from broca.results.base import Interval
 
-
-def _overlap(screen: Console, experiment: NeuronExperiment) -> None:
-    print_table(
-        screen,
-        "overlap of halves of data sets, mean over pairs",
-        "relation|of first|of second|of larger|IoU|random of larger|random IoU",
-        (
-            (relation, *(f"{value:.3f}" for value in measures.values()))
-            for relation, measures in experiment.result.summary.items()
-        ),
-    )
-    screen.print("matrix: overlap.html")
-
-
-def _erase(screen: Console, experiment: NeuronExperiment) -> None:
-    print_table(
-        screen,
-        "score lost on held-out items",
-        "data set|method|neurons|intact|drop|random drop|excess|nats lost",
-        (
-            (
-                loss.questions,
-                loss.method,
-                str(loss.neurons),
-                f"{loss.before.mean:.3f}",
-                str(loss.drop),
-                f"{loss.random_drop.mean:.3f}",
-                str(loss.excess),
-                f"{loss.log_probability_drop.mean:.3f}",
-            )
-            for loss in experiment.result
-        ),
-    )
-
-
-def _enhance(screen: Console, experiment: NeuronExperiment) -> None:
-    print_table(
-        screen,
-        "held-out items after training",
-        "arm|data set|neurons|parameters|score|change|nats gained|epoch",
-        (
-            (
-                arm.arm,
-                arm.questions,
-                f"{arm.neurons} ({arm.share_of_neurons:.2%})",
-                f"{arm.share_of_parameters:.3%}",
-                f"{arm.score.mean:.3f}",
-                str(arm.change),
-                str(arm.log_probability_change),
-                str(arm.best_epoch),
-            )
-            for arm in experiment.result
-        ),
-    )
-
-
-def _cross(screen: Console, experiment: NeuronExperiment) -> None:
-    pairs = experiment.result
-    print_table(
-        screen,
-        f"change of the score ({experiment.settings['action']})",
-        "located on|measured on|relation|neurons|change|random|nats",
-        (
-            (
-                pair.located_on,
-                pair.measured_on,
-                pair.relation,
-                str(pair.neurons),
-                str(pair.change),
-                f"{pair.random_change:+.3f}",
-                f"{pair.log_probability_change.mean:+.3f}",
-            )
-            for pair in pairs
-        ),
-    )
-
-    def mean(relation: str, value: Callable[[Any], float]) -> str:
-        values = [value(pair) for pair in pairs if pair.relation == relation]
-        return f"{sum(values) / len(values):+.3f}"
-
-    print_table(
-        screen,
-        "mean over pairs",
-        "relation|pairs|change|random|nats",
-        (
-            (
-                relation,
-                str(sum(pair.relation == relation for pair in pairs)),
-                mean(relation, lambda pair: pair.change.mean),
-                mean(relation, lambda pair: pair.random_change),
-                mean(relation, lambda pair: pair.log_probability_change.mean),
-            )
-            for relation in dict.fromkeys(pair.relation for pair in pairs)
-        ),
-    )
-
-
-_PRINT = {
-    "fidelity": _fidelity,
-    "reliability": _reliability,
-    "decouple": _decouple,
-    "overlap": _overlap,
-    "erase": _erase,
-    "enhance": _enhance,
-    "cross": _cross,
-}
+    if value is None:
+        return ""
+    if isinstance(value, Interval):
+        return f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -7,12 +7,11 @@ from typing import Annotated
 
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.neurons.crossing import crossed, require_action
+from broca.neurons.crossing import ACTIONS, crossed
 from broca.neurons.describing import experiment
-from broca.neurons.items import neuron_tasks
 from broca.neurons.methods import choose, require_method
-from broca.neurons.opening import opened, settings_of
-from broca.neurons.sets import require_draws
+from broca.neurons.opening import opened
+from broca.neurons.sets import RandomSets, require_one_of
 from broca.options import (
     DataOptions,
     EngineOptions,
@@ -28,7 +27,6 @@ from broca.options import (
 )
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
-from broca.runs.task_sets import other_tasks
 from broca.tasks import Task
 
 
@@ -74,43 +72,28 @@ def cross(
         BrocaError: Bad input, in one line that says what to do.
     """
     require_method(method)
-    require_action(action)
-    chance = require_draws(draws, matching)
-    settings = settings_of(
-        training_options, rule_options, data_options, task_options,
+    require_one_of("action", action, ACTIONS)
+    chance = RandomSets(draws, matching)
+    with opened(
+        model, on_progress, training_options, rule_options, data_options, source_options,
+        task_options, model_options, engine_options, executor_options, journal_options,
         action=action, method=method, draws=draws, matching=matching, items=items,
         report_items=report_items, seed=seed,
-    )  # fmt: skip
-    with opened(
-        model, on_progress, model_options=model_options, engine_options=engine_options,
-        executor_options=executor_options, journal_options=journal_options,
     ) as session:  # fmt: skip
-        catalog = session.space.catalog(source_options)
-        names = other_tasks("", tasks, session.model, catalog)
+        _, names = session.names("", tasks)
         if len(names) < 2:
             raise BadInput("there is nothing to cross: name two data sets or more in `tasks`")
-        session.stages.enter("building the tasks")
-        task_set = neuron_tasks(
-            session.model, {"locate": names, "confirm": names, "report": names}, catalog,
-            items=items, report_items=report_items, seed=seed, task_options=task_options,
-            data_options=data_options,
-        )  # fmt: skip
-        settings["tasks"] = list(names)
-        run = session.run(task_set, "cross", settings)
-        sets = {
-            name: choose(
-                run, name, method=method, rule=rule_options, seed=seed,
-                contrast=[other for other in names if other != name],
-            ).columns
-            for name in names
-        }  # fmt: skip
+        run = session.run("cross", {"locate": names, "confirm": names, "report": names})
+        sets = {}
+        for name in names:
+            contrast = [other for other in names if other != name]
+            sets[name] = choose(run, name, method=method, contrast=contrast).columns
         result = crossed(
-            run, sets, action=action, options=training_options, draws=draws, matching=chance,
-            seed=seed, folder=session.deltas,
-        )  # fmt: skip
+            run, sets, chance, action=action, options=training_options, folder=session.deltas
+        )
         notes = [
             f"no neuron stands out on {name}: left out"
             for name, columns in sets.items()
             if not len(columns)
         ]
-        return experiment(run, "cross", result, settings=settings, notes=notes)
+        return experiment(run, result, notes=notes)

@@ -9,7 +9,7 @@ from broca.models import GatedModel
 from broca.neurons.decoupling import decoupled, read_pairs, task_of
 from broca.neurons.describing import experiment
 from broca.neurons.items import example_tasks
-from broca.neurons.opening import opened, settings_of
+from broca.neurons.opening import opened
 from broca.neurons.paraphrases import shipped_pairs
 from broca.options import (
     EngineOptions,
@@ -52,11 +52,9 @@ def decouple(
         BrocaError: Bad input, in one line that says what to do.
     """
     chosen = read_pairs(pairs) if pairs else shipped_pairs(count=items, seed=seed)
-    settings = settings_of(rule_options, pairs=str(pairs or "shipped"), items=items, seed=seed)
     with opened(
-        model, on_progress, model_options=model_options, engine_options=engine_options,
-        executor_options=executor_options, journal_options=journal_options,
+        model, on_progress, rule_options, model_options, engine_options, executor_options,
+        journal_options, pairs=str(pairs or "shipped"), items=items, seed=seed,
     ) as session:  # fmt: skip
-        run = session.run(example_tasks(session.model, task_of(chosen)), "decouple", settings)
-        result = decoupled(run, chosen, rule=rule_options, seed=seed)
-        return experiment(run, "decouple", result, settings=settings)
+        run = session.run("decouple", example_tasks(session.neurons.model, task_of(chosen)))
+        return experiment(run, decoupled(run, chosen))

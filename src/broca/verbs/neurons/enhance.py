@@ -7,11 +7,10 @@ from typing import Annotated
 
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
-from broca.neurons.enhancing import enhanced, require_without
-from broca.neurons.items import neuron_tasks
+from broca.neurons.enhancing import WITHOUT, enhanced
 from broca.neurons.methods import choose, require_method, require_some
-from broca.neurons.opening import opened, settings_of
-from broca.neurons.sets import require_draws
+from broca.neurons.opening import opened
+from broca.neurons.sets import RandomSets, require_one_of
 from broca.options import (
     DataOptions,
     EngineOptions,
@@ -27,7 +26,6 @@ from broca.options import (
 )
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
-from broca.runs.task_sets import other_tasks
 from broca.tasks import Task
 
 
@@ -76,34 +74,23 @@ def enhance(
         BrocaError: Bad input, in one line that says what to do.
     """
     require_method(method)
-    require_without(without)
-    chance = require_draws(draws, matching)
-    settings = settings_of(
-        training_options, rule_options, data_options, task_options,
+    require_one_of("without", without, WITHOUT)
+    chance = RandomSets(draws, matching)
+    with opened(
+        model, on_progress, training_options, rule_options, data_options, source_options,
+        task_options, model_options, engine_options, executor_options, journal_options,
         method=method, without=without, draws=draws, matching=matching, items=items,
         report_items=report_items, seed=seed,
-    )  # fmt: skip
-    with opened(
-        model, on_progress, model_options=model_options, engine_options=engine_options,
-        executor_options=executor_options, journal_options=journal_options,
     ) as session:  # fmt: skip
-        session.stages.enter("building the tasks")
-        catalog = session.space.catalog(source_options)
-        name = catalog.name_of(task)
-        others = other_tasks(name, others, session.model, catalog)
+        name, others = session.names(task, others)
         contrast = others if method == "activation" else ()
-        tasks = neuron_tasks(
-            session.model,
+        run = session.run(
+            "enhance",
             {"locate": (name, *contrast), "confirm": (name,), "report": (name, *others)},
-            catalog, items=items, report_items=report_items, seed=seed,
-            task_options=task_options, data_options=data_options,
-        )  # fmt: skip
-        settings |= {"task": name, "others": list(others)}
-        run = session.run(tasks, "enhance", settings)
-        choice = choose(run, name, method=method, rule=rule_options, contrast=contrast, seed=seed)
+        )
+        choice = choose(run, name, method=method, contrast=contrast)
         result = enhanced(
-            run, require_some(choice, name).columns, name, (name, *others),
-            options=training_options, draws=draws, without=without, matching=chance, seed=seed,
-            folder=session.deltas,
+            run, require_some(choice, name).columns, name, (name, *others), chance,
+            options=training_options, without=without, folder=session.deltas,
         )  # fmt: skip
-        return experiment(run, "enhance", result, settings=settings)
+        return experiment(run, result)

@@ -9,10 +9,9 @@ from typing import Annotated
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
 from broca.neurons.erasing import erased
-from broca.neurons.items import neuron_tasks
 from broca.neurons.methods import choose, require_method, require_some
-from broca.neurons.opening import opened, settings_of
-from broca.neurons.sets import require_draws
+from broca.neurons.opening import opened
+from broca.neurons.sets import RandomSets
 from broca.options import (
     DataOptions,
     EngineOptions,
@@ -28,7 +27,7 @@ from broca.options import (
 )
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
-from broca.runs.task_sets import listed, other_tasks
+from broca.runs.task_sets import listed
 from broca.tasks import Task
 
 
@@ -75,44 +74,28 @@ def erase(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    names, chance = listed(methods), require_draws(draws, matching)
-    for method in names or [str(methods)]:
+    compared, chance = listed(methods), RandomSets(draws, matching)
+    for method in compared or [str(methods)]:
         require_method(method, method_options)
-    settings = settings_of(
-        rule_options, method_options, data_options, task_options,
-        methods=names, factor=factor, draws=draws, matching=matching, items=items,
-        report_items=report_items, seed=seed,
-    )  # fmt: skip
     with opened(
-        model, on_progress, model_options=model_options, engine_options=engine_options,
-        executor_options=executor_options, journal_options=journal_options,
+        model, on_progress, rule_options, method_options, data_options, source_options,
+        task_options, model_options, engine_options, executor_options, journal_options,
+        methods=compared, factor=factor, draws=draws, matching=matching, items=items,
+        report_items=report_items, seed=seed,
     ) as session:  # fmt: skip
-        session.stages.enter("building the tasks")
-        catalog = session.space.catalog(source_options)
-        name = catalog.name_of(task)
-        others = other_tasks(name, others, session.model, catalog)
-        measured = (name, *others)
-        contrast = others if "activation" in names else ()
-        tasks = neuron_tasks(
-            session.model, {"locate": (name, *contrast), "report": measured}, catalog,
-            items=items, report_items=report_items, seed=seed, task_options=task_options,
-            data_options=data_options,
-        )  # fmt: skip
-        settings |= {"task": name, "others": list(others)}
-        run = session.run(tasks, "erase", settings)
-        sets, notes, rule = {}, [], rule_options
-        for method in names:
-            choice = choose(
-                run, name, method=method, rule=rule, options=method_options,
-                contrast=contrast, seed=seed,
-            )  # fmt: skip
-            if method == names[0]:
-                rule = replace(rule, count=len(require_some(choice, name).columns))
+        name, others = session.names(task, others)
+        contrast = others if "activation" in compared else ()
+        run = session.run("erase", {"locate": (name, *contrast), "report": (name, *others)})
+        first, equal, sets, notes = compared[0], run, {}, []
+        for method in compared:
+            choice = choose(equal, name, method=method, options=method_options, contrast=contrast)
+            if method == first:
+                size = len(require_some(choice, name).columns)
+                equal = replace(run, rule=replace(rule_options, count=size))
             if len(choice.columns):
                 sets[method] = choice.columns
             else:
                 notes.append(f"{method} found no neuron")
-        result = erased(run, sets, measured, factor=factor, draws=draws, matching=chance, seed=seed)
+        result = erased(run, sets, (name, *others), chance, factor=factor)
         neurons = {method: run.neurons.names(columns) for method, columns in sets.items()}
-        settings = {**settings, "neurons": neurons}
-        return experiment(run, "erase", result, settings=settings, notes=notes)
+        return experiment(run, result, notes=notes, neurons=neurons)

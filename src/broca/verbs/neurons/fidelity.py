@@ -7,7 +7,7 @@ from typing import Annotated
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
 from broca.neurons.items import example_tasks
-from broca.neurons.opening import opened, settings_of
+from broca.neurons.opening import opened
 from broca.neurons.paraphrases import paraphrased
 from broca.neurons.rewording import reworded
 from broca.options import (
@@ -59,14 +59,12 @@ def fidelity(
         examples = read_data_set(task, limit=contents).by_wording()
     else:
         examples = paraphrased(task, contents=contents, wordings=wordings, seed=seed)
-    settings = settings_of(
-        rule_options, data_options, task=task, contents=contents, wordings=wordings, seed=seed
-    )
     with opened(
-        model, on_progress, model_options=model_options, engine_options=engine_options,
-        executor_options=executor_options, journal_options=journal_options,
+        model, on_progress, rule_options, data_options, model_options, engine_options,
+        executor_options, journal_options,
+        task=task, contents=contents, wordings=wordings, seed=seed,
     ) as session:  # fmt: skip
-        tasks = example_tasks(session.model, examples, answer_tokens=data_options.answer_tokens)
-        run = session.run(tasks, "fidelity", settings)
-        result = reworded(run, examples.name, rule=rule_options, seed=seed)
-        return experiment(run, "fidelity", result, settings=settings)
+        shortened = data_options.answer_tokens
+        tasks = example_tasks(session.neurons.model, examples, answer_tokens=shortened)
+        run = session.run("fidelity", tasks)
+        return experiment(run, reworded(run, examples.name))

@@ -7,9 +7,8 @@ from typing import Annotated
 
 from broca.models import GatedModel
 from broca.neurons.describing import neuron_set
-from broca.neurons.items import neuron_tasks
 from broca.neurons.methods import choose, require_method
-from broca.neurons.opening import opened, settings_of
+from broca.neurons.opening import opened
 from broca.options import (
     DataOptions,
     EngineOptions,
@@ -25,7 +24,6 @@ from broca.options import (
 )
 from broca.results.neurons import NeuronSet
 from broca.runs.progress import Report
-from broca.runs.task_sets import other_tasks
 from broca.tasks import Task
 
 
@@ -66,28 +64,12 @@ def locate(
         BrocaError: Bad input, in one line that says what to do.
     """
     require_method(method, method_options)
-    settings = settings_of(
-        rule_options, method_options, data_options, task_options,
-        method=method, items=items, seed=seed,
-    )  # fmt: skip
     with opened(
-        model, on_progress, model_options=model_options, engine_options=engine_options,
-        executor_options=executor_options, journal_options=journal_options,
+        model, on_progress, rule_options, method_options, data_options, source_options,
+        task_options, model_options, engine_options, executor_options, journal_options,
+        method=method, items=items, seed=seed,
     ) as session:  # fmt: skip
-        session.stages.enter("building the tasks")
-        catalog = session.space.catalog(source_options)
-        name = catalog.name_of(task)
-        contrast: tuple[str, ...] = ()
-        if method == "activation":
-            contrast = other_tasks(name, others, session.model, catalog)
-        tasks = neuron_tasks(
-            session.model, {"locate": (name, *contrast)}, catalog, items=items, seed=seed,
-            task_options=task_options, data_options=data_options,
-        )  # fmt: skip
-        settings |= {"task": name, "others": list(contrast)}
-        run = session.run(tasks, "locate", settings)
-        choice = choose(
-            run, name, method=method, rule=rule_options, options=method_options,
-            contrast=contrast, seed=seed,
-        )  # fmt: skip
-        return neuron_set(run, name, choice, scope=rule_options.scope, settings=settings)
+        name, contrast = session.names(task, others if method == "activation" else ())
+        run = session.run("locate", {"locate": (name, *contrast)})
+        choice = choose(run, name, method=method, options=method_options, contrast=contrast)
+        return neuron_set(run, name, choice)

@@ -8,8 +8,7 @@ from typing import Annotated
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
-from broca.neurons.items import neuron_tasks
-from broca.neurons.opening import opened, settings_of
+from broca.neurons.opening import opened
 from broca.neurons.overlapping import overlapped
 from broca.options import (
     DataOptions,
@@ -25,7 +24,6 @@ from broca.options import (
 )
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
-from broca.runs.task_sets import other_tasks
 from broca.tasks import Task
 
 
@@ -58,21 +56,13 @@ def overlap(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    settings = settings_of(rule_options, data_options, task_options, items=items, seed=seed)
     with opened(
-        model, on_progress, model_options=model_options, engine_options=engine_options,
-        executor_options=executor_options, journal_options=journal_options,
+        model, on_progress, rule_options, data_options, source_options, task_options,
+        model_options, engine_options, executor_options, journal_options,
+        items=items, seed=seed,
     ) as session:  # fmt: skip
-        catalog = session.space.catalog(source_options)
-        names = other_tasks("", tasks, session.model, catalog)
+        _, names = session.names("", tasks)
         if not names:
             raise BadInput("there is no data set to compare: name some in `tasks`")
-        session.stages.enter("building the tasks")
-        task_set = neuron_tasks(
-            session.model, {"locate": names}, catalog, items=items, seed=seed,
-            task_options=task_options, data_options=data_options,
-        )  # fmt: skip
-        settings["tasks"] = list(names)
-        run = session.run(task_set, "overlap", settings)
-        result = overlapped(run, names, rule=rule_options, seed=seed)
-        return experiment(run, "overlap", result, settings=settings)
+        run = session.run("overlap", {"locate": names})
+        return experiment(run, overlapped(run, names))

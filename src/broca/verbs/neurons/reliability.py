@@ -9,11 +9,10 @@ import numpy as np
 
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
-from broca.neurons.items import neuron_tasks
 from broca.neurons.neuron_run import INTACT
-from broca.neurons.opening import opened, settings_of
+from broca.neurons.opening import opened
 from broca.neurons.scaling import move, numbers_of
-from broca.neurons.sets import require_draws
+from broca.neurons.sets import RandomSets
 from broca.options import (
     DataOptions,
     EngineOptions,
@@ -28,7 +27,6 @@ from broca.options import (
 )
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
-from broca.runs.task_sets import other_tasks
 from broca.tasks import Task
 
 UNRELATED = 20
@@ -73,28 +71,16 @@ def reliability(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    numbers, chance = numbers_of(factors), require_draws(draws, matching)
-    settings = settings_of(
-        rule_options, data_options, task_options,
-        factors=numbers, draws=draws, matching=matching, items=items, seed=seed,
-    )  # fmt: skip
+    numbers, chance = numbers_of(factors), RandomSets(draws, matching)
     with opened(
-        model, on_progress, model_options=model_options, engine_options=engine_options,
-        executor_options=executor_options, journal_options=journal_options,
+        model, on_progress, rule_options, data_options, source_options, task_options,
+        model_options, engine_options, executor_options, journal_options,
+        factors=list(numbers), draws=draws, matching=matching, items=items, seed=seed,
     ) as session:  # fmt: skip
-        session.stages.enter("building the tasks")
-        catalog = session.space.catalog(source_options)
-        name = catalog.name_of(task)
-        others = other_tasks(name, others, session.model, catalog)
-        tasks = neuron_tasks(
-            session.model, {"locate": (name, *others)}, catalog, items=items, seed=seed,
-            task_options=task_options, data_options=data_options,
-        )  # fmt: skip
-        settings |= {"task": name, "others": list(others)}
-        run = session.run(tasks, "reliability", settings)
-        unrelated = [run.places(name)[:UNRELATED] for name in tasks.others]
+        name, others = session.names(task, others)
+        run = session.run("reliability", {"locate": (name, *others)})
+        unrelated = [run.places(other)[:UNRELATED] for other in run.run.tasks.others]
         result = move(
-            run, name, rule=rule_options, unrelated=np.concatenate([INTACT, *unrelated]),
-            factors=numbers, draws=draws, matching=chance, seed=seed,
-        )  # fmt: skip
-        return experiment(run, "reliability", result, settings=settings)
+            run, name, chance, unrelated=np.concatenate([INTACT, *unrelated]), factors=numbers
+        )
+        return experiment(run, result)
