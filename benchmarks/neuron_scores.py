@@ -22,6 +22,18 @@ tune_process()
 import numpy as np
 import torch
 
+from broca.neurons.opening import opened
+from broca.options import (
+    DataOptions,
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    RuleOptions,
+    SourceOptions,
+    TaskOptions,
+)
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from neurons.slow import slow_scores
 
