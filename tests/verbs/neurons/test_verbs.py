@@ -106,6 +106,17 @@ def test_verbs_share_scores_within_a_workspace(small):
     assert located == after == 6
 
 
+def test_examples_of_ones_own_are_a_task(small):
+    """Pairs and choices; by default there are no other tasks."""
+    pairs = [(f"{n} + {n} =", f" {2 * n}") for n in range(8)]
+    choices = [{"prompt": f"{n} is", "choices": [" a", " b"], "label": n % 2} for n in range(8)]
+    for examples in (pairs, choices):
+        task = broca.Task.from_examples(examples, name="own")
+        result = neurons.erase(small, task, report_items=4, draws=1, count=3, **FEW)
+        assert [(part.questions, part.neurons) for part in result.result] == [("own", 3)]
+        assert result.settings["others"] == []
+
+
 def test_weights_are_as_before_afterwards(small):
     """Training verbs put everything back: the fingerprint taken anew is the same."""
     from broca.models.fingerprint import fingerprint
