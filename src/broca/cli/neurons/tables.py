@@ -19,6 +19,9 @@ SHOWN = 20
 _SHARES = {"as_claimed", "share_of_parameters"}
 """Fields that are shown in percent."""
 
+_POINTS = {"before", "random_drop", "score", "log_probability_drop", "of_first", "of_second"}
+"""Intervals of which the estimate alone is shown."""
+
 _TABLES = {
     "fidelity": (
         "{questions}: {contents} items in several wordings, {set_size:.1f} neurons an item",
@@ -126,13 +129,7 @@ def _experiment(screen: Console, verb: str, result: Any) -> None:
     lines = {"fidelity": "agreements", "reliability": "moved"}.get(verb)
     if lines is not None:
         title, result = title.format(**vars(result)), getattr(result, lines)
-    cells = [
-        [
-            f"{getattr(line, field):.3%}" if field in _SHARES else _cell(getattr(line, field))
-            for field in columns.values()
-        ]
-        for line in result
-    ]
+    cells = [[_field(line, name) for name in columns.values()] for line in result]
     print_table(screen, title, tuple(columns), cells)
     if verb == "cross":
         _means(screen, result)
@@ -153,6 +150,14 @@ def _means(screen: Console, crossed: Sequence[Any]) -> None:
         )
         lines.append((relation, str(len(alike)), *map(_cell, means)))
     print_table(screen, "mean over pairs", "relation|pairs|change|random|nats", lines)
+
+
+def _field(line: Any, name: str) -> str:
+    """A field of a line of the result as a table shows it."""
+    value = getattr(line, name)
+    if name in _SHARES:
+        return f"{value:.3%}"
+    return _cell(value.value if name in _POINTS else value)
 
 
 def _cell(value: Any) -> str:
