@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +15,7 @@ from broca.cli.task_options import IncludePath, Tasks
 from broca.errors import BadInput, Interrupted
 
 if TYPE_CHECKING:
-    from broca.studies.methods import Comparison, SimulatedLine
+    from broca.studies.methods import MethodComparison, SimulatedSummary
 
 app = typer.Typer(
     name="bench",
@@ -64,20 +65,24 @@ def methods(
         ),
     ] = 300,
     candidate: Annotated[
-        str, typer.Option(help="The method that the targets are about.")
+        str, typer.Option(help="The method that the others are compared with.")
     ] = "focus",
     again: Annotated[
         str,
         typer.Option(help="Methods whose cells are run again, of those that the command names."),
     ] = "",
     out: Out = "broca-bench",
+    executor: Annotated[str, typer.Option(help="Where rows are measured: local or ray.")] = "local",
+    journal: Annotated[
+        str | None, typer.Option(help="A journal to share; default: the folder's own.")
+    ] = None,
     dtype: DType = "auto",
     device: Device = None,
     allow_pickle: AllowPickle = False,
     plain: Plain = False,
 ) -> None:
     """Run every method on every task of MODELS at several budgets and seeds, and sum up."""
-    from broca.studies.methods import compare_methods, parse_budgets, parse_methods
+    from broca.studies.methods import compare_methods, parse_budgets
 
     progress = ProgressLine(plain=plain)
     try:
@@ -94,8 +99,10 @@ def methods(
             report_items=report_items,
             exhaustive=exhaustive,
             candidate=candidate,
-            again=parse_methods(again) if again else (),
+            again=again,
             out=out,
+            executor=executor,
+            journal=journal,
             dtype=dtype,
             device=device,
             allow_pickle=allow_pickle,
@@ -105,7 +112,7 @@ def methods(
         raise _interrupted(out) from error
     finally:
         progress.close()
-    _print(found)
+    _print(found, candidate)
 
 
 @app.command()
@@ -124,33 +131,24 @@ def simulations(
     plain: Plain = False,
 ) -> None:
     """Run the methods on simulated models whose five strongest components are known."""
-    from broca.results.files import check_out_folder
-    from broca.studies.methods import (
-        SCENARIOS,
-        SimulatedGrid,
-        parse_methods,
-        run_simulations,
-        simulated_file,
-        summarize_simulations,
-    )
+    from broca.studies.methods import simulate_methods
 
-    names = tuple(SCENARIOS) if scenarios == "all" else tuple(_words(scenarios))
-    grid = SimulatedGrid(
-        parse_methods(methods),
-        _numbers("--components", components),
-        names,
-        _numbers("--rows", rows),
-        _seeds(seeds, first_seed),
-    )
-    file = simulated_file(check_out_folder(out))
     progress = ProgressLine(plain=plain)
     try:
-        run_simulations(grid, file, on_progress=progress)
+        summaries = simulate_methods(
+            methods,
+            components=_numbers("--components", components),
+            scenarios=scenarios,
+            rows=_numbers("--rows", rows),
+            seeds=_seeds(seeds, first_seed),
+            out=out,
+            on_progress=progress,
+        )
     except KeyboardInterrupt as error:
         raise _interrupted(out) from error
     finally:
         progress.close()
-    _print_simulations(summarize_simulations(file.pieces))
+    _print_simulations(summaries)
 
 
 def _words(text: str) -> list[str]:
@@ -179,50 +177,49 @@ def _interrupted(out: str) -> Interrupted:
     )
 
 
-def _print(found: Comparison) -> None:
-    """Prints a table for each model, why methods refused, and the targets."""
+def _print(found: MethodComparison, candidate: str) -> None:
+    """Prints a table for each model, and why methods refused."""
     from rich.console import Console
     from rich.table import Table
 
-    from broca.studies.methods.tables import cells_of, columns
+    from broca.studies.methods.text_tables import columns, texts_of
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    for model in dict.fromkeys(line.model for line in found.lines):
-        own = [line for line in found.lines if line.model == model]
+    for model in dict.fromkeys(line.model for line in found.summaries):
+        own = [line for line in found.summaries if line.model == model]
         table = Table(title=f"methods on {model}")
         for column in columns(own):
             table.add_column(column, justify="left" if column == "method" else "right")
         for line in own:
-            table.add_row(*cells_of(line, own))
+            table.add_row(*texts_of(line, own))
         console.print(table)
         for refusal in dict.fromkeys(line.refusal for line in own if line.refusal):
             console.print(f"refused: {refusal}", markup=False)
     console.print(
         "A budget is rows for each measured task: a method that measures the other tasks too has "
         "as many for each of them; 'rows' is what a search spent in all. A search that selects "
-        "nothing counts with drops of 0.",
+        f"nothing counts with drops of 0. 'candidate ahead' is what {candidate} by default reaches "
+        "beyond a method, in specific drop over the tasks and seeds that both have.",
         markup=False,
     )
-    for target in found.targets:
-        console.print(str(target), markup=False)
     if found.left_out:
         console.print(
-            f"{found.left_out} cells of the folder are left out: other models, items or k",
+            f"{found.left_out} cells of the folder are left out: other models or settings",
             markup=False,
         )
     console.print(f"{found.ran} cells run; page: {found.page}", markup=False, soft_wrap=True)
 
 
-def _print_simulations(lines: list[SimulatedLine]) -> None:
+def _print_simulations(lines: Sequence[SimulatedSummary]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from broca.studies.methods.tables import SIMULATED_COLUMNS, simulated_cells
+    from broca.studies.methods.text_tables import SIMULATED_COLUMNS, simulated_texts
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     table = Table(title="the five strongest components of simulated models")
     for column in SIMULATED_COLUMNS:
         table.add_column(column, justify="left" if column in ("scenario", "method") else "right")
     for line in lines:
-        table.add_row(*simulated_cells(line))
+        table.add_row(*simulated_texts(line))
     console.print(table)

@@ -47,12 +47,17 @@ def reproduce(
         str, typer.Option(help="Folder for JSON, CSV, the page, and the measured rows.")
     ] = "broca-paper",
     allow_pickle: AllowPickle = False,
+    executor: Annotated[str, typer.Option(help="Where rows are measured: local or ray.")] = "local",
+    journal: Annotated[
+        str | None, typer.Option(help="A journal to share; default: the folder's own.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout, not CSV.")] = False,
     plain: Plain = False,
 ) -> None:
     """Repeat a table or figure of the paper; published figures stand beside where they exist."""
     from broca.results.files import check_out_folder
-    from broca.studies.paper import Settings, as_csv, as_json, write
+    from broca.runs.folder import JOURNAL
+    from broca.studies.paper import as_csv, as_json, write
     from broca.studies.paper import reproduce as run
     from broca.studies.paper.running import stem_of
 
@@ -62,23 +67,22 @@ def reproduce(
         found = run(
             name,
             model,
-            settings=Settings(
-                tasks=tasks,
-                include_path=include_path,
-                method=method,
-                rows=rows,
-                items=items,
-                limit=limit,
-                k=k,
-                keep_universal=keep_universal,
-                allow_code=allow_code,
-                seed=seed,
-                journal=folder / "journal.sqlite",
-            ),
+            tasks=tasks,
+            include_path=include_path,
+            method=method,
+            rows=rows,
+            items=items,
+            limit=limit,
+            k=k,
+            keep_universal=keep_universal,
+            allow_code=allow_code,
+            seed=seed,
+            journal=folder / JOURNAL if journal is None else journal,
+            executor=executor,
             dtype=dtype,
             device=device,
             allow_pickle=allow_pickle,
-            report=lambda text: progress(text, None),
+            on_progress=progress,
         )
     finally:
         progress.close()

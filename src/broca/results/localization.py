@@ -13,11 +13,19 @@ from broca.results.verification import Verdict, Verification
 
 @dataclass(frozen=True)
 class SearchInfo:
-    """How the heads were looked for: the method, its settings, and the seed."""
+    """How the heads were searched.
+
+    Attributes:
+        method: The method.
+        options: Its settings.
+        seed: The seed.
+        response: What the rows of its last plan returned, which intervals are in.
+    """
 
     method: str
     options: dict[str, Any]
     seed: int
+    response: str = ""
 
 
 @dataclass(frozen=True)
