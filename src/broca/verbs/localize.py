@@ -38,12 +38,8 @@ def localize(
     task: str | Task,
     *,
     others: str | Sequence[str | Task] = "auto",
-<<<<<<< HEAD
     same_skill: str | Sequence[str | Task] = (),
-=======
-    same_skill: Sequence[str | Task] = (),
     report_items: int | None = None,
->>>>>>> f6aa620 (Make the studies users of the public verbs: one workspace, one run, cells as files)
     seed: int = 0,
     verify: bool = True,
     interactions: int = 0,
