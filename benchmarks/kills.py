@@ -99,7 +99,7 @@ def work(model: broca.GatedModel, journal: Path, out: Path, told: Path | None = 
     result = broca.localize(model, **ASKED, journal=journal, on_progress=progress)
     if told is not None:
         told.write_text("writing")
-    broca.save(result, out)
+    result.save(out)
 
 
 def named(stage: str) -> str:
@@ -116,7 +116,7 @@ def undisturbed(model: broca.GatedModel, place: Path) -> tuple[broca.Result, dic
 
     result = broca.localize(model, **ASKED, journal=place / "whole.sqlite", on_progress=progress)
     times["writing"] = time.monotonic()
-    broca.save(result, place / "whole")
+    result.save(place / "whole")
     begins = [times[stage] for stage in STAGES] + [time.monotonic()]
     return result, {
         stage: round(end - begin, 3)

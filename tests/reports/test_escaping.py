@@ -41,8 +41,7 @@ def planted(value):
 @pytest.fixture
 def _no_plotly(monkeypatch):
     """The library itself holds tags, in strings that it never writes into a page."""
-    for room in ("reports.page", "reports.verification", "reports.atlas"):
-        monkeypatch.setattr(f"broca.{room}.get_plotlyjs", lambda: "")
+    monkeypatch.setattr("broca.reports.filling.get_plotlyjs", lambda: "")
     monkeypatch.setattr("plotly.offline.get_plotlyjs", lambda: "")
 
 

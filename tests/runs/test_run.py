@@ -84,7 +84,7 @@ def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_
 
     whole = broca.localize(reference, **asked, journal=tmp_path / "whole.sqlite", on_progress=note)
     end = time.process_time()
-    broca.save(whole, tmp_path / "whole")
+    whole.save(tmp_path / "whole")
     spent = {
         "searching": began["verifying"] - began["searching"],
         "verifying": end - began["verifying"],
@@ -103,7 +103,7 @@ def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_
             rename = os.replace
             die = partial(os.kill, os.getpid(), signal.SIGKILL)
             monkeypatch.setattr(os, "replace", lambda *paths: (rename(*paths), die()))
-        broca.save(result, out)
+        result.save(out)
 
     rng = np.random.default_rng(0)
     before = 0
@@ -118,7 +118,7 @@ def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_
         before = rows
     assert (out / "result.json").exists()
     assert not (out / "report.html").exists()
-    broca.save(broca.localize(reference, **asked, journal=journal), out)
+    broca.localize(reference, **asked, journal=journal).save(out)
     again = broca.Localization.read(out)
     assert encode(untimed(again)) == encode(untimed(whole))
     assert (out / "report.html").read_text().rstrip().endswith("</html>")

@@ -133,8 +133,8 @@ def test_what_cannot_be_done_is_told(tiny):
         ({"tasks": "rhyming"}, BadInput, "names 1 task: .* two at least"),
         ({"tasks": ""}, BadInput, "names 0 tasks"),
         ({"tasks": "rhyming,capitals", "rows": 399}, BadInput, "too few for an atlas of 2 tasks"),
-        ({"k": 0}, BadInput, "--k must be at least 1"),
-        ({"response": "loss"}, BadInput, "--response 'loss' is unknown"),
+        ({"k": 0}, BadInput, "`k` must be at least 1"),
+        ({"response": "loss"}, BadInput, "`response` 'loss' is unknown"),
     ],
 )
 def test_bad_input(planted, asked, error, message):

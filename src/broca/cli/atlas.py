@@ -116,7 +116,7 @@ def atlas(
                 journal=journaling,
                 on_progress=progress,
             )
-            paths = charting.save_atlas(found, out)
+            paths = found.save(out)
     finally:
         progress.close()
     if json:

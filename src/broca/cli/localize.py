@@ -208,7 +208,7 @@ def localize(
             resume=resume,
         ) as journaling:
             result = api.localize(**arguments, journal=journaling, on_progress=progress)
-            paths = api.save(result, out)
+            paths = result.save(out)
     finally:
         progress.close()
     if json:

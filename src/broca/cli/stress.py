@@ -39,7 +39,7 @@ def stress(
     """Test necessity, decodability, reversal and transfer of some heads, with controls."""
     from broca.models import load
     from broca.reports import write
-    from broca.reports.stress import interval_text
+    from broca.reports.filling import interval_text
     from broca.results.codec import encode
     from broca.results.files import check_out_folder
     from broca.results.localization import Localization

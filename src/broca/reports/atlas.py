@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from html import escape
-from importlib.resources import files
 
 import plotly.graph_objects as go
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from broca.reports.figures import INK, TARGET, styled
+from broca.reports.filling import filled
 from broca.results.atlas import Atlas
 
 _TICKS = 128
@@ -22,24 +19,11 @@ _EXTREME = 0.995
 
 def render_atlas_page(atlas: Atlas) -> str:
     """Renders an atlas as one HTML page that needs nothing from outside; text is escaped."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters["effect"] = lambda value: f"{value:+.2f}"
-    environment.filters["interval"] = lambda ends: f"[{ends[0]:+.2f}, {ends[1]:+.2f}]"
-    environment.filters["count"] = lambda value: f"{value:,}"
-    folder = files("broca.reports")
-    template = environment.from_string((folder / "atlas.html.j2").read_text(encoding="utf-8"))
-    figure = matrix_figure(atlas).to_html(
-        full_html=False,
-        include_plotlyjs=False,
-        div_id="matrix",
-        config={"responsive": True, "displayModeBar": False},
-    )
-    return template.render(
+    return filled(
+        "atlas",
+        {"matrix": matrix_figure(atlas)},
         atlas=atlas,
-        usable=sum(not one.at_chance for one in atlas.tasks),
-        style=Markup((folder / "page.css").read_text(encoding="utf-8")),
-        plotly=Markup(get_plotlyjs()),
-        figure=Markup(figure),
+        usable=sum(not task.at_chance for task in atlas.tasks),
     )
 
 
@@ -61,12 +45,12 @@ def matrix_figure(atlas: Atlas) -> go.Figure:
         )
     )
     column = {name: place for place, name in enumerate(atlas.components)}
-    for row, one in enumerate(atlas.selections):
-        for each in one.components:
+    for row, selection in enumerate(atlas.selections):
+        for component in selection.components:
             figure.add_shape(
                 type="rect",
-                x0=column[each.name] - 0.5,
-                x1=column[each.name] + 0.5,
+                x0=column[component.name] - 0.5,
+                x1=column[component.name] + 0.5,
                 y0=row - 0.5,
                 y1=row + 0.5,
                 line={"color": INK, "width": 2},
@@ -82,7 +66,7 @@ def matrix_figure(atlas: Atlas) -> go.Figure:
     )
     figure.update_yaxes(
         tickvals=list(range(len(atlas.tasks))),
-        ticktext=[escape(one.name) for one in atlas.tasks],
+        ticktext=[escape(task.name) for task in atlas.tasks],
         autorange="reversed",
         automargin=True,
         showgrid=False,
@@ -97,12 +81,12 @@ def _span(atlas: Atlas) -> float:
 
 
 def _hovers(atlas: Atlas) -> list[list[str]]:
-    everyone = {one.name for one in atlas.universal}
+    universal = {component.name for component in atlas.universal}
     return [
         [
             f"<b>{name}</b> on {escape(task.name)}<br>effect {effect:+.3f}"
             f"<br>90 % interval {low:+.3f} to {high:+.3f}"
-            + ("<br>universal" if name in everyone else "")
+            + ("<br>universal" if name in universal else "")
             for name, effect, low, high in zip(atlas.components, effects, lows, highs, strict=True)
         ]
         for task, effects, lows, highs in zip(

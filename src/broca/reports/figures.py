@@ -26,16 +26,16 @@ def heatmap(result: Localization) -> go.Figure:
 
 def effects(result: Localization | Refit, *, layers: int | None = None) -> go.Figure:
     """Layer x head of a ranking; as many layers as it names where the model's are not known."""
-    heads = [one for one in result.ranking if one.head is not None]
-    layers = layers or 1 + max((one.layer for one in result.ranking), default=0)
-    width = max((one.head or 0 for one in heads), default=0) + 1
+    heads = [line for line in result.ranking if line.head is not None]
+    layers = layers or 1 + max((line.layer for line in result.ranking), default=0)
+    width = max((line.head or 0 for line in heads), default=0) + 1
     effect: list[list[float | None]] = [[None] * width for _ in range(layers)]
     text = [[""] * width for _ in range(layers)]
-    for rank, one in enumerate(result.ranking, start=1):
-        if one.head is not None:
-            effect[one.layer][one.head] = one.effect
-            text[one.layer][one.head] = _hover(one, rank, one.name in result.selected)
-    span = max((abs(one.effect) for one in heads), default=0.0) or 1.0
+    for rank, line in enumerate(result.ranking, start=1):
+        if line.head is not None:
+            effect[line.layer][line.head] = line.effect
+            text[line.layer][line.head] = _hover(line, rank, line.name in result.selected)
+    span = max((abs(line.effect) for line in heads), default=0.0) or 1.0
     figure = go.Figure(
         go.Heatmap(
             z=effect,
@@ -50,14 +50,14 @@ def effects(result: Localization | Refit, *, layers: int | None = None) -> go.Fi
             colorbar={"title": {"text": f"effect on {result.response}"}, "thickness": 12},
         )
     )
-    for one in heads:
-        if one.name in result.selected and one.head is not None:
+    for line in heads:
+        if line.name in result.selected and line.head is not None:
             figure.add_shape(
                 type="rect",
-                x0=one.head - 0.5,
-                x1=one.head + 0.5,
-                y0=one.layer - 0.5,
-                y1=one.layer + 0.5,
+                x0=line.head - 0.5,
+                x1=line.head + 0.5,
+                y0=line.layer - 0.5,
+                y1=line.layer + 0.5,
                 line={"color": INK, "width": 2},
             )
     figure.update_xaxes(title="head", dtick=max(1, width // 16), showgrid=False, zeroline=False)
@@ -133,12 +133,12 @@ def error_bars(
     }
 
 
-def _hover(one: RankedComponent, rank: int, selected: bool) -> str:
-    lines = [f"<b>{one.name}</b>", f"effect {one.effect:+.4f}", f"rank {rank}"]
-    if one.ci is not None:
-        lines.append(f"interval {one.ci[0]:+.4f} to {one.ci[1]:+.4f}")
-    if one.frequency is not None:
-        lines.append(f"selected in {one.frequency:.0%} of resamples")
+def _hover(component: RankedComponent, rank: int, selected: bool) -> str:
+    lines = [f"<b>{component.name}</b>", f"effect {component.effect:+.4f}", f"rank {rank}"]
+    if component.ci is not None:
+        lines.append(f"interval {component.ci[0]:+.4f} to {component.ci[1]:+.4f}")
+    if component.frequency is not None:
+        lines.append(f"selected in {component.frequency:.0%} of resamples")
     if selected:
         lines.append("selected")
     return "<br>".join(lines)

@@ -105,7 +105,12 @@ class Cluster:
 
 @dataclass(frozen=True)
 class HeadSet:
-    """The selected heads of all tasks of one capability."""
+    """The selected heads of all tasks of one capability.
+
+    Attributes:
+        capability: The capability.
+        heads: Their names.
+    """
 
     capability: str
     heads: tuple[str, ...]

@@ -55,7 +55,12 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class AblationInfo:
-    """What became of ablated components: the kind of replacement, and their gate."""
+    """What became of ablated components.
+
+    Attributes:
+        kind: What stands in for their outputs: `zero`, `mean` or `resample`.
+        scale: Their gate; 0 ablates.
+    """
 
     kind: str
     scale: float
@@ -63,7 +68,13 @@ class AblationInfo:
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % interval."""
+    """An estimate with its 95 % interval.
+
+    Attributes:
+        value: The estimate.
+        low: Lower end.
+        high: Upper end.
+    """
 
     value: float
     low: float
@@ -162,8 +173,8 @@ class Result(ABC):
 
 def listed(names: tuple[str, ...], *, most: int = 8) -> str:
     """Names joined by commas, the first ones where there are many."""
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + rest
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _reports() -> Any:

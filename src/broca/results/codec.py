@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +18,13 @@ from broca.results.upgrades import upgraded
 
 if TYPE_CHECKING:
     from broca.results.base import Result
+
+SAID_BY_LOCALIZATION: dict[str, tuple[str, ...]] = {
+    "broca": ("broca",), "schema": ("schema",), "kind": (), "model": ("model",),
+    "task": ("task",), "heads": ("selected",), "ablation": ("ablation",),
+    "seed": ("search", "seed"), "baseline": ("baseline",), "rows": ("cost", "verification_rows"),
+}  # fmt: skip
+"""Keys that a verification inside a localization leaves out, and where its file has them."""
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT", bound="Result")
@@ -112,16 +120,12 @@ def read_text(file: Path) -> str:
 def _said_of_verification(localization: Mapping[str, Any]) -> dict[str, Any]:
     """What a localization already says of its own verification."""
     return {
-        "broca": localization["broca"],
-        "schema": localization["schema"],
         "kind": "verification",
-        "model": localization["model"],
-        "task": localization["task"],
-        "heads": localization["selected"],
-        "ablation": localization["ablation"],
-        "seed": localization["search"]["seed"],
-        "baseline": localization["baseline"],
-        "rows": localization["cost"]["verification_rows"],
+        **{
+            key: reduce(lambda part, step: part[step], path, localization)
+            for key, path in SAID_BY_LOCALIZATION.items()
+            if path
+        },
     }
 
 

@@ -14,13 +14,13 @@ def write_beside(path: Path, text: str) -> None:
     Raises:
         BadInput: The place cannot be written, or the disk is full; what was there is unchanged.
     """
-    beside = path.with_name(path.name + ".part")
+    part = path.with_name(path.name + ".part")
     try:
-        with beside.open("w", encoding="utf-8", newline="\n") as file:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(part, path)
     except OSError as error:
         raise BadInput(
             f"'{path}' cannot be written ({error.strerror}): make room or choose another folder, "

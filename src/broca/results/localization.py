@@ -13,13 +13,14 @@ from broca.results.verification import Verdict, Verification
 
 @dataclass(frozen=True)
 class SearchInfo:
-    """How the heads were searched.
+    """How components were looked for.
 
     Attributes:
-        method: The method.
-        options: Its settings.
-        seed: The seed.
-        response: What the rows of its last plan returned, which intervals are in.
+        method: Name of the method.
+        options: Its settings, those that it chose itself among them.
+        seed: Seed of the run.
+        response: What the rows of its last plan returned, which its intervals are in; empty where an
+            older file does not say.
     """
 
     method: str

@@ -10,6 +10,7 @@ from broca.errors import BadInput
 from broca.results.atlas import Atlas
 from broca.results.base import Result
 from broca.results.codec import read_text
+from broca.results.cost_estimate import CostEstimate
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronExperiment, NeuronSet
 from broca.results.refit import Refit
@@ -17,7 +18,8 @@ from broca.results.stress_test import StressTest
 from broca.results.verification import Verification
 
 KINDS: tuple[type[Result], ...] = (
-    Localization, Atlas, NeuronSet, Verification, StressTest, Refit, NeuronExperiment,
+    Localization, Atlas, NeuronSet, Verification, StressTest, Refit, CostEstimate,
+    NeuronExperiment,
 )  # fmt: skip
 """All kinds; of several in a folder the first is what the folder is read as."""
 

@@ -55,7 +55,12 @@ class Probe:
 
 @dataclass(frozen=True)
 class Reversal:
-    """Share of the ablation's damage that restoring a part of it undoes."""
+    """What restoring a part of the ablated outputs undoes.
+
+    Attributes:
+        part: What is restored.
+        share: Share of the damage that it undoes.
+    """
 
     part: str
     share: Interval

@@ -57,7 +57,13 @@ class TaskDrop:
 
 @dataclass(frozen=True)
 class ControlSet:
-    """One random set: its members, the task's drop, and that minus the others' mean drop."""
+    """One random set.
+
+    Attributes:
+        heads: Its members.
+        drop: What the task loses without it.
+        specific_drop: That minus the mean drop of the others; None without others.
+    """
 
     heads: tuple[str, ...]
     drop: float
@@ -124,7 +130,15 @@ class Member:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Drops with the first k heads ablated; None where there are no such tasks."""
+    """Drops with the first k components ablated.
+
+    Attributes:
+        k: How many.
+        head: The last of them; None for k = 0.
+        drop: What the task loses.
+        same_skill: Mean drop of the tasks of its skill; None without any.
+        others: Mean drop of the others; None without any.
+    """
 
     k: int
     head: str | None
@@ -135,7 +149,12 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Curve:
-    """Drops from no head to the first ten, and the k from which they no longer grow."""
+    """Drops with more and more components ablated.
+
+    Attributes:
+        points: From none to the first ten.
+        flat_at: The k from which no further component surely costs more.
+    """
 
     points: tuple[CurvePoint, ...]
     flat_at: int
@@ -143,7 +162,15 @@ class Curve:
 
 @dataclass(frozen=True)
 class AblationCheck:
-    """The claim under one kind of ablation: `survives` if both intervals lie above zero."""
+    """The claim under one kind of ablation.
+
+    Attributes:
+        kind: What stands in for ablated outputs.
+        drop: What the task loses.
+        specific: That minus the mean drop of the others; None without others.
+        p: P-value of no change.
+        survives: Whether both intervals lie above zero.
+    """
 
     kind: str
     drop: Interval
@@ -175,7 +202,15 @@ class TaskFailures:
 
 @dataclass(frozen=True)
 class Sample:
-    """One item's output, intact and with the set ablated."""
+    """One item's output, intact and with the set ablated.
+
+    Attributes:
+        task: The task.
+        prompt: What the model was given.
+        target: The right answer.
+        before: What the intact model wrote.
+        after: What it wrote with the set ablated.
+    """
 
     task: str
     prompt: str
@@ -186,7 +221,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Crossing:
-    """Heads found on one task of a capability, measured on another."""
+    """Components found on one task of a capability, measured on another.
+
+    Attributes:
+        found_on: The task that they were found on.
+        measured_on: The task that they were ablated on.
+        heads: Their names.
+        drop: What that task loses.
+        p: P-value of no change.
+    """
 
     found_on: str
     measured_on: str

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from broca.reports.filling import embedded, fill
+from broca.reports.filling import filled
 from broca.studies.paper.drawing import draw
 from broca.studies.paper.reproduction import Reproduction
 
 
 def render_page(reproductions: Sequence[Reproduction]) -> str:
     """Renders figures and rows, one section for each; text is escaped: tasks may hold anything."""
+    figures = {
+        f"{shown.name}-{number}": figure
+        for shown in reproductions
+        for number, figure in enumerate(draw(shown))
+    }
     parts = [
         {
             "name": shown.name,
@@ -22,23 +27,18 @@ def render_page(reproductions: Sequence[Reproduction]) -> str:
             "texts": {
                 name for row in shown.rows for name, value in row.items() if isinstance(value, str)
             },
-            "figures": [
-                embedded(figure, f"{shown.name}-{number}")
-                for number, figure in enumerate(draw(shown))
-            ],
+            "figures": [name for name in figures if name.startswith(f"{shown.name}-")],
         }
         for shown in reproductions
     ]
-    values = {
-        "parts": parts,
-        "models": reproductions[0].models,
-        "settings": reproductions[0].settings,
-    }
-    return fill(
-        "broca.studies.paper",
-        "reproduction.html.j2",
-        values,
-        filters={"cell": cell, "words": lambda name: name.replace("_", " ")},
+    return filled(
+        "reproduction",
+        figures,
+        room="broca.studies.paper",
+        parts=parts,
+        models=reproductions[0].models,
+        settings=reproductions[0].settings,
+        cell=cell,
     )
 
 

@@ -1,0 +1,122 @@
+"""JSON schemas and tables of the keys of all files, made from the data classes.
+
+`python -m broca.results.schemas docs` writes them into the documentation.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import fields, is_dataclass
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import msgspec
+
+from broca.results.codec import SAID_BY_LOCALIZATION
+from broca.results.files import write_beside
+from broca.results.localization import Localization
+from broca.results.reading import KINDS
+from broca.results.run_folder import RunFolderRecord
+
+FILES: dict[str, type] = {
+    **{kind.kind.replace(" ", "-"): kind for kind in KINDS},
+    "reproduce": RunFolderRecord,
+}
+"""Names of the schemas, and what they are of."""
+
+START, END = "<!-- keys -->\n", "<!-- end of keys -->\n"
+"""Between them stand the tables of docs/results.md."""
+
+
+def schema_of(kind: type) -> dict[str, Any]:
+    """The JSON schema of a kind of file: what every key means, and that all of them are there."""
+    schema = msgspec.json.schema(kind)
+    shapes = _shapes(kind)
+    for name, definition in schema["$defs"].items():
+        told = _described(shapes[name])
+        definition["description"] = told.pop("")
+        definition["properties"] = {
+            part.name: {**definition["properties"][part.name], "description": told[part.name]}
+            for part in fields(shapes[name])
+        }
+        if kind is Localization and name == "Verification":
+            for key in SAID_BY_LOCALIZATION:
+                del definition["properties"][key]
+        for part in definition["properties"].values():
+            part.pop("default", None)
+        definition["required"] = list(definition["properties"])
+        definition["additionalProperties"] = False
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def text_of(kind: type) -> str:
+    """The schema as JSON."""
+    return json.dumps(schema_of(kind), indent=2, ensure_ascii=False) + "\n"
+
+
+def tables() -> str:
+    """The keys of all files as Markdown: a table for each kind, then those of their parts."""
+    parts: dict[str, type] = {}
+    text = []
+    for name, kind in FILES.items():
+        file = getattr(kind, "FILE", "reproduce.json") or "one for each experiment"
+        title = name.replace("-", " ").capitalize()
+        heading = f"## {title}: `{file}` ([schema](schemas/{name}.json))"
+        text.append(_table(heading, kind))
+        parts |= {part: shape for part, shape in _shapes(kind).items() if shape is not kind}
+    whole = set(FILES.values())
+    text.append("## Parts\n")
+    text += [_table(f"### {name}", shape) for name, shape in parts.items() if shape not in whole]
+    return "\n".join(text)
+
+
+def write_docs(docs: Path) -> None:
+    """Writes the schemas, and the tables into `results.md`."""
+    for name, kind in FILES.items():
+        write_beside(docs / "schemas" / f"{name}.json", text_of(kind))
+    page = (docs / "results.md").read_text(encoding="utf-8")
+    before, after = page[: page.index(START)], page[page.index(END) :]
+    write_beside(docs / "results.md", before + START + tables() + after)
+
+
+def _table(heading: str, shape: type) -> str:
+    told = _described(shape)
+    lines = [heading, "", told.pop(""), "", "| key | meaning |", "|---|---|"]
+    lines += [f"| `{part.name}` | {told[part.name]} |" for part in fields(shape)]
+    return "\n".join(lines) + "\n"
+
+
+def _shapes(kind: type) -> dict[str, type]:
+    """The data class and all that it is made of, by name."""
+    found: dict[str, type] = {}
+    waiting: list[Any] = [kind]
+    while waiting:
+        hint = waiting.pop(0)
+        waiting += getattr(hint, "__args__", ())
+        if isinstance(hint, type) and is_dataclass(hint) and hint.__name__ not in found:
+            found[hint.__name__] = hint
+            waiting += get_type_hints(hint).values()
+    return found
+
+
+def _described(shape: type) -> dict[str, str]:
+    """What a data class says of itself, under the empty name, and of each of its fields."""
+    told: dict[str, str] = {}
+    for parent in reversed(shape.__mro__):
+        if parent.__doc__ and is_dataclass(parent):
+            summary, _, attributes = cleandoc(parent.__doc__).partition("\n\nAttributes:\n")
+            told |= {"": " ".join(summary.split())}
+            told |= {
+                name: " ".join(text.split())
+                for name, text in re.findall(
+                    r"^ {4}(\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE
+                )
+            }
+    return told
+
+
+if __name__ == "__main__":
+    write_docs(Path(sys.argv[1]))

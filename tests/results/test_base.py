@@ -1,0 +1,136 @@
+"""What every result can do: say itself in a few lines, become a table, a figure and files."""
+
+import pytest
+from reports.test_escaping import make_stress
+from reports.test_page import make_result
+from results.test_atlas import make_atlas
+from simulated import toy_verification
+
+from broca.errors import BadInput
+from broca.results.base import ModelInfo, listed
+from broca.results.cost_estimate import CostEstimate, MethodCost
+from broca.results.neurons import LocatedNeuron, NeuronExperiment, NeuronSet
+from broca.results.reading import KINDS, read
+from broca.results.refit import Refit
+
+MODEL = ModelInfo("toy", "abc")
+
+
+def make_neurons():
+    """Two neurons."""
+    neurons = tuple(LocatedNeuron(f"L0N{n}", 0, n, 1.0 - n / 4, 3.0) for n in (1, 2))
+    return NeuronSet(
+        model=MODEL, task="adding", capability="sums", method="cnl", settings={}, items=4,
+        probability=0.5, residual=None, selected=neurons, by_layer={"0": 2, "1": 0},
+        share_of_neurons=0.1, share_of_parameters=0.05,
+    )  # fmt: skip
+
+
+def make_experiment():
+    """An experiment with two lines."""
+    return NeuronExperiment(
+        command="broca neurons erase", model=MODEL, settings={}, result=[{"a": 1}, {"a": 2}]
+    )
+
+
+def make_refit():
+    """A refit of the small result."""
+    run = make_result()
+    return Refit(
+        task=run.task, method="cs-stratified", recovery="ridge", response="accuracy", rows=900,
+        masks=90, ranking=run.ranking, selected=run.selected, reason="", additivity=None,
+    )  # fmt: skip
+
+
+def make_estimate():
+    """Two methods, of which one can run."""
+    methods = (
+        MethodCost("one-shot", 970, 9700, 4.0, "accuracy"),
+        MethodCost("focus", 0, 0, 0.0, "", "too few"),
+    )
+    return CostEstimate(
+        model=MODEL, task="adding", items=10, components=96, timed_rows=64,
+        tokens_per_second={"accuracy": 100.0}, memory_bytes=1, proof_rows=600, methods=methods,
+    )  # fmt: skip
+
+
+# lines of each table, and the columns that it begins with
+MAKERS = {
+    make_result: (6, ["component", "layer", "head", "effect", "low", "high"]),
+    toy_verification: (5, ["task", "role", "metric", "items", "before", "after", "drop"]),
+    make_atlas: (6, ["task", "capability", "component", "effect", "low", "high", "selected"]),
+    make_stress: (6, ["measure", "of", "value", "low", "high"]),
+    make_neurons: (2, ["component", "layer", "index", "score", "sigmas"]),
+    make_experiment: (2, ["a"]),
+    make_refit: (6, ["component", "layer", "head", "effect"]),
+    make_estimate: (2, ["method", "rows", "tokens", "seconds"]),
+}
+
+
+def test_every_kind_is_tried_here():
+    """A new kind of result must say what it can do."""
+    assert {type(make()) for make in MAKERS} == set(KINDS)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_repr_is_short_and_to_frame_has_a_row_for_each_thing(make):
+    """At most five lines; the table's rows and columns as documented."""
+    result = make()
+    rows, columns = MAKERS[make]
+    assert 1 <= len(repr(result).splitlines()) <= 5
+    frame = result.to_frame()
+    assert (len(frame), list(frame.columns)[: len(columns)]) == (rows, columns)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_what_is_saved_is_read_again(make, tmp_path):
+    """From the folder, whatever the kind; pages are written too."""
+    result = make()
+    first, *pages = result.save(tmp_path / "new")
+    assert read(tmp_path / "new") == read(first) == result
+    assert [page.name for page in pages] == ([result.PAGE] if result.PAGE else [])
+
+
+def test_the_verdict_comes_first():
+    """In words; without one, what the selection costs or why there is none."""
+    verification = toy_verification()
+    text = f"{verification.verdict.label}: {verification.verdict.text}"
+    assert repr(verification).startswith(text)
+    result = make_result(verification=verification)
+    assert result.verdict is verification.verdict
+    assert repr(result).startswith(text)
+    assert repr(make_result()).startswith("not verified: adding loses 96.0 points, 95.0 of them")
+    abstained = make_result(selected=(), abstained=True, reason="no harm")
+    assert repr(abstained).startswith("nothing selected: no harm")
+    assert abstained.verdict is None
+    assert repr(make_stress()).startswith("transfers: it does")
+
+
+def test_selected_components_are_marked_in_the_frame():
+    """With intervals where there are some."""
+    frame = make_result().to_frame().set_index("component")
+    assert list(frame.index[frame["selected"]]) == ["L1H2", "L0H0"]
+    assert (frame.loc["L0H0", "low"], frame.loc["L0H0", "high"]) == (-0.2, -0.02)
+    assert make_atlas().to_frame().query("selected")["component"].tolist() == ["L0H0"]
+
+
+@pytest.mark.parametrize(
+    "make", [make for make in MAKERS if make not in (make_experiment, make_estimate)]
+)
+def test_plot_shows_the_numbers(make):
+    """One figure with data."""
+    figure = make().plot()
+    assert len(figure.data) >= 1
+
+
+@pytest.mark.parametrize("make", [make_experiment, make_estimate])
+def test_what_has_no_figure_says_so(make):
+    """And what to use instead."""
+    with pytest.raises(BadInput, match="has no figure: use `to_frame"):
+        make().plot()
+
+
+def test_long_lists_are_cut():
+    """The number that is left out is said."""
+    assert listed(("a", "b")) == "a, b"
+    assert listed(tuple("abcd"), most=2) == "a, b and 2 more"

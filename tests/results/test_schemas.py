@@ -1,0 +1,86 @@
+"""The JSON schemas: those of the documentation are current, and files keep to them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from reports.test_escaping import make_stress
+from reports.test_page import make_result
+from results.test_atlas import make_atlas
+from simulated import toy_verification
+
+from broca.results.codec import encode
+from broca.results.neurons import NeuronExperiment, NeuronSet
+from broca.results.schemas import END, FILES, START, schema_of, tables, text_of
+
+DOCS = Path(__file__).parents[2] / "docs"
+DATA = Path(__file__).parent / "data"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_schemas_in_the_docs_are_current(name):
+    """`python -m broca.results.schemas docs` writes them."""
+    assert (DOCS / "schemas" / f"{name}.json").read_text(encoding="utf-8") == text_of(FILES[name])
+
+
+def test_no_schema_is_left_over():
+    """Each is of a kind that there is."""
+    assert {file.stem for file in (DOCS / "schemas").iterdir()} == set(FILES)
+
+
+def test_the_page_explains_every_key():
+    """From the docstrings of the data classes."""
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    assert page[page.index(START) + len(START) : page.index(END)] == tables()
+
+
+def conforms(data, schema, definitions):
+    """Whether data are of a schema, as far as the schemas here go: the first place where not."""
+    if "$ref" in schema:
+        schema = definitions[schema["$ref"].rsplit("/", 1)[-1]]
+    if "type" not in schema and not {"anyOf", "enum"} & set(schema):
+        return True
+    if "anyOf" in schema:
+        return any(conforms(data, one, definitions) for one in schema["anyOf"])
+    if "enum" in schema:
+        return data in schema["enum"]
+    if isinstance(data, dict) and "properties" in schema:
+        return set(data) == set(schema["required"]) and all(
+            conforms(data[key], part, definitions) for key, part in schema["properties"].items()
+        )
+    if isinstance(data, dict) and isinstance(schema.get("additionalProperties"), dict):
+        values = schema["additionalProperties"]
+        return all(conforms(value, values, definitions) for value in data.values())
+    if isinstance(data, list):
+        first = schema.get("prefixItems", [])
+        others = schema.get("items", {})
+        return schema["type"] == "array" and all(
+            conforms(value, first[n] if n < len(first) else others, definitions)
+            for n, value in enumerate(data)
+        )
+    types = {"string": str, "boolean": bool, "integer": int, "number": float | int,
+             "null": type(None), "object": dict}  # fmt: skip
+    wanted = types.get(schema.get("type"), object)
+    numeric = wanted in (int, float | int) and isinstance(data, bool)
+    return isinstance(data, wanted) and not numeric
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        make_result,
+        make_atlas,
+        make_stress,
+        toy_verification,
+        lambda: NeuronSet.read(DATA / "neurons.schema1.json"),
+        lambda: NeuronExperiment.read(DATA / "erase.schema1.json"),
+    ],
+)
+def test_files_keep_to_their_schemas(make):
+    """With all keys and no others; with a key taken out or of another type they do not."""
+    result = make()
+    schema = schema_of(type(result))
+    data = json.loads(encode(result))
+    assert conforms(data, schema, schema["$defs"])
+    for spoiled in ({**data, "schema": "2"}, {**data, "more": 1}, {**data, "model": None}):
+        assert not conforms(spoiled, schema, schema["$defs"])
