@@ -19,8 +19,8 @@ class SearchInfo:
         method: Name of the method.
         options: Its settings, those that it chose itself among them.
         seed: Seed of the run.
-        response: What the rows of its last plan returned, which its intervals are in; empty where an
-            older file does not say.
+        response: What the rows of its last plan returned, which its intervals are in; empty where
+            an older file does not say.
     """
 
     method: str
