@@ -2,7 +2,7 @@
 
 A search with some 200,000 rows a task, on all items that are not `report` items: forward selection
 from nothing with three sets at a time, and from the best sets that any method found in a study
-(`--study DIR/methods.jsonl`); then members leave and others come in, twice. Candidates are narrowed
+(`--study DIR`); then members leave and others come in, twice. Candidates are narrowed
 down on few items and compared on more. The three best are scored on the `report` items of seed 0,
 as the cells of `broca bench methods` are. One JSON line a task; the same command goes on.
 """
@@ -23,15 +23,21 @@ tune_process()  # as the command line does, before torch
 
 import numpy as np
 
+import broca
 from broca.measurement import Plan
-from broca.models import load
-from broca.studies.methods import Arena
+from broca.options import SourceOptions
+from broca.runs.task_sets import claim_tasks, load_tasks, other_tasks, whole_tasks
+from broca.studies.methods import method_cells
+from broca.verification import roles
+from broca.verification.proof import prove
 
 K = 5
 BEAM = 3
 FEW, SOME, MANY = 32, 96, 256
 """Items of the task, and about as many of the others, on which candidates are compared."""
 NARROWED = 32
+ITEMS, REPORT_ITEMS = 100, 120
+"""As in `benchmarks/methods.py`."""
 Set = frozenset[int]
 
 
@@ -39,34 +45,48 @@ class Judge:
     """Scores sets of one task on items drawn anew each time.
 
     Args:
-        arena: The model and its tasks.
+        run: A run on all items of the tasks.
         task: The task.
     """
 
-    def __init__(self, arena: Arena, task: str) -> None:
+    def __init__(self, run: broca.Run, task: str) -> None:
         self.rows = 0
-        self._run = arena.executor("accuracy").run
-        self.components = len(arena.model.components)
+        self._run = run
+        self.components = len(run.model.components)
         self._rng = np.random.default_rng(0)
-        self._own, *self._others = (
-            np.array([*cut.locate, *cut.confirm])
-            for cut in (arena.split(name, 0) for name in (task, *arena.others(task)))
-        )
+        self.names = (task, *roles(task, run.tasks.benchmarks)[1])
+        self._task_items, *self._others_items = (self._searched(name) for name in self.names)
+
+    def _searched(self, name: str) -> np.ndarray:
+        """Positions of the items of a task that are not `report` items."""
+        split = self._run.tasks.benchmarks[name].split(items=ITEMS, seed=0)
+        return self._run.tasks.places["report"][name][[*split.locate, *split.confirm]]
 
     def specific(self, sets: list[Set], items: int) -> np.ndarray:
         """What every set costs the task beyond the others, `(sets,)`."""
-        own = self._rng.permutation(self._own)[:items]
-        each = -(-items // len(self._others))
-        others = np.concatenate([self._rng.permutation(one)[:each] for one in self._others])
+        task_items = self._rng.permutation(self._task_items)[:items]
+        share = -(-items // len(self._others_items))
+        others = np.concatenate([self._rng.permutation(o)[:share] for o in self._others_items])
         masks = np.zeros((len(sets) + 1, self.components), dtype=bool)
         for mask, members in zip(masks[1:], sets, strict=True):
             mask[list(members)] = True
-        plan = Plan.crossed(masks, np.concatenate([own, others]))
+        plan = Plan.crossed(masks, np.concatenate([task_items, others]))
         self.rows += len(plan)
-        scores = self._run(plan).responses.reshape(len(masks), -1)
+        scores = self._run.measure(plan, role="search").responses.reshape(len(masks), -1)
         lost = scores[0] - scores[1:]
-        worth: np.ndarray = lost[:, : len(own)].mean(axis=1) - lost[:, len(own) :].mean(axis=1)
+        count = len(task_items)
+        worth: np.ndarray = lost[:, :count].mean(axis=1) - lost[:, count:].mean(axis=1)
         return worth
+
+    def proven(self, members: Set) -> float:
+        """The specific drop of a set on the report items, as a cell has it."""
+        benchmarks = {name: self._run.tasks.benchmarks[name] for name in self.names}
+        tasks = claim_tasks(
+            self.names[0], benchmarks, items=ITEMS, seed=0, report_items=REPORT_ITEMS
+        )
+        run = broca.Run(self._run.model, tasks, self._run.workspace)
+        before, after = run.scores(()), run.scores(sorted(members))
+        return prove(self.names[0], benchmarks, before, after).specific_drop
 
     def best(self, sets: set[Set], items: int, keep: int) -> list[Set]:
         """The best sets on fresh items."""
@@ -98,16 +118,17 @@ def search(judge: Judge, known: set[Set]) -> list[Set]:
     return judge.best(found, MANY, 3)
 
 
-def known_sets(arena: Arena, study: Path | None, model: str, task: str, most: int) -> set[Set]:
+def known_sets(run: broca.Run, study: Path | None, task: str, most: int) -> set[Set]:
     """The best sets that any method found for a task in a study."""
     if study is None:
         return set()
-    columns = {name: column for column, name in enumerate(arena.model.components.names)}
-    cells = [json.loads(line) for line in study.read_text().splitlines()]
-    cells = [one for one in cells if one["model"] == model and one["key"]["task"] == task]
-    cells = [one for one in cells if not one["refused"] and one["selected"]]
-    cells.sort(key=lambda one: -one["specific"])
-    return {frozenset(columns[name] for name in one["selected"]) for one in cells[:most]}
+    cells = [
+        cell
+        for cell in method_cells(study).read()
+        if (cell.key.fingerprint, cell.key.task) == (run.model.fingerprint, task) and cell.selected
+    ]
+    cells.sort(key=lambda cell: (-cell.specific, cell.key.name))
+    return {frozenset(run.model.components.columns(cell.selected)) for cell in cells[:most]}
 
 
 def main() -> None:
@@ -119,27 +140,30 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
-    kept = chosen.out / f"ceiling-{chosen.model}.jsonl"
-    lines = kept.read_text().splitlines() if kept.exists() else []
+    file = chosen.out / f"ceiling-{chosen.model}.jsonl"
+    lines = file.read_text().splitlines() if file.exists() else []
     done = {json.loads(line)["task"] for line in lines}
-    tasks = chosen.tasks if chosen.tasks == "auto" else tuple(chosen.tasks.split(","))
-    arena = Arena.build(load(chosen.model), tasks=tasks, report_items=120)
-    names = arena.model.components.names
-    for task in arena.names:
-        if task in done:
-            continue
-        judge = Judge(arena, task)
-        best = search(judge, known_sets(arena, chosen.study, chosen.model, task, 24))
-        scored = [
-            {
-                "heads": [names[one] for one in sorted(members)],
-                "specific": round(arena.prove(task, sorted(members), seed=0).specific_drop, 3),
-            }
-            for members in best
-        ]
-        line = json.dumps({"task": task, "rows": judge.rows, "best": scored})
-        with kept.open("a") as file:
-            file.write(line + "\n")
+    model = broca.load(chosen.model)
+    with broca.Workspace(chosen.out / "journal.sqlite") as workspace:
+        catalog = workspace.catalog(SourceOptions())
+        benchmarks = load_tasks(model, other_tasks("", "auto", model, catalog), catalog)
+        run = broca.Run(model, whole_tasks(benchmarks), workspace)
+        names = model.components.names
+        for task in benchmarks if chosen.tasks == "auto" else chosen.tasks.split(","):
+            if task in done:
+                continue
+            judge = Judge(run, task)
+            best = search(judge, known_sets(run, chosen.study, task, 24))
+            scored = [
+                {
+                    "heads": [names[column] for column in sorted(members)],
+                    "specific": round(judge.proven(members), 3),
+                }
+                for members in best
+            ]
+            line = json.dumps({"task": task, "rows": judge.rows, "best": scored})
+            with file.open("a") as lines_file:
+                lines_file.write(line + "\n")
 
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ import json
 from collections import Counter
 
 import numpy as np
-from broca.runs.workbench import Workbench
 
 import broca
-from broca.tasks import Catalog
+from broca.options import SourceOptions
+from broca.runs.setup import claimed
 from broca.verification import Scope
 from broca.verification.verdict import SPILL
 
@@ -28,21 +28,25 @@ def measure(
 ) -> dict[str, object]:
     """Verifies random sets and counts the verdicts."""
     gated = broca.load(model, device="cpu")
-    bench = Workbench.build(gated, task, others=Catalog().shipped, limit=items)
     scope = Scope(control_items=items, member_items=items, curve=0, failure_items=20)
-    examiner = bench.examiner(scope)
+    workspace = broca.Workspace()
+    tasks = claimed(
+        gated, task, workspace.catalog(SourceOptions()), others="auto", items=100, seed=0,
+        limit=items, searched="task",
+    )  # fmt: skip
+    examiner = broca.Run(gated, tasks, workspace).examiner(scope)
     rng = np.random.default_rng([seed, 7])
     verdicts: Counter[str] = Counter()
     specific = []
     for number in range(sets):
         columns = rng.choice(len(gated.components), size, replace=False)
         heads = [gated.components.names[column] for column in columns]
-        (own,) = examiner.drops_of(heads, [task])
-        if own.p > scope.level or own.drop.value <= 0:
+        (lost,) = examiner.drops_of(heads, [task])
+        if lost.p > scope.level or lost.drop.value <= 0:
             verdicts["no drop"] += 1
             continue
-        others = examiner.drops_of(heads, bench.others)
-        if np.mean([one.drop.value for one in others]) > SPILL * own.drop.value:
+        others = examiner.drops_of(heads, tasks.others)
+        if np.mean([other.drop.value for other in others]) > SPILL * lost.drop.value:
             verdicts["others lose more than a quarter"] += 1
             continue
         verdict = examiner.examine(heads, report=lambda text: None).verdict
@@ -50,6 +54,7 @@ def measure(
         if verdict.label == "specific":
             specific.append({"heads": heads, "text": verdict.text})
         print(number, verdict.label, flush=True)
+    workspace.close()
     return {
         "model": model,
         "task": task,

@@ -20,42 +20,40 @@ tune_process()  # as the command line does, before torch
 import numpy as np
 from scipy.stats import spearmanr
 
+import broca
 from broca import designs
-from broca.engine import Engine
-from broca.executors import Asker, LocalExecutor, with_references
 from broca.measurement import Plan
-from broca.models import load
-from broca.tasks import Catalog, RequestTokenizer, TaskOptions
+from broca.models import GatedModel
+from broca.options import SourceOptions
+from broca.runs.task_sets import equal_tasks, load_tasks
+from broca.tasks import TaskOptions
 
 SPARSITIES = (0.05, 0.2)
 
 
-def correlations(model, task, *, masks, items, seed):  # type: ignore[no-untyped-def]
+def correlations(
+    model: GatedModel, task: str, workspace: broca.Workspace, *, masks: int, items: int, seed: int
+) -> tuple[list[tuple[float, float]], int]:
     """Rank correlations by sparsity and reference, and how many items have an own answer."""
-    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
-    columns, kept = [], items
+    catalog = workspace.catalog(SourceOptions())
+    columns, answered = [], items
     for sparsity in SPARSITIES:
         design = designs.stratified(masks, len(model.components), sparsity=sparsity, seed=seed)
         for reference in ("own", "gold"):
             options = TaskOptions(reference=reference)
-            benchmark = Catalog().load(task, tokenizer, options=options)
-            located = benchmark.split(items=items, seed=seed).locate
-            engine = Engine(model)
-            found = with_references(
-                engine,
-                [(benchmark, benchmark.items[number]) for number in located],
-                range(len(located)),
-                components=len(model.components),
-            )
+            benchmarks = load_tasks(model, [task], catalog, options=options)
+            run = broca.Run(model, equal_tasks(benchmarks, items=items, seed=seed), workspace)
+            located = run.tasks.places["locate"]
+            places = run.referenced("margin", located, otherwise=None).places[task]
             if reference == "own":
-                kept = len(found.positions)
-            plan = Plan.crossed(design, np.asarray(found.positions))
+                answered = len(places)
             accuracy, margin = (
-                LocalExecutor(engine, Asker(found.bank, response=response)).run(plan).mask_means()
+                run.measure(Plan.crossed(design, places, response=response)).mask_means()
                 for response in ("accuracy", "margin")
             )
-            columns.append((float(spearmanr(accuracy, margin).statistic), float(accuracy.mean())))
-    return columns, kept
+            rank = float(spearmanr(accuracy, margin).statistic)
+            columns.append((rank, float(np.mean(accuracy))))
+    return columns, answered
 
 
 def main() -> None:
@@ -67,13 +65,15 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    model = load(arguments.model)
-    for task in arguments.tasks or Catalog().shipped:
-        columns, kept = correlations(
-            model, task, masks=arguments.masks, items=arguments.items, seed=arguments.seed
-        )
-        cells = " | ".join(f"{rho:.2f} ({mean:.2f})" for rho, mean in columns)
-        print(f"| {task} | {kept} of {arguments.items} | {cells} |", flush=True)
+    model = broca.load(arguments.model)
+    with broca.Workspace() as workspace:
+        for task in arguments.tasks or workspace.catalog(SourceOptions()).shipped:
+            columns, answered = correlations(
+                model, task, workspace, masks=arguments.masks, items=arguments.items,
+                seed=arguments.seed,
+            )  # fmt: skip
+            cells = " | ".join(f"{rho:.2f} ({mean:.2f})" for rho, mean in columns)
+            print(f"| {task} | {answered} of {arguments.items} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
     python benchmarks/methods.py --plan                # cells, rows, minutes; nothing is run
     python benchmarks/methods.py --out DIR [--only-methods M1,M2] [--only-models reference]
                                  [--seeds 5] [--simulations]
-    python benchmarks/methods.py --out DIR --write            # RESULTS.md and methods.png, from DIR
+    python benchmarks/methods.py --out DIR --write  # DIR's cells as CSV, RESULTS.md, methods.png
+    python benchmarks/methods.py --write            # the last two from the CSV files of this folder
 
 The cells are those of `broca bench methods` (docs/bench.md): they are kept in DIR, and the same
 command goes on. Parts of the study can be run one after another into one DIR.
@@ -12,10 +13,12 @@ command goes on. Parts of the study can be run one after another into one DIR.
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import platform
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from pathlib import Path
 
@@ -28,37 +31,43 @@ tune_process()  # as the command line does, before torch
 
 import numpy as np
 import torch
+from targets import targets
 
-from broca import searches
+from broca import Workspace, compare_methods, searches
 from broca.cli.progress import ProgressLine
-from broca.models import load
 from broca.results.files import check_out_folder
 from broca.searches import OtherTask, Problem
 from broca.studies.methods import (
-    Arena,
-    Comparison,
-    ExhaustiveFolder,
-    Grid,
+    SCENARIOS,
+    Cell,
+    CellKey,
+    MethodSummary,
     SimulatedGrid,
-    cell_file,
-    conclude,
+    SimulatedSummary,
+    method_cells,
     parse_methods,
-    run_grid,
     run_simulations,
-    simulated_file,
+    simulated_cells_of,
+    summarize,
     summarize_simulations,
 )
-from broca.studies.methods.simulations import SCENARIOS
-from broca.studies.methods.tables import (
+from broca.studies.methods.text_tables import (
     SIMULATED_COLUMNS,
-    cells_of,
     columns,
     markdown,
-    simulated_cells,
+    simulated_texts,
+    texts_of,
 )
 from broca.verbs.plan import count_rows
 
 HERE = Path(__file__).parent
+CELLS = HERE / "methods-cells.csv"
+SIMULATIONS = HERE / "methods-simulations.csv"
+COLUMNS = (
+    "model", "method", "budget", "task", "other_tasks", "seeds", "refused", "lost_by_seed",
+    "others_lost_by_seed", "selected_by_seed", "rows_by_seed", "recall_by_seed", "false_by_seed",
+    "mean_top", "mean_seconds", "intervals", "held",
+)  # fmt: skip
 RATE = 2000
 """Rows a second that the plan counts with."""
 REPORT_ITEMS = 120
@@ -198,72 +207,244 @@ def plan(some: list[Stage]) -> None:
 
 
 def measure(some: list[Stage], folder: Path, progress: ProgressLine) -> None:
-    """Runs the cells that the folder does not have, each model's stages on one arena."""
-    file, truth = cell_file(folder), ExhaustiveFolder(folder)
-    for name in dict.fromkeys(stage.model for stage in some):
-        model = load(name, device="cpu")
-        arena = Arena.build(model, report_items=REPORT_ITEMS, on_progress=progress)
-        truth.measure(
-            arena, arena.names, ("accuracy", "probability"), items=EXHAUSTIVE_ITEMS,
-            on_progress=progress,
-        )  # fmt: skip
+    """Runs the cells that the folder does not have; all stages share one journal."""
+    with Workspace(folder / "journal.sqlite") as workspace:
         for stage in some:
-            if stage.model == name:
-                grid = Grid(stage.methods, stage.budgets, tuple(range(stage.seeds)))
-                run_grid(arena, grid, file, on_progress=progress)
+            compare_methods(
+                stage.model,
+                methods=stage.methods,
+                budgets=stage.budgets,
+                seeds=range(stage.seeds),
+                report_items=REPORT_ITEMS,
+                exhaustive=EXHAUSTIVE_ITEMS,
+                out=folder,
+                device="cpu",
+                journal=workspace,
+                on_progress=progress,
+            )
 
 
-def concluded(folder: Path) -> Comparison:
-    """The summary of everything in the folder."""
-    fingerprints = {cell.key.fingerprint for cell in cell_file(folder).pieces}
-    return conclude(folder, fingerprints=fingerprints, report_items=REPORT_ITEMS)
+def ordered(cells: list[Cell]) -> list[Cell]:
+    """The cells of the study in the order of its tables."""
+    methods = list(searches.METHODS)
+    chosen = [
+        cell
+        for cell in cells
+        if (cell.key.report_items, cell.key.exhaustive) == (REPORT_ITEMS, EXHAUSTIVE_ITEMS)
+    ]
+    return sorted(
+        chosen,
+        key=lambda cell: (
+            cell.model == "planted",
+            methods.index(cell.key.method),
+            cell.key.seed,
+            cell.key.task,
+        ),
+    )
 
 
-def section(found: Comparison, folder: Path) -> str:
-    """The section of RESULTS.md."""
-    lines = [
-        "## Methods\n",
+def write_cells(cells: list[Cell], path: Path = CELLS) -> None:
+    """Writes the key figures of cells as CSV, one line for each model, method, budget and task.
+
+    A column that ends in `_by_seed` has the values of the seeds, from 0 on, with a space between
+    them, `-` where one is unknown; one value stands for all where they are alike. `lost` is how
+    many right answers to report items of the task are lost with the selected heads; `others_lost`
+    the same of all other tasks together. Drops are their shares, and no digit is lost.
+    """
+    groups: dict[tuple[str, str, int | None, str], list[Cell]] = {}
+    for cell in cells:
+        key = (cell.model, cell.key.method, cell.key.budget, cell.key.task)
+        groups.setdefault(key, []).append(cell)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        for (model, method, budget, task), members in groups.items():
+            members = sorted(members, key=lambda cell: cell.key.seed)
+            assert [cell.key.seed for cell in members] == list(range(len(members)))
+            done = [cell for cell in members if cell.done]
+            line = {
+                "model": model, "method": method, "budget": budget or "", "task": task,
+                "other_tasks": len(members[0].key.others), "seeds": len(members),
+                "refused": len(members) - len(done),
+            }  # fmt: skip
+            if done:
+                assert len(done) == len(members), "some seeds are refused and some are not"
+                line |= figures_of(done)
+            writer.writerow(line)
+
+
+def figures_of(cells: list[Cell]) -> dict[str, str | int]:
+    """The figures of the cells of one line."""
+    others = others_items(len(cells[0].key.others))
+    tops = [cell.top for cell in cells if cell.top is not None]
+    return {
+        "lost_by_seed": joined([count(cell.drop, REPORT_ITEMS) for cell in cells]),
+        "others_lost_by_seed": joined([count(cell.off_target, others) for cell in cells]),
+        "selected_by_seed": joined([len(cell.selected) for cell in cells]),
+        "rows_by_seed": joined([cell.rows for cell in cells]),
+        "recall_by_seed": joined([cell.recall for cell in cells]),
+        "false_by_seed": joined([cell.false for cell in cells]),
+        "mean_top": f"{np.mean(tops):.6g}" if tops else "",
+        "mean_seconds": f"{np.mean([cell.seconds for cell in cells]):.3f}",
+        "intervals": sum(cell.intervals for cell in cells) or "",
+        "held": sum(cell.held for cell in cells) if any(cell.intervals for cell in cells) else "",
+    }
+
+
+def others_items(tasks: int) -> int:
+    """Report items of all other tasks together, the same number of each."""
+    return tasks * max(5, REPORT_ITEMS // max(1, tasks))
+
+
+def count(share: float, items: int) -> int:
+    """How many of some items a share is; refuses what is no share of them."""
+    whole = round(share * items)
+    assert abs(share * items - whole) < 1e-6, f"{share} is no share of {items} items"
+    return whole
+
+
+def joined(values: list[float | int | None]) -> str:
+    """Values with a space between them, `-` for an unknown one; one where all are alike."""
+    words = ["-" if value is None else f"{value:.10g}" for value in values]
+    return words[0] if len(set(words)) == 1 else " ".join(words)
+
+
+def read_cells(path: Path = CELLS) -> list[Cell]:
+    """Cells with the figures that `write_cells` kept: enough for every table and target.
+
+    Means that were kept for a line stand in each of its cells, and so do its intervals, shared out.
+    """
+    cells = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            seeds, others = int(line["seeds"]), int(line["other_tasks"])
+            by_seed = {
+                name.removesuffix("_by_seed"): (text.split() * seeds)[:seeds]
+                for name, text in line.items()
+                if name.endswith("_by_seed")
+            }
+            for seed in range(seeds):
+                key = CellKey(
+                    line["model"], line["task"], tuple(map(str, range(others))), 100,
+                    REPORT_ITEMS, EXHAUSTIVE_ITEMS, line["method"],
+                    int(line["budget"]) if line["budget"] else None, seed, 5,
+                )  # fmt: skip
+                cell = Cell(key, line["model"], line["task"], refused="refused")
+                if line["refused"] == "0":
+                    values = {name: words[seed] for name, words in by_seed.items()}
+                    cell = replace(
+                        cell,
+                        refused="",
+                        selected=tuple(map(str, range(int(values["selected"])))),
+                        drop=int(values["lost"]) / REPORT_ITEMS,
+                        off_target=int(values["others_lost"]) / others_items(others),
+                        rows=int(values["rows"]),
+                        seconds=float(line["mean_seconds"]),
+                        recall=None if values["recall"] == "-" else float(values["recall"]),
+                        false=None if values["false"] == "-" else int(values["false"]),
+                        top=float(line["mean_top"]) if line["mean_top"] else None,
+                        intervals=shared(int(line["intervals"] or 0), seed, seeds),
+                        held=shared(int(line["held"] or 0), seed, seeds),
+                    )
+                cells.append(cell)
+    return sorted(cells, key=lambda cell: cell.key.seed)
+
+
+def shared(total: int, place: int, parts: int) -> int:
+    """A part of a number; the parts add up to it."""
+    return total // parts + (place < total % parts)
+
+
+def write_simulations(summaries: Sequence[SimulatedSummary], path: Path = SIMULATIONS) -> None:
+    """Writes summaries of simulations as CSV."""
+    names = [field.name for field in fields(SimulatedSummary)]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(names)
+        for line in summaries:
+            values = [getattr(line, name) for name in names]
+            writer.writerow(f"{v:.6g}" if isinstance(v, float) else v for v in values)
+
+
+def read_simulations(path: Path = SIMULATIONS) -> list[SimulatedSummary]:
+    """What `write_simulations` wrote."""
+    kinds = {"str": str, "int": int, "float": float}
+    types = {field.name: kinds[str(field.type)] for field in fields(SimulatedSummary)}
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            SimulatedSummary(**{name: types[name](text) for name, text in line.items()})
+            for line in csv.DictReader(file)
+        ]
+
+
+def measured_here() -> str:
+    """When, on what and by which command the cells were measured."""
+    return (
         f"{date.today()}, {os.cpu_count()} CPU cores ({platform.machine()}), torch "
         f"{torch.__version__.split('+')[0]}. Command: `python benchmarks/methods.py --out DIR`, "
         "then the same with `--simulations`, then with `--write`. docs/bench.md says what the "
-        "columns mean.\n",
+        "columns mean."
+    )
+
+
+def section(
+    measured: str,
+    cells: list[Cell],
+    lines: list[MethodSummary],
+    simulated: list[SimulatedSummary],
+) -> str:
+    """The section of RESULTS.md, which begins with how it was measured."""
+    parts = [
+        "## Methods\n",
+        f"{measured}\n",
         "A budget is rows for each measured task: `focus` measures the other tasks too and has as "
         "many for each of them; *rows* is what a search spent in all. A search that selects "
         "nothing counts with drops of 0. Seconds are as they came, on 2 cores or 4, with other "
-        "work on the machine or without. `methods-cells.tar.xz` holds the cells; unpacked into "
-        "DIR, the study goes on from them.\n",
+        "work on the machine or without. `methods-cells.csv` and `methods-simulations.csv` hold "
+        "the figures of the cells: `python benchmarks/methods.py --write` makes the tables from "
+        "them, and with `--out DIR` makes them anew from the cells in DIR.\n",
     ]
-    for model in dict.fromkeys(line.model for line in found.lines):
-        own = [line for line in found.lines if line.model == model]
-        lines.append(f"### On `{model}`\n")
-        lines.append(markdown(columns(own), [cells_of(line, own) for line in own]))
-    lines.append("![Quality against rows](methods.png)\n")
-    simulated = summarize_simulations(simulated_file(folder).pieces)
+    for model in dict.fromkeys(line.model for line in lines):
+        shown = [line for line in lines if line.model == model]
+        parts.append(f"### On `{model}`\n")
+        parts.append(markdown(columns(shown), [texts_of(line, shown) for line in shown]))
+    parts.append("![Quality against rows](methods.png)\n")
     if simulated:
-        lines.append("### On simulated models\n")
-        rows = [simulated_cells(line) for line in simulated]
-        lines.append(markdown(SIMULATED_COLUMNS, rows))
-    lines.append("### Targets\n")
-    lines.append("".join(f"- {target}\n" for target in found.targets))
-    return "\n".join(lines)
+        parts.append("### On simulated models\n")
+        parts.append(markdown(SIMULATED_COLUMNS, [simulated_texts(line) for line in simulated]))
+    parts.append("### Targets\n")
+    parts.append("".join(f"- {target}\n" for target in targets(cells, lines, simulated)))
+    return "\n".join(parts)
 
 
-def write(found: Comparison, folder: Path, page: Path = HERE / "RESULTS.md") -> None:
-    """Puts the section in the place of the one before, or at the end."""
+def write(page: Path = HERE / "RESULTS.md", *, measured: str = "") -> None:
+    """Makes the section of RESULTS.md and the figure from the CSV files.
+
+    Args:
+        page: The page.
+        measured: How the cells were measured; what the page says by default.
+    """
+    cells, simulated = read_cells(), read_simulations()
+    lines = summarize(cells)
     text = page.read_text(encoding="utf-8")
-    rest = re.sub(r"^## Methods\n.*?(?=^## |\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
-    page.write_text(rest.rstrip() + "\n\n" + section(found, folder), encoding="utf-8")
-    draw(found, page.with_name("methods.png"))
+    before = re.search(r"^## Methods\n\n(.*?)\n\n", text, flags=re.DOTALL | re.MULTILINE)
+    if not measured and before:
+        measured = before[1]
+    others = re.sub(r"^## Methods\n.*?(?=^## |\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
+    page.write_text(
+        others.rstrip() + "\n\n" + section(measured, cells, lines, simulated), encoding="utf-8"
+    )
+    draw(lines, page.with_name("methods.png"))
 
 
-def draw(found: Comparison, path: Path) -> None:
+def draw(lines: list[MethodSummary], path: Path) -> None:
     """Mean specific drop against rows, log axis, one line a method, a panel for each model."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot, ticker
 
-    models = list(dict.fromkeys(line.model for line in found.lines))
+    models = list(dict.fromkeys(line.model for line in lines))
     figure, axes = pyplot.subplots(
         1, len(models), figsize=(7 * len(models), 5), squeeze=False, sharey=True
     )
@@ -272,7 +453,7 @@ def draw(found: Comparison, path: Path) -> None:
         for method, color in zip(searches.METHODS, colors, strict=True):
             own = [
                 line
-                for line in found.lines
+                for line in lines
                 if (line.model, line.method) == (model, method) and line.cells and line.rows
             ]
             own.sort(key=lambda line: line.rows)
@@ -298,7 +479,7 @@ def draw(found: Comparison, path: Path) -> None:
 def main() -> None:
     """Plans, measures or writes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", default="broca-bench")
+    parser.add_argument("--out", help="Folder of the cells; default: broca-bench.")
     parser.add_argument("--only-methods", default="all")
     parser.add_argument("--only-models", default="reference,planted")
     parser.add_argument("--seeds", type=int, default=SEEDS)
@@ -310,26 +491,33 @@ def main() -> None:
     if options.plan:
         plan(some)
         return
-    folder = check_out_folder(options.out)
+    folder = check_out_folder(options.out or "broca-bench")
+    if options.write:
+        if options.out:
+            write_cells(ordered(method_cells(folder).read()))
+            write_simulations(summarize_simulations(simulated_cells_of(folder).read()))
+        write(measured=measured_here() if options.out else "")
+        return
     progress = ProgressLine(plain=False)
     try:
         if options.simulations:
-            file = simulated_file(folder)
+            cells = simulated_cells_of(folder)
             for grid in simulated_grids(options.seeds, parse_methods(options.only_methods)):
-                run_simulations(grid, file, on_progress=progress)
-            for line in summarize_simulations(file.pieces):
-                print("  ".join(simulated_cells(line)))
-        elif not options.write:
+                run_simulations(grid, cells, on_progress=progress)
+        else:
             measure(some, folder, progress)
     finally:
         progress.close()
-    found = concluded(folder)
-    if options.write:
-        write(found, folder)
+    simulated = summarize_simulations(simulated_cells_of(folder).read())
+    if options.simulations:
+        for summary in simulated:
+            print("  ".join(simulated_texts(summary)))
         return
-    for line in found.lines:
-        print("  ".join(cells_of(line, found.lines)))
-    for target in found.targets:
+    cells = ordered(method_cells(folder).read())
+    lines = summarize(cells)
+    for line in lines:
+        print("  ".join(texts_of(line, lines)))
+    for target in targets(cells, lines, simulated):
         print(target)
 
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from broca.results.verification import Verification as Verification
     from broca.runs.run import Run as Run
     from broca.runs.workspace import Workspace as Workspace
+    from broca.studies.methods import compare_methods as compare_methods
+    from broca.studies.methods import simulate_methods as simulate_methods
+    from broca.studies.paper import reproduce as reproduce
     from broca.tasks import Task as Task
     from broca.verbs.atlas import atlas as atlas
     from broca.verbs.localize import localize as localize
@@ -46,10 +49,13 @@ _HOME = {
     "Verification": "broca.results.verification",
     "Workspace": "broca.runs.workspace",
     "atlas": "broca.verbs.atlas",
+    "compare_methods": "broca.studies.methods",
     "load": "broca.models",
     "localize": "broca.verbs.localize",
     "plan": "broca.verbs.plan",
     "read": "broca.results.reading",
+    "reproduce": "broca.studies.paper",
+    "simulate_methods": "broca.studies.methods",
     "verify": "broca.verbs.verify",
 }
 """Where each public name is defined."""

@@ -30,7 +30,7 @@ def test_schema_2_has_the_promised_fields():
         "name", "fingerprint", "architecture", "layers", "heads", "kv_heads", "dtype", "neurons",
         "parameters",
     }  # fmt: skip
-    assert {"method", "options", "seed"} == set(data["search"])
+    assert {"method", "options", "seed", "response"} == set(data["search"])
     assert {"rows", "tokens", "wall_s"} <= set(data["cost"])
     assert set(data["ranking"][0]) == {
         "name", "layer", "head", "effect", "ci", "frequency", "p_value", "q_value",

@@ -1,7 +1,7 @@
 """How far a run is."""
 
 from broca.engine import Progress
-from broca.runs.progress import Stages
+from broca.runs.progress import Stages, titled
 
 
 def test_progress_counts_the_plan():
@@ -28,3 +28,13 @@ def test_a_run_without_a_listener_is_silent():
     stages = Stages()
     stages.enter("searching")
     stages.within(Progress(1, 2, 4))
+
+
+def test_a_title_stands_for_the_stages_of_a_verb():
+    """What a verb within another is at is told by how far it is alone."""
+    seen = []
+    stages = Stages(titled(lambda name, progress: seen.append((name, progress)), "cell 1 of 2"))
+    stages.enter("searching")
+    stages.at(0, 10, 10)
+    stages.within(Progress(1, 2, 4))
+    assert seen == [("cell 1 of 2", Progress(5, 10, 4))]

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from broca.runs.task_sets import TaskSet, lay_out, load_tasks
+from broca.runs.task_sets import TaskSet, claim_tasks, lay_out, load_tasks, whole_tasks
 from broca.tasks import Catalog, TaskOptions
 
 PARTS = {"report": ("sorting", "capitals"), "locate": ("capitals",)}
@@ -41,3 +41,34 @@ def test_cut_prompts_are_told():
     first, second = tasks.notes_of("a tag")
     assert first == "asked plainly"
     assert second.startswith("2 of 9 prompts of a tag were cut from the left")
+
+
+def test_report_items_are_shared_out_evenly(benchmarks):
+    """So many of the task and as many of all others, evenly; what a search asks stays the same."""
+    whole, few = (
+        claim_tasks("sorting", benchmarks, items=5, seed=3, report_items=count)
+        for count in (None, 7)
+    )
+    assert {name: len(places) for name, places in whole.places["report"].items()} == {
+        "sorting": 20,
+        "capitals": 20,
+    }
+    for name, places in few.places["report"].items():
+        every = [whole.bank[place][1].number for place in whole.places["report"][name]]
+        chosen = [few.bank[place][1].number for place in places]
+        assert chosen == [every[round(place * 19 / 6)] for place in range(7)]
+        for part in ("locate", "confirm"):
+            numbers = [
+                [tasks.bank[place][1].number for place in tasks.places[part][name]]
+                for tasks in (whole, few)
+            ]
+            assert numbers[0] == numbers[1]
+
+
+def test_whole_tasks_have_every_item_once(benchmarks):
+    """In their order, as report items."""
+    tasks = whole_tasks(benchmarks)
+    assert len(tasks.bank) == 80
+    for name, places in tasks.places["report"].items():
+        items = [tasks.bank[place][1] for place in places]
+        assert items == list(benchmarks[name].items)

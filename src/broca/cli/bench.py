@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +11,19 @@ from broca.cli.output import console, print_table
 from broca.cli.progress import ProgressLine
 from broca.cli.wording import listed
 from broca.errors import BadInput, Interrupted
-from broca.options import ModelOptions, SourceOptions, without
+from broca.options import (
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    SearchOptions,
+    SourceOptions,
+    TaskOptions,
+    without,
+)
 
 if TYPE_CHECKING:
-    from broca.studies.methods import Comparison, SimulatedLine
+    from broca.studies.methods import MethodComparison, SimulatedSummary
 
 app = make_app(
     "bench",
@@ -34,16 +43,19 @@ def methods(
     budgets: str = "default",
     seeds: int = 1,
     first_seed: int = 0,
-    k: int = 5,
-    items: int = 100,
     report_items: int = 300,
     exhaustive: int = 300,
     candidate: str = "focus",
     again: str = "",
     out: str = "broca-bench",
     plain: bool = False,
-    source_options: Annotated[SourceOptions, without("allow_code")],
-    model_options: Annotated[ModelOptions, without("components", "device_map")],
+    search_options: Annotated[SearchOptions, without("method", "rows", "response", "options")],
+    source_options: SourceOptions,
+    task_options: TaskOptions,
+    model_options: Annotated[ModelOptions, without("components")],
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
+    journal_options: JournalOptions,
 ) -> None:
     """Run every method on every task of MODELS at several budgets and seeds, and sum up.
 
@@ -53,39 +65,39 @@ def methods(
         budgets: Rows for each measured task, 100,400,...; default: what a method takes by itself.
         seeds: How many seeds, of items and searches alike.
         first_seed: The first seed; splits a long comparison.
-        k: Most heads to select.
-        items: Most items to search on.
         report_items: Most report items of the task, and of all others together.
         exhaustive: Items on which every head is lost alone, for top-k recall and calibration; 0 for
             neither.
-        candidate: The method that the targets are about.
+        candidate: The method that the others are compared with.
         again: Methods whose cells are run again, of those that the command names.
         out: Folder of the results; what it holds is not measured again.
     """
-    from broca.studies.methods import compare_methods, parse_budgets, parse_methods
+    import broca
+    from broca.studies.methods import parse_budgets
 
     with _progress(out, plain=plain) as progress:
-        comparison = compare_methods(
+        comparison = broca.compare_methods(
             models,
             methods=methods,
             tasks=tasks,
             others=others,
-            include_path=source_options.include_path,
             budgets=parse_budgets(budgets),
             seeds=_seeds(seeds, first_seed),
-            k=k,
-            items=items,
             report_items=report_items,
             exhaustive=exhaustive,
             candidate=candidate,
-            again=parse_methods(again) if again else (),
+            again=again,
             out=out,
-            dtype=model_options.dtype,
-            device=model_options.device,
-            allow_pickle=model_options.allow_pickle,
             on_progress=progress,
+            search_options=search_options,
+            source_options=source_options,
+            task_options=task_options,
+            model_options=model_options,
+            engine_options=engine_options,
+            executor_options=executor_options,
+            journal_options=journal_options,
         )
-    _print(comparison)
+    _print(comparison, candidate)
 
 
 @command
@@ -111,27 +123,19 @@ def simulations(
         first_seed: The first seed; splits a long comparison.
         out: Folder of the results; what it holds is not measured again.
     """
-    from broca.results.files import check_out_folder
-    from broca.studies.methods import (
-        SCENARIOS,
-        SimulatedGrid,
-        parse_methods,
-        run_simulations,
-        simulated_file,
-        summarize_simulations,
-    )
+    import broca
 
-    grid = SimulatedGrid(
-        parse_methods(methods),
-        _numbers("components", components),
-        tuple(SCENARIOS) if scenarios == "all" else tuple(listed(scenarios)),
-        _numbers("rows", rows),
-        _seeds(seeds, first_seed),
-    )
-    file = simulated_file(check_out_folder(out))
     with _progress(out, plain=plain) as progress:
-        run_simulations(grid, file, on_progress=progress)
-    _print_simulations(summarize_simulations(file.pieces))
+        summaries = broca.simulate_methods(
+            methods,
+            components=_numbers("components", components),
+            scenarios=scenarios,
+            rows=_numbers("rows", rows),
+            seeds=_seeds(seeds, first_seed),
+            out=out,
+            on_progress=progress,
+        )
+    _print_simulations(summaries)
 
 
 @contextmanager
@@ -162,32 +166,31 @@ def _seeds(count: int, first: int) -> tuple[int, ...]:
     return tuple(range(first, first + count))
 
 
-def _print(comparison: Comparison) -> None:
-    """Prints a table for each model, why methods refused, and the targets."""
-    from broca.studies.methods.tables import cells_of, columns
+def _print(comparison: MethodComparison, candidate: str) -> None:
+    """Prints a table for each model, and why methods refused."""
+    from broca.studies.methods.text_tables import columns, texts_of
 
     screen = console()
-    for model in dict.fromkeys(line.model for line in comparison.lines):
-        lines = [line for line in comparison.lines if line.model == model]
+    for model in dict.fromkeys(line.model for line in comparison.summaries):
+        lines = [line for line in comparison.summaries if line.model == model]
         print_table(
             screen,
             f"methods on {model}",
             tuple(columns(lines)),
-            (tuple(cells_of(line, lines)) for line in lines),
+            (tuple(texts_of(line, lines)) for line in lines),
         )
         for refusal in dict.fromkeys(line.refusal for line in lines if line.refusal):
             screen.print(f"refused: {refusal}", markup=False)
     screen.print(
         "A budget is rows for each measured task: a method that measures the other tasks too has "
         "as many for each of them; 'rows' is what a search spent in all. A search that selects "
-        "nothing counts with drops of 0.",
+        f"nothing counts with drops of 0. 'candidate ahead' is what {candidate} by default reaches "
+        "beyond a method, in specific drop over the tasks and seeds that both have.",
         markup=False,
     )
-    for target in comparison.targets:
-        screen.print(str(target), markup=False)
     if comparison.left_out:
         screen.print(
-            f"{comparison.left_out} cells of the folder are left out: other models, items or k",
+            f"{comparison.left_out} cells of the folder are left out: other models or settings",
             markup=False,
         )
     screen.print(
@@ -195,13 +198,13 @@ def _print(comparison: Comparison) -> None:
     )
 
 
-def _print_simulations(lines: list[SimulatedLine]) -> None:
-    from broca.studies.methods.tables import SIMULATED_COLUMNS, simulated_cells
+def _print_simulations(lines: Sequence[SimulatedSummary]) -> None:
+    from broca.studies.methods.text_tables import SIMULATED_COLUMNS, simulated_texts
 
     print_table(
         console(),
         "the five strongest components of simulated models",
         tuple(SIMULATED_COLUMNS),
-        (tuple(simulated_cells(line)) for line in lines),
+        (tuple(simulated_texts(line)) for line in lines),
         left=SIMULATED_COLUMNS.index("method") + 1,
     )

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from dataclasses import replace
 from typing import Annotated
 
 from broca.cli.commands import PrintOptions, command
 from broca.cli.progress import ProgressLine
 from broca.cli.wording import tell
-from broca.options import ModelOptions, SourceOptions, without
+from broca.options import (
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    SearchOptions,
+    SourceOptions,
+    without,
+)
 
 
 @command
@@ -20,15 +29,16 @@ def reproduce(
     *,
     tasks: str = "auto",
     method: str = "cs-stratified",
-    rows: int | None = None,
-    items: int = 100,
     limit: int | None = None,
-    k: int = 5,
     keep_universal: bool = False,
     seed: int = 0,
     out: str = "broca-paper",
+    search_options: Annotated[SearchOptions, without("method", "response", "options")],
     source_options: SourceOptions,
-    model_options: Annotated[ModelOptions, without("components", "device_map")],
+    model_options: Annotated[ModelOptions, without("components")],
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
+    journal_options: JournalOptions,
     print_options: PrintOptions,
 ) -> None:
     """Repeat a table or figure of the paper; published figures stand beside where they exist.
@@ -39,41 +49,36 @@ def reproduce(
         tasks: Tasks to measure, T1,T2, or auto: the shipped ones for a shipped model, else those of
             `include_path`, else the paper's.
         method: Search behind the lists; the paper's by default.
-        rows: Rows of each search; default: what the method needs.
-        items: Items of each search.
         limit: Most report items of each task.
-        k: Heads of each list.
         keep_universal: Leave universal heads in the lists.
         out: Folder for JSON, CSV, the page, and the measured rows.
         json: Print JSON on stdout, not CSV.
     """
+    import broca
     from broca.results.files import check_out_folder
-    from broca.studies.paper import Settings, as_csv, as_json, write
-    from broca.studies.paper import reproduce as run
+    from broca.runs.folder import JOURNAL
+    from broca.studies.paper import as_csv, as_json, write
     from broca.studies.paper.running import stem_of
 
     folder = check_out_folder(out)
+    if journal_options.journal is None:
+        journal_options = replace(journal_options, journal=folder / JOURNAL)
     with closing(ProgressLine(plain=print_options.plain)) as progress:
-        reproductions = run(
+        reproductions = broca.reproduce(
             name,
             model,
-            settings=Settings(
-                tasks=tasks,
-                include_path=source_options.include_path,
-                method=method,
-                rows=rows,
-                items=items,
-                limit=limit,
-                k=k,
-                keep_universal=keep_universal,
-                allow_code=source_options.allow_code,
-                seed=seed,
-                journal=folder / "journal.sqlite",
-            ),
-            dtype=model_options.dtype,
-            device=model_options.device,
-            allow_pickle=model_options.allow_pickle,
-            report=lambda text: progress(text, None),
+            tasks=tasks,
+            method=method,
+            limit=limit,
+            keep_universal=keep_universal,
+            seed=seed,
+            on_progress=progress,
+            search_options=search_options,
+            source_options=source_options,
+            model_options=model_options,
+            engine_options=engine_options,
+            executor_options=executor_options,
+            journal_options=journal_options,
         )
     paths = write(reproductions, folder, stem_of(model))
     if len(reproductions) == 1:

@@ -17,21 +17,28 @@ from broca.results.base import Interval
 _OPTIONS = {"responsive": True, "displayModeBar": False}
 
 
-def filled(template: str, figures: Mapping[str, go.Figure] | None = None, **values: Any) -> str:
-    """Fills a template of this room; it may use the page's style, Plotly and the figures.
+def filled(
+    template: str,
+    figures: Mapping[str, go.Figure] | None = None,
+    *,
+    room: str = "broca.reports",
+    **values: Any,
+) -> str:
+    """Fills a template; it may use the page's style, Plotly and the figures.
 
     Args:
         template: Name of the file, without `.html.j2`.
         figures: Figures by the id of their element; the template has them as `figures`.
+        room: The package that holds the template.
         values: What else it uses.
     """
-    folder = files("broca.reports")
-    text = (folder / f"{template}.html.j2").read_text(encoding="utf-8")
+    text = (files(room) / f"{template}.html.j2").read_text(encoding="utf-8")
+    style = (files("broca.reports") / "page.css").read_text(encoding="utf-8")
     return (
         _environment()
         .from_string(text)
         .render(
-            style=Markup((folder / "page.css").read_text(encoding="utf-8")),
+            style=Markup(style),
             plotly=Markup(get_plotlyjs() if "{{ plotly }}" in text else ""),
             figures={
                 name: Markup(

@@ -19,11 +19,14 @@ class SearchInfo:
         method: Name of the method.
         options: Its settings, those that it chose itself among them.
         seed: Seed of the run.
+        response: What the rows of its last plan returned, which its intervals are in; empty where
+            an older file does not say.
     """
 
     method: str
     options: dict[str, Any]
     seed: int
+    response: str = ""
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def localization(
         task=tasks.task,
         others=tasks.others,
         same_skill=tasks.same_skill,
-        search=SearchInfo(method, ranking.options, seed),
+        search=SearchInfo(method, ranking.options, seed, run.search_response),
         cost=Cost(
             rows=run.search_rows,
             verification_rows=scoring_rows,

@@ -14,6 +14,16 @@ def silent(stage: str, progress: Progress | None) -> None:
     """A report that says nothing."""
 
 
+def titled(report: Report, title: str) -> Report:
+    """A report of how far a verb's plans are, under one title instead of its stages."""
+
+    def forward(stage: str, progress: Progress | None) -> None:
+        if progress is not None:
+            report(title, progress)
+
+    return forward
+
+
 class Stages:
     """Reports progress with the stage of a run that it belongs to.
 

@@ -72,6 +72,8 @@ class Run:
     model_options: ModelOptions = field(default_factory=ModelOptions)
     delta: WeightDelta | None = None
     stages: Stages = field(default_factory=Stages)
+    search_response: Response = field(init=False, repr=False, default="accuracy")
+    """What the rows of the search's last plan returned: its intervals are in it."""
     _bank: Bank = field(init=False, repr=False)
     _siblings: dict[str, Run] = field(init=False, repr=False, default_factory=dict)
 
@@ -134,7 +136,8 @@ class Run:
         """Measures plans of a search, in a response that they need not name."""
 
         def execute(plan: Plan) -> Measurement:
-            asked = replace(plan, response=plan.response or response)
+            self.search_response = plan.response or response
+            asked = replace(plan, response=self.search_response)
             return replace(self.measure(asked, role="search"), plan=plan)
 
         return execute

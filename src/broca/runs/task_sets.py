@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -83,6 +83,7 @@ def claim_tasks(
     items: int,
     seed: int,
     limit: int | None = None,
+    report_items: int | None = None,
     searched: Literal["task", "all"] = "all",
 ) -> TaskSet:
     """Cuts the items of the tasks of a claim by seed.
@@ -94,6 +95,8 @@ def claim_tasks(
         items: Most `locate` and `confirm` items of each task.
         seed: Seed of the cut.
         limit: Most `report` items of each task; all by default.
+        report_items: Most `report` items of the task and of each of its skill, and as many of all
+            others together, evenly from those that `limit` leaves; all by default.
         searched: Whether a search may ask `locate` and `confirm` items of all tasks but those of
             the same skill, or the task's `locate` items are all that is needed.
     """
@@ -102,6 +105,13 @@ def claim_tasks(
     if limit is not None:
         splits = {
             name: Split(split.locate, split.confirm, split.report[:limit])
+            for name, split in splits.items()
+        }
+    if report_items is not None:
+        reported = {name: np.array(split.report, dtype=np.intp) for name, split in splits.items()}
+        fewer = Trial(task, same, others, benchmarks, reported).smaller(report_items)
+        splits = {
+            name: replace(split, report=tuple(fewer[name].tolist()))
             for name, split in splits.items()
         }
     parts: dict[Part, Sequence[str]] = {"report": tuple(benchmarks)}
@@ -117,6 +127,13 @@ def equal_tasks(benchmarks: Mapping[str, Benchmark], *, items: int, seed: int) -
     """Cuts the items of tasks that are all alike: their `locate` items."""
     splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
     bank, places = lay_out(benchmarks, splits, {"locate": tuple(benchmarks)})
+    return TaskSet("", (), tuple(benchmarks), benchmarks, bank, places)
+
+
+def whole_tasks(benchmarks: Mapping[str, Benchmark]) -> TaskSet:
+    """Lays out every item of tasks that are all alike, uncut: all are `report` items."""
+    splits = {name: Split((), (), tuple(range(len(one.items)))) for name, one in benchmarks.items()}
+    bank, places = lay_out(benchmarks, splits, {"report": tuple(benchmarks)})
     return TaskSet("", (), tuple(benchmarks), benchmarks, bank, places)
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.options import (
     AblationOptions,
@@ -38,6 +39,7 @@ def localize(
     *,
     others: str | Sequence[str | Task] = "auto",
     same_skill: str | Sequence[str | Task] = (),
+    report_items: int | None = None,
     seed: int = 0,
     verify: bool = True,
     interactions: int = 0,
@@ -62,6 +64,8 @@ def localize(
             four tasks of the paper's group. Those whose metadata state the capability of `task`
             are reported apart, as `same_skill`.
         same_skill: More tasks of the same capability, reported apart.
+        report_items: Most `report` items of the task, and about as many of all others together; all
+            by default.
         seed: Seed of the item split, the masks, and everything else that is random.
         verify: Whether to end with statistics, random sets and a verdict (`broca.verify` measures
             more of them).
@@ -77,6 +81,8 @@ def localize(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
+    if report_items is not None and report_items < 1:
+        raise BadInput(f"`report_items` must be at least 1, not {report_items}")
     method = method_of(search_options)
     ablation = ablation_of(ablation_options, seed)
     stages = Stages(on_progress)
@@ -90,7 +96,7 @@ def localize(
         catalog = space.catalog(source_options)
         tasks = claimed(
             gated, task, catalog, others=others, same_skill=same_skill, task_options=task_options,
-            items=search_options.items, seed=seed,
+            items=search_options.items, seed=seed, report_items=report_items,
         )  # fmt: skip
         require_search(method, search_options, gated, tasks)
         run = Run(

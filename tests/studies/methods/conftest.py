@@ -2,21 +2,38 @@
 
 import pytest
 
-from broca.studies.methods import Arena, Cell, CellKey
-from broca.tasks import TaskOptions
+from broca.options import EngineOptions, ModelOptions, SourceOptions, TaskOptions
+from broca.runs.run import Run
+from broca.runs.task_sets import load_tasks, whole_tasks
+from broca.runs.workspace import Workspace
+from broca.studies.methods import Cell, CellKey
+from broca.studies.methods.running import CellSetup
+
+TASKS = ("rhyming", "addition", "addition_words")
+FEW = TaskOptions(limit=60)
 
 
 @pytest.fixture(scope="session")
-def arena(reference):
-    """Two tasks of 60 documents each on `reference`."""
-    return Arena.build(
-        reference,
-        tasks=["rhyming", "addition"],
-        others=["rhyming", "addition", "addition_words"],
-        items=15,
-        report_items=1000,
-        task_options=TaskOptions(limit=60),
+def workspace():
+    """A journal in memory, for all cells of a test run."""
+    with Workspace() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def setup(reference, workspace):
+    """Three tasks of 60 documents each on `reference`."""
+    source = SourceOptions()
+    benchmarks = load_tasks(reference, TASKS, workspace.catalog(source), options=FEW)
+    return CellSetup(
+        reference, benchmarks, workspace, {}, FEW, source, EngineOptions(), ModelOptions()
     )
+
+
+@pytest.fixture(scope="session")
+def whole_run(setup):
+    """A run on all items of these tasks."""
+    return Run(setup.model, whole_tasks(setup.benchmarks), setup.workspace)
 
 
 @pytest.fixture
@@ -24,7 +41,7 @@ def make_cell():
     """Makes a cell; the key's fields and the cell's are given by name."""
 
     def make(task="addition", method="greedy", budget=None, seed=0, *, model="m", **fields):
-        key = CellKey(model, task, ("others",), 100, 300, method, budget, seed, 5)
+        key = CellKey(model, task, ("others",), 100, 300, 0, method, budget, seed, 5)
         return Cell(key, model, fields.pop("capability", task), **fields)
 
     return make

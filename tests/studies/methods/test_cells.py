@@ -1,28 +1,61 @@
-"""Cells and budgets as text."""
+"""Cells as files, and budgets as text."""
+
+from dataclasses import replace
 
 import pytest
 
 from broca.errors import BadInput
-from broca.studies.methods.cells import Cell, budget_name, parse_budgets
+from broca.studies.methods.cells import budget_name, method_cells, parse_budgets
 
 
-def test_a_line_holds_everything(make_cell):
-    """Intervals that are missing stay missing, and the default budget stays the default."""
+def test_a_file_holds_everything(make_cell, tmp_path):
+    """What is unknown stays unknown, and the default budget stays the default."""
     cell = make_cell(
-        selected=("L0H1", "L2H3"), drop=0.25, intervals=((-0.5, -0.25), None), rows=7, seconds=0.5
+        selected=("L0H1", "L2H3"), drop=0.25, off_target=0.125, top=0.5, rows=7, seconds=0.5
     )
-    assert Cell.from_line(cell.to_line()) == cell
-    assert Cell.from_line(cell.to_line()).key.budget is None
+    cells = method_cells(tmp_path)
+    assert cell.key not in cells
+    cells.add(cell)
+    assert cell.key in cells
+    assert cells.read() == [cell]
+    assert cells.read()[0].key.budget is None
+    assert cells.read()[0].recall is None
+    assert cell.specific == 0.125
 
 
-def test_a_cell_of_wrong_types_is_no_cell(make_cell):
-    """A text where a number belongs is found when it is read; so is a line of something else."""
-    line = make_cell(rows=300).to_line().replace('"rows": 300', '"rows": "300"')
-    with pytest.raises(ValueError, match="rows"):
-        Cell.from_line(line)
-    for other in ("{}", '{"key": 3, "intervals": null}', "[]"):
-        with pytest.raises(ValueError, match=r"Expected|missing"):
-            Cell.from_line(other)
+def test_cells_of_other_keys_have_other_files(make_cell, tmp_path):
+    """Whatever part of the key differs, and however long or odd the task is called."""
+    cell = make_cell("group/task of a very long name" * 8)
+    others = [
+        replace(cell, key=replace(cell.key, **change))
+        for change in (
+            {"seed": 1}, {"k": 4}, {"items": 9}, {"report_items": 9}, {"exhaustive": 9},
+            {"others": ()}, {"fingerprint": "n"}, {"task_options": {"limit": 60}},
+        )
+    ]  # fmt: skip
+    cells = method_cells(tmp_path)
+    for one in (cell, *others):
+        cells.add(one)
+    assert len(cells.read()) == 9
+    cells.remove([cell.key, make_cell(seed=7).key])
+    assert cell.key not in cells
+    assert all(other.key in cells for other in others)
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "[]", "no JSON", '{"key": 3}', '{"rows": "300"}', "[" * 100_000]
+)
+def test_another_file_is_refused_and_left_alone(make_cell, tmp_path, text):
+    """One line that names the file; so is a cell of wrong types."""
+    cells = method_cells(tmp_path)
+    cells.add(make_cell(rows=300))
+    (path,) = (tmp_path / "cells").iterdir()
+    if text == '{"rows": "300"}':
+        text = path.read_text().replace('"rows": 300', '"rows": "300"')
+    path.write_text(text)
+    with pytest.raises(BadInput, match="is no cell of this broca"):
+        cells.read()
+    assert path.read_text() == text
 
 
 def test_a_refusal_is_no_abstention(make_cell):
@@ -41,6 +74,6 @@ def test_budgets_are_numbers_or_default():
 
 @pytest.mark.parametrize("text", ["", "ten", "-5", "0", "1.5", "100,none"])
 def test_other_budgets_are_refused(text):
-    """The message names the option."""
-    with pytest.raises(BadInput, match="--budgets"):
+    """The message names the parameter."""
+    with pytest.raises(BadInput, match="`budgets`"):
         parse_budgets(text)

@@ -1,11 +1,13 @@
-"""The whole comparison in one call: files, summary, targets, and going on."""
+"""The whole comparison in one call: files, summary, page, and going on."""
 
 import json
 
 import pytest
 
+import broca
+from broca.engine import Engine
 from broca.errors import BadInput, UnknownName
-from broca.studies.methods import Cell, compare_methods
+from broca.studies.methods import compare_methods
 
 FEW = {
     "methods": ["gradient", "thompson"],
@@ -15,35 +17,49 @@ FEW = {
     "items": 15,
     "report_items": 40,
     "exhaustive": 4,
+    "limit": 60,
+    "candidate": "gradient",
 }
 
 
-def test_files_summary_and_going_on(planted, tmp_path):
-    """Lines for every method and budget; a second call measures nothing, `again` one method."""
-    found = compare_methods([planted], **FEW, out=tmp_path)
-    assert (found.ran, found.left_out) == (4, 0)
-    by_name = {(line.method, line.budget): line for line in found.lines}
+def untimed(cell):
+    """A cell as plain values, without its seconds."""
+    return {**vars(cell), "seconds": 0}
+
+
+def test_files_summary_and_going_on(planted, tmp_path, monkeypatch):
+    """A summary of every method and budget; cells that are there are not run again."""
+    comparison = broca.compare_methods([planted], **FEW, out=tmp_path)
+    assert (comparison.ran, comparison.left_out) == (4, 0)
+    by_name = {(line.method, line.budget): line for line in comparison.summaries}
     assert set(by_name) == {(m, b) for m in FEW["methods"] for b in FEW["budgets"]}
     refused = by_name["thompson", 60]
     assert (refused.cells, refused.refused) == (0, 1)
     line = by_name["gradient", 60]
     assert 0 <= line.recall <= 1
     assert 0 <= line.coverage <= 1
+    assert 0 <= line.top <= 1
     assert line.intervals == 96
-    assert [target.letter for target in found.targets] == list("abcde")
-    lines = (tmp_path / "methods.jsonl").read_text().splitlines()
-    assert [Cell.from_line(one) for one in lines] == list(found.cells)
-    assert {path.name for path in tmp_path.glob("exhaustive-*")} == {
-        f"exhaustive-{planted.fingerprint[:12]}-capitals-{response}.json"
-        for response in ("accuracy", "probability")
-    }
-    page = found.page.read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "cells", "journal.sqlite", "journal.sqlite.lock", "methods.html",
+    }  # fmt: skip
+    page = comparison.page.read_text()
     assert "Methods on planted" in page
-    assert "NOT reached" in page or "not measured" in page
     assert "<script src=" not in page
     assert "Plotly.newPlot" in page
-    assert compare_methods([planted], **FEW, out=tmp_path).ran == 0
-    other = compare_methods([planted], **{**FEW, "items": 12}, out=tmp_path)
+    measured = []
+    run = Engine.run
+    monkeypatch.setattr(
+        Engine, "run", lambda *given, **named: measured.append(1) or run(*given, **named)
+    )
+    assert compare_methods(planted, **FEW, out=tmp_path).ran == 0
+    for path in (tmp_path / "cells").iterdir():
+        path.unlink()
+    again = compare_methods(planted, **FEW, out=tmp_path)
+    assert again.ran == 4
+    assert not measured  # the journal has every row, and every right answer
+    assert [untimed(cell) for cell in again.cells] == [untimed(c) for c in comparison.cells]
+    other = compare_methods(planted, **{**FEW, "items": 12}, out=tmp_path)
     assert (other.ran, other.left_out) == (4, 4)
     assert {cell.key.items for cell in other.cells} == {12}
 
@@ -52,39 +68,44 @@ def test_again_repeats_the_cells_that_the_call_names(planted, tmp_path):
     """Those of the method with these budgets; its other cells stay as they are."""
     few = {**FEW, "exhaustive": 0}
     compare_methods([planted], **few, out=tmp_path)
-    before = (tmp_path / "methods.jsonl").read_text().splitlines()
-    found = compare_methods(
-        [planted], **{**few, "budgets": (60,)}, out=tmp_path, again=["gradient"]
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cells").iterdir()}
+    comparison = compare_methods(
+        [planted], **{**few, "budgets": (60,)}, out=tmp_path, again="gradient"
     )
-    assert found.ran == 1
-    after = (tmp_path / "methods.jsonl").read_text().splitlines()
-    assert len(set(before) & set(after)) >= 3
-    assert len(after) == 4
+    assert comparison.ran == 1
+    after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cells").iterdir()}
+    assert set(after) == set(before)
+    (repeated,) = (name for name in after if after[name] != before[name])
+    assert repeated.startswith("gradient-capitals-60-")
 
 
 @pytest.mark.parametrize(
     ("changed", "error", "message"),
     [
         ({"methods": "gredy"}, UnknownName, "did you mean 'greedy'"),
-        ({"k": 0}, BadInput, "--k must be at least 1"),
-        ({"k": 97}, BadInput, "--k 97 is more than the 96 heads"),
-        ({"exhaustive": -1}, BadInput, "--exhaustive"),
+        ({"k": 0}, BadInput, "`k` must be at least 1"),
+        ({"k": 97}, BadInput, "`k` 97 is more than the 96 heads"),
+        ({"report_items": 0}, BadInput, "`report_items` must be at least 1"),
+        ({"exhaustive": -1}, BadInput, "`exhaustive`"),
         ({"seeds": ()}, BadInput, "one seed"),
         ({"candidate": "focu"}, UnknownName, "did you mean 'focus'"),
-        ({"again": ["greedy"]}, BadInput, "--again greedy is about no method of --methods"),
-        ({"tasks": ","}, BadInput, "--tasks names no task"),
+        ({"again": ["greedy"]}, BadInput, "`again` greedy is about no method of `methods`"),
+        ({"tasks": ","}, BadInput, "`tasks` names no task"),
     ],
 )
 def test_bad_input_is_one_line(planted, tmp_path, changed, error, message):
     """Before anything is measured."""
     with pytest.raises(error, match=message):
         compare_methods([planted], **{**FEW, **changed}, out=tmp_path)
-    assert not (tmp_path / "methods.jsonl").exists()
+    assert not (tmp_path / "cells").exists()
 
 
 def test_a_foreign_file_is_left_alone(planted, tmp_path):
     """The folder of something else is refused and keeps what it has."""
-    (tmp_path / "methods.jsonl").write_text(json.dumps({"mine": 1}) + "\n")
-    with pytest.raises(BadInput, match="line 1"):
+    path = tmp_path / "cells" / "mine.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"mine": 1}))
+    with pytest.raises(BadInput, match=r"mine\.json' is no cell"):
         compare_methods([planted], **FEW, out=tmp_path)
-    assert json.loads((tmp_path / "methods.jsonl").read_text()) == {"mine": 1}
+    assert json.loads(path.read_text()) == {"mine": 1}
+    assert not (tmp_path / "journal.sqlite").exists()

@@ -1,62 +1,158 @@
-"""Cells are run once, in any number of calls, and repeat themselves."""
+"""Cells ask and score what `localize` does, are run once, and repeat themselves."""
 
 from dataclasses import replace
 
 import pytest
 
+import broca
 from broca.errors import BadInput, UnknownName
-from broca.studies.methods import Grid, cell_file, parse_methods, run_cell, run_grid
+from broca.measurement import Plan
+from broca.options import TaskOptions
+from broca.studies.methods import Grid, method_cells, parse_methods
 from broca.studies.methods import running as module
+from broca.studies.methods.ground_truth import SingleEffects
+from broca.studies.methods.running import run_cell, run_cells
 
-SMALL = Grid(("gradient", "thompson"), (48, 250), (0, 1), tasks=("rhyming",))
+FEW = TaskOptions(limit=60)
+SMALL = Grid(
+    ("gradient", "thompson"), (48, 250), (0, 1), items=15, report_items=30, task_options=FEW
+)
 
 
-def test_a_kill_loses_nothing_that_was_finished(arena, tmp_path, monkeypatch):
+def key_of(setup, task, method, budget=None, seed=0, *, report_items=1000):
+    """The key of one cell."""
+    grid = Grid(
+        (method,), (budget,), (seed,), items=15, report_items=report_items, task_options=FEW
+    )
+    (key,) = grid.keys(setup.model.fingerprint, [task], setup.benchmarks)
+    return key
+
+
+@pytest.mark.parametrize(
+    ("method", "budget", "rows"), [("focus", 300, 600), ("thompson", 400, 400)]
+)
+def test_a_cell_is_what_localize_finds(setup, method, budget, rows):
+    """Same heads, same drops, same rows; a budget is rows for each task that is measured."""
+    cell = run_cell(setup, key_of(setup, "addition", method, budget, 3))
+    result = broca.localize(
+        setup.model,
+        task="addition",
+        others=["rhyming"],
+        method=method,
+        rows=rows,
+        items=15,
+        seed=3,
+        verify=False,
+        task_options=FEW,
+        journal=setup.workspace,
+    )
+    assert not cell.refused
+    assert cell.selected == result.selected
+    assert cell.rows == result.cost.rows
+    assert cell.drop == result.verification.drop
+    assert cell.off_target == result.verification.off_target_drop
+    assert cell.specific == result.verification.specific_drop
+
+
+def test_tasks_of_the_same_capability_are_not_measured(setup):
+    """Neither as others of the search nor in the off-target drop."""
+    assert key_of(setup, "addition", "focus").others == ("rhyming",)
+    assert key_of(setup, "rhyming", "focus").others == ("addition", "addition_words")
+
+
+def test_report_items_are_few_where_that_is_asked(setup, whole_run):
+    """So many of the task, and about as many of the others together, spread evenly."""
+    few, every = (
+        broca.localize(
+            setup.model, "rhyming", others=["addition", "capitals"], method="one-shot", rows=970,
+            items=15, verify=False, task_options=FEW, journal=setup.workspace, report_items=count,
+        )
+        for count in (12, None)
+    )  # fmt: skip
+    items = {drop.task: drop.items for drop in few.verification.drops}
+    assert items == {"rhyming": 12, "addition": 6, "capitals": 6}
+    assert few.selected == every.selected
+    mask = setup.model.components.mask(few.selected)
+    assert all(drop.items == 30 for drop in every.verification.drops)
+    report = setup.benchmarks["rhyming"].split(items=15, seed=0).report
+    spread = [report[round(place * 29 / 11)] for place in range(12)]
+    places = whole_run.tasks.places["report"]["rhyming"][spread]
+    responses = whole_run.measure(Plan.crossed(mask[None], places)).responses
+    assert few.verification.after["rhyming"] == pytest.approx(responses.mean())
+    with pytest.raises(BadInput, match="`report_items` must be at least 1"):
+        broca.localize(setup.model, "rhyming", report_items=0)
+
+
+def test_no_row_is_scored_twice(setup):
+    """The second cell of one seed costs the intact model nothing."""
+    first = key_of(setup, "rhyming", "one-shot", 200, 7)
+    run_cell(setup, first)
+    journal = setup.workspace.journal
+    (before,) = journal.query("SELECT count(*) FROM rows")[0]
+    cell = run_cell(setup, first)
+    assert cell.rows > 0
+    assert journal.query("SELECT count(*) FROM rows")[0] == (before,)
+
+
+def test_a_task_that_the_model_cannot_do_is_refused_not_hidden(setup, tiny):
+    """A random model answers nothing right: the cell says so."""
+    random = replace(setup, model=tiny)
+    cell = run_cell(random, replace(key_of(setup, "rhyming", "one-shot"), others=()))
+    assert "nothing to localize" in cell.refused
+    assert cell.specific == 0
+
+
+def test_a_kill_loses_nothing_that_was_finished(setup, tmp_path, monkeypatch):
     """Ended in the third cell, the same grid goes on with it and runs no cell twice."""
+    keys = list(SMALL.keys(setup.model.fingerprint, ["rhyming"], setup.benchmarks))
+    cells = method_cells(tmp_path)
     ran = []
 
-    def dying(arena, key):
+    def dying(setup, key, **options):
         if len(ran) == 2:
             raise KeyboardInterrupt
         ran.append(key)
-        return run_cell(arena, key)
+        return run_cell(setup, key, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "run_cell", dying)
         with pytest.raises(KeyboardInterrupt):
-            run_grid(arena, SMALL, cell_file(tmp_path))
-    assert [cell.key for cell in cell_file(tmp_path).pieces] == ran
-    assert run_grid(arena, SMALL, cell_file(tmp_path)) == 6
-    file = cell_file(tmp_path)
-    assert [cell.key for cell in file.pieces] == list(SMALL.keys(arena))
-    assert run_grid(arena, SMALL, file) == 0
+            run_cells(setup, keys, cells)
+    assert [key in cells for key in keys] == [key in ran for key in keys]
+    assert run_cells(setup, keys, cells) == 6
+    assert len(cells.read()) == len(keys) == 8
+    assert run_cells(setup, keys, cells) == 0
 
 
-def test_budgets_that_a_method_refuses_are_recorded(arena):
+def test_budgets_that_a_method_refuses_are_recorded(setup):
     """With the method's own words; nothing is spent."""
-    (key,) = Grid(("thompson",), (48,), (0,), tasks=("rhyming",)).keys(arena)
-    cell = run_cell(arena, key)
-    assert "--rows 48 is too few for thompson" in cell.refused
-    assert (cell.rows, cell.selected, cell.intervals) == (0, (), None)
+    cell = run_cell(setup, key_of(setup, "rhyming", "thompson", 48))
+    assert "`rows` 48 is too few for thompson" in cell.refused
+    assert (cell.rows, cell.selected, cell.intervals) == (0, (), 0)
 
 
-def test_same_seed_same_line(arena):
+def test_same_seed_same_cell(setup):
     """All but the seconds."""
-    (key,) = Grid(("cs-fresh",), (200,), (4,), tasks=("addition",)).keys(arena)
-    first, second = (replace(run_cell(arena, key), seconds=0.0) for _ in range(2))
-    assert first.to_line() == second.to_line()
-    assert first.response == "probability"
+    key = key_of(setup, "addition", "cs-fresh", 200, 4)
+    first, second = (replace(run_cell(setup, key), seconds=0.0) for _ in range(2))
+    assert first == second
     assert first.rows <= 200
-    assert len(first.intervals) == 96
 
 
-def test_intervals_say_in_which_response_they_are_compared(arena):
-    """Focus screens probabilities and settles in the task's metric; every head has an interval."""
-    (key,) = Grid(("focus",), (300,), (0,), tasks=("addition",)).keys(arena)
-    cell = run_cell(arena, key)
-    assert cell.response == "accuracy"
-    assert len(cell.intervals) == 96
-    assert all(low < high for low, high in cell.intervals)
+def test_intervals_are_compared_in_the_response_that_they_are_in(setup):
+    """Focus screens probabilities and settles in the task's metric; cs-fresh never leaves them."""
+    names = setup.model.components.names
+    everywhere = SingleEffects(9, dict.fromkeys(names, -0.5))
+    nowhere = SingleEffects(9, dict.fromkeys(names, 9.0))
+    for method, response in (("focus", "accuracy"), ("cs-fresh", "probability")):
+        effects = {("addition", "accuracy"): nowhere, ("addition", "probability"): nowhere}
+        effects["addition", response] = everywhere
+        cell = run_cell(replace(setup, effects=effects), key_of(setup, "addition", method, 300))
+        assert cell.intervals == 96
+        result = setup.localize(cell.key, lambda stage, progress: None)
+        assert result.search.response == response
+        held = sum(low <= -0.5 <= high for low, high in (line.ci for line in result.ranking))
+        assert cell.held == held
 
 
 def test_methods_by_name():
@@ -65,5 +161,5 @@ def test_methods_by_name():
     assert len(parse_methods("all")) > 10
     with pytest.raises(UnknownName, match="did you mean 'greedy'"):
         parse_methods("gredy")
-    with pytest.raises(BadInput, match="--methods"):
+    with pytest.raises(BadInput, match="`methods`"):
         parse_methods(" , ")

@@ -11,10 +11,9 @@ from broca.studies.methods import (
     SCENARIOS,
     SimulatedGrid,
     SimulatedKey,
-    run_simulations,
     simulate,
-    simulated_file,
-    summarize_simulations,
+    simulate_methods,
+    simulated_cells_of,
 )
 from broca.studies.methods import simulations as module
 from broca.studies.methods.simulations import simulated_model
@@ -63,18 +62,24 @@ def test_recall_and_false_selections_are_counted(monkeypatch):
 
 def test_what_a_method_refuses_is_recorded():
     """Too few rows, or gradients of what is right or wrong."""
-    assert "--rows 100 is too few" in simulate(key("greedy", rows=100)).refused
+    assert "`rows` 100 is too few" in simulate(key("greedy", rows=100)).refused
     assert "needs gradients" in simulate(key("gradient", scenario="binary")).refused
 
 
 def test_cells_are_kept_and_summed_up(tmp_path):
     """A second call runs nothing; means over seeds; refusals counted apart."""
-    grid = SimulatedGrid(("gradient", "greedy"), (120,), ("additive", "binary"), (60,), (0, 1))
-    file = simulated_file(tmp_path)
-    assert run_simulations(grid, file) == 8
-    assert run_simulations(grid, simulated_file(tmp_path)) == 0
-    lines = {(one.method, one.scenario): one for one in summarize_simulations(file.pieces)}
-    own = [c for c in file.pieces if (c.key.method, c.key.scenario) == ("gradient", "additive")]
+    few = {
+        "methods": "gradient,greedy", "components": (120,), "scenarios": "additive,binary",
+        "rows": (60,), "seeds": (0, 1), "out": tmp_path,
+    }  # fmt: skip
+    ran = []
+    summaries = simulate_methods(**few, on_progress=lambda stage, progress: ran.append(stage))
+    assert len(ran) == 8
+    assert simulate_methods(**few, on_progress=lambda stage, progress: ran.append(stage))
+    assert len(ran) == 8
+    lines = {(one.method, one.scenario): one for one in summaries}
+    cells = simulated_cells_of(tmp_path).read()
+    own = [c for c in cells if (c.key.method, c.key.scenario) == ("gradient", "additive")]
     line = lines["gradient", "additive"]
     assert line.recall == pytest.approx(sum(c.recall for c in own) / 2)
     assert (line.cells, line.refused) == (2, 0)
@@ -85,5 +90,5 @@ def test_unknown_scenarios_and_small_models_are_refused():
     """With what there is."""
     with pytest.raises(UnknownName, match="did you mean 'heavy'"):
         SimulatedGrid(("gradient",), (512,), ("heavi",), (60,), (0,))
-    with pytest.raises(BadInput, match="--components 30"):
+    with pytest.raises(BadInput, match="`components` 30"):
         SimulatedGrid(("gradient",), (30,), ("heavy",), (60,), (0,))

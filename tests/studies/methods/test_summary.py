@@ -6,19 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from broca.studies.methods import bootstrap, summarize
-from broca.studies.methods.truth import Exhaustive
-
-
-class Known:
-    """Effects of single components without a folder."""
-
-    def __init__(self, **by_response):
-        self.by_response = by_response
-
-    def find(self, cell, response):
-        """Whatever the cell."""
-        return self.by_response.get(response)
+from broca.studies.methods import bootstrap, shared_gap, summarize
 
 
 def random_cells(make_cell, count=40):
@@ -35,7 +23,7 @@ def random_cells(make_cell, count=40):
         cells.append(
             make_cell(
                 method=method, budget=budget, seed=seed, selected=("A",) if found else (),
-                drop=float(drop), off_target=float(off), specific=float(drop - off),
+                drop=float(drop), off_target=float(off),
                 rows=int(rng.integers(100, 900)), seconds=float(rng.random()),
             )
         )  # fmt: skip
@@ -45,7 +33,7 @@ def random_cells(make_cell, count=40):
 def test_means_are_those_of_the_cells(make_cell):
     """Abstentions count as 0, refusals not at all; every group by itself."""
     cells = random_cells(make_cell)
-    lines = summarize(cells, Known())
+    lines = summarize(cells)
     assert [(line.method, line.budget) for line in lines] == [
         ("greedy", 400), ("greedy", None), ("coar", 400), ("coar", None),
     ]  # fmt: skip
@@ -77,42 +65,50 @@ def test_bootstrap_is_scipys():
 
 def test_a_method_that_always_refuses_has_a_line(make_cell):
     """It is not hidden: no mean, its words, the count."""
-    (line,) = summarize([make_cell(refused="too few"), make_cell(seed=1, refused="x")], Known())
+    (line,) = summarize([make_cell(refused="too few"), make_cell(seed=1, refused="x")])
     assert (line.cells, line.refused, line.refusal) == (0, 2, "too few")
     assert np.isnan(line.specific)
 
 
-def test_intervals_are_compared_in_their_own_response(make_cell):
-    """Coverage counts intervals that hold the effect in the response that they are in."""
-    names = ("A", "B", "C")
-    truth = Known(
-        accuracy=Exhaustive("m", "addition", "accuracy", 9, names, (-0.5, 0.0, 0.1)),
-        probability=Exhaustive("m", "addition", "probability", 9, names, (-0.9, 0.0, 0.0)),
-    )
+def test_figures_of_the_truth_are_means_over_the_cells_that_have_them(make_cell):
+    """Coverage counts intervals, clean runs those without a false selection."""
     cells = [
-        make_cell(seed=0, selected=("A", "B"), intervals=((-0.6, -0.4), (0.1, 0.2), None)),
-        make_cell(
-            seed=1, selected=("C",), response="probability",
-            intervals=((-0.6, -0.4), (-0.1, 0.2), (0.0, 0.0)),
-        ),
-        make_cell(seed=2),
-    ]  # fmt: skip
-    (line,) = summarize(cells, truth)
-    assert line.intervals == 5
-    assert line.coverage == pytest.approx(3 / 5)
-    assert line.top == pytest.approx(1 / 3)  # only A harms alone: found, missed, missed
-
-
-def test_planted_sets_are_recovered_where_they_are_learned(make_cell):
-    """On `planted` alone, and not where the model cannot do the task."""
-    heads = ("L0H0", "L0H6")  # rhyming's, by the model's card
-    cells = [
-        make_cell("rhyming", model="planted", seed=0, baseline=0.8, selected=heads),
-        make_cell("rhyming", model="planted", seed=1, baseline=0.8, selected=(heads[0], "L5H5")),
-        make_cell("rhyming", model="planted", seed=2, baseline=0.8),
-        make_cell("mc_biology", model="planted", capability="knowledge", baseline=0.44),
+        make_cell(seed=0, recall=1.0, false=0, top=0.5, intervals=90, held=81),
+        make_cell(seed=1, recall=0.5, false=1, intervals=10, held=4),
+        make_cell(seed=2, recall=0.0, false=0, top=1.0),
+        make_cell(seed=3),
+        make_cell(seed=4, refused="too few"),
     ]
-    (line,) = summarize(cells, Known())
-    assert line.recall == pytest.approx((1 + 0.5 + 0) / 3)
+    (line,) = summarize(cells)
+    assert line.recall == pytest.approx(0.5)
     assert line.false == pytest.approx(1 / 3)
     assert line.clean == pytest.approx(2 / 3)
+    assert line.top == pytest.approx(0.75)
+    assert (line.coverage, line.intervals) == (pytest.approx(0.85), 100)
+
+
+def test_methods_are_compared_where_both_ran(make_cell):
+    """Fewer seeds of a slow method bias nothing."""
+    ours = [make_cell(seed=seed, drop=seed / 10) for seed in range(5)]
+    theirs = [make_cell(seed=4, drop=0.1), make_cell(seed=3, refused="too few")]
+    assert shared_gap(ours, theirs) == (pytest.approx(0.3), 1)
+    assert shared_gap(ours, [])[1] == 0
+
+
+def test_the_candidate_is_compared_with_every_other_method(make_cell):
+    """At its default budget, with all of their budgets; nothing where it did not run."""
+    cells = [
+        *(make_cell(method="focus", seed=seed, drop=0.8) for seed in range(3)),
+        make_cell(method="focus", budget=100, drop=0.1),
+        make_cell(method="greedy", seed=1, drop=0.5, off_target=0.1),
+        make_cell(method="greedy", budget=400, seed=9, drop=0.5),
+        make_cell(method="greedy", model="other", drop=0.5),
+    ]
+    lines = {
+        (one.model, one.method, one.budget): one for one in summarize(cells, candidate="focus")
+    }
+    assert lines["m", "greedy", None].behind == pytest.approx(0.4)
+    assert lines["m", "greedy", None].shared == 1
+    for name in (("m", "greedy", 400), ("other", "greedy", None), ("m", "focus", 100)):
+        assert lines[name].behind is None
+    assert all(line.behind is None for line in summarize(cells))

@@ -6,7 +6,7 @@ import pytest
 from studies.paper.own_answers import TASKS, local_data, own_labels
 
 from broca.models import GatedModel
-from broca.studies.paper import Settings, reproduce
+from broca.studies.paper import reproduce
 from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -33,5 +33,5 @@ def journal(tmp_path_factory):
 def everything(random_model, journal):
     """Every table and figure, on the paper's tasks, by name."""
     with local_data(own_labels(random_model, Catalog())):
-        settings = Settings(tasks=(*TASKS, "gsm8k"), journal=journal, **SMALL)
-        return {one.name: one for one in reproduce("all", random_model, settings=settings)}
+        shown = reproduce("all", random_model, tasks=(*TASKS, "gsm8k"), journal=journal, **SMALL)
+        return {reproduction.name: reproduction for reproduction in shown}

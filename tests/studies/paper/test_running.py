@@ -6,7 +6,7 @@ from studies.paper.own_answers import TASKS
 from broca.engine import Engine
 from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.journal import Journal
-from broca.studies.paper import ALL, NAMES, Settings, reproduce
+from broca.studies.paper import ALL, NAMES, reproduce
 from broca.studies.paper.running import EXPERIMENTS, stem_of
 
 ONE_SKILL = {"tasks": "addition,addition_words", "rows": 800, "items": 10, "limit": 10}
@@ -20,27 +20,29 @@ def test_every_name_has_its_experiment():
 def test_all_of_it_runs_on_the_papers_tasks(everything):
     """Rows of every table and figure but one, which is drawn over several models."""
     assert list(everything) == list(NAMES)
-    for name, one in everything.items():
-        assert one.models == ("random/three-layers",)
-        assert one.rows or name == "table5", (name, one.notes)
-        assert all(row["model"] == "random/three-layers" for row in one.rows)
+    for name, shown in everything.items():
+        assert shown.models == ("random/three-layers",)
+        assert shown.rows or name == "table5", (name, shown.notes)
+        assert all(row["model"] == "random/three-layers" for row in shown.rows)
     assert any("one model shows no dependence" in note for note in everything["scale"].notes)
 
 
 def test_a_task_that_the_model_cannot_do_is_left_out_and_said(everything):
     """Random weights know no sums: gsm8k has no list, and every record says why."""
-    for one in everything.values():
-        assert any("scores 0.000 on gsm8k" in note for note in one.notes), one.name
+    for shown in everything.values():
+        assert any("scores 0.000 on gsm8k" in note for note in shown.notes), shown.name
     assert {row["task"] for row in everything["table9"].rows} == set(TASKS) - {"boolq"}
 
 
 def test_models_stand_below_one_another(planted, reference):
     """Two models in one table, and the same numbers as each alone."""
-    settings = Settings(tasks="rhyming", rows=200, items=10, limit=8, keep_universal=True)
-    (both,) = reproduce("scale", [planted, reference], settings=settings)
+    settings = {
+        "tasks": "rhyming", "rows": 200, "items": 10, "limit": 8, "keep_universal": True,
+    }  # fmt: skip
+    (both,) = reproduce("scale", [planted, reference], **settings)
     assert [row["model"] for row in both.rows] == ["planted", "reference"]
     assert {row["parameters"] for row in both.rows} == {1_220_864}
-    lists, size = reproduce("table9,scale", planted, settings=settings)
+    lists, size = reproduce("table9,scale", planted, **settings)
     assert [row["task"] for row in lists.rows] == ["rhyming"]
     assert size.rows == both.rows[:1]
     assert size.notes == ("one model shows no dependence on size: name several",)
@@ -48,34 +50,33 @@ def test_models_stand_below_one_another(planted, reference):
 
 def test_no_row_is_measured_twice_by_the_same_command(planted, tmp_path, monkeypatch):
     """Neither those of searches nor the scores: the journal has all of them the second time."""
-    settings = Settings(
-        tasks="rhyming,capitals", rows=200, items=10, limit=8, journal=tmp_path / "journal.sqlite",
-        keep_universal=True,
-    )  # fmt: skip
+    settings = {
+        "tasks": "rhyming,capitals", "rows": 200, "items": 10, "limit": 8,
+        "keep_universal": True, "journal": tmp_path / "journal.sqlite",
+    }  # fmt: skip
 
     def kept():
-        with Journal(settings.journal, read_only=True) as journal:
+        with Journal(settings["journal"], read_only=True) as journal:
             return journal.query("SELECT count(*) FROM rows")[0][0]
 
-    first = reproduce("table2", planted, settings=settings)
+    first = reproduce("table2", planted, **settings)
     rows = kept()
     measured = []
     run = Engine.run
     monkeypatch.setattr(
         Engine, "run", lambda *given, **named: measured.append(1) or run(*given, **named)
     )
-    assert reproduce("table2", planted, settings=settings) == first
+    assert reproduce("table2", planted, **settings) == first
     assert not measured
     assert kept() == rows
 
 
 def test_heads_of_one_wording_hurt_the_other(planted):
     """Table 3 in the model where it is known to hold."""
-    settings = Settings(**{**ONE_SKILL, "rows": 2010})
-    (found,) = reproduce("table3", planted, settings=settings)
-    crossed = [one for one in found.rows if one["found_on"] != one["measured_on"]]
+    (table,) = reproduce("table3", planted, **{**ONE_SKILL, "rows": 2010})
+    crossed = [row for row in table.rows if row["found_on"] != row["measured_on"]]
     assert len(crossed) == 2
-    assert all(one["drop"] > 0.5 for one in crossed)
+    assert all(row["drop"] > 0.5 for row in crossed)
 
 
 @pytest.mark.parametrize(
@@ -83,25 +84,25 @@ def test_heads_of_one_wording_hurt_the_other(planted):
     [
         ("tabel2", {}, UnknownName, "did you mean 'table2'.*known are table2.*or|and all"),
         ("scale", {}, BadInput, "scale compares models: name two or more"),
-        ("table2", {"limit": 3}, BadInput, "--limit must be at least 8, not 3"),
-        ("table2", {"k": 0}, BadInput, "--k must be at least 1, not 0"),
+        ("table2", {"limit": 3}, BadInput, "`limit` must be at least 8, not 3"),
+        ("table2", {"k": 0}, BadInput, "`k` must be at least 1, not 0"),
         ("table2", {"method": "focsu"}, UnknownName, "did you mean 'focus'"),
         ("table2", {"tasks": "additon"}, UnknownName, "did you mean 'addition'"),
         ("table3", {"tasks": "addition,capitals"}, BadInput, "no two tasks are of one skill"),
         ("table8", {"tasks": "addition,capitals"}, BadInput, "fewer than two tasks ask for know"),
-        ("table2", {"tasks": ""}, BadInput, "no tasks are named"),
+        ("table2", {"tasks": ""}, BadInput, "`tasks` names none"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(planted, name, settings, error, message):
     """One line that says what to do, before a search."""
     with pytest.raises(error, match=message):
-        reproduce(name, planted, settings=Settings(**{"limit": 8, **settings}))
+        reproduce(name, planted, **{"limit": 8, **settings})
 
 
 def test_a_model_that_can_do_nothing_is_refused(tiny):
     """Random weights on shipped tasks."""
     with pytest.raises(NothingToLocalize, match="tiny can do none of the 2 tasks"):
-        reproduce("table2", tiny, settings=Settings(tasks="addition,capitals", limit=8))
+        reproduce("table2", tiny, tasks="addition,capitals", limit=8)
 
 
 def test_files_are_called_after_the_models():

@@ -3,7 +3,9 @@
 import pytest
 
 from broca.errors import TaskUnusable
-from broca.studies.paper import Settings, Study
+from broca.options import SearchOptions, SourceOptions
+from broca.runs.workspace import Workspace
+from broca.studies.paper import Study, StudySettings
 from broca.studies.paper.study import PAPER
 
 TASKS = ["addition", "addition_words", "capitals", "mc_biology"]
@@ -12,7 +14,9 @@ TASKS = ["addition", "addition_words", "capitals", "mc_biology"]
 @pytest.fixture(scope="module")
 def study(planted):
     """Four tasks of three capabilities, multiple choice among them."""
-    return Study(planted, Settings(tasks=TASKS, rows=400, items=10, limit=16), lambda text: None)
+    search = SearchOptions(method="cs-stratified", rows=400, items=10)
+    with Workspace() as workspace:
+        yield Study(planted, workspace, StudySettings(tasks=TASKS, limit=16, search=search))
 
 
 def test_skills_come_from_the_metadata(study):
@@ -37,43 +41,46 @@ def test_general_is_the_papers_where_it_is_measured(study):
 def test_no_row_is_measured_twice(study):
     """The same heads on the same tasks cost nothing the second time."""
     first = study.scores("addition", ["L0H1"])
-    rows = study.bench.rows
+    measured = study.run.finish()
+    assert measured[0] > 0
     assert study.scores("addition", ["L0H1"]) == first
-    assert study.bench.rows == rows
+    assert study.run.finish() == measured
 
 
 def test_universal_heads_are_left_out_and_the_list_filled_up(study, monkeypatch):
     """As the paper filters them; with `keep_universal` they stay."""
     monkeypatch.setitem(study.__dict__, "universal", ())
-    worst = study.found("addition").heads[0]
-    study._found.clear()
+    worst = study.list_of("addition").heads[0]
+    study._lists.clear()
     monkeypatch.setitem(study.__dict__, "universal", (worst,))
-    found = study.found("addition")
-    assert found.universal == (worst,)
-    assert worst not in found.heads + found.order
-    assert len(found.heads) == 5
-    study._found.clear()
+    listed = study.list_of("addition")
+    assert listed.universal == (worst,)
+    assert worst not in listed.heads + listed.order
+    assert len(listed.heads) == 5
+    study._lists.clear()
 
 
 def test_what_one_skill_needs_is_not_universal(planted):
     """Both wordings of addition need the same heads: without another skill nothing is filtered."""
-    settings = Settings(tasks=TASKS[:2], rows=400, items=10, limit=8)
-    assert Study(planted, settings, lambda text: None).universal == ()
+    settings = StudySettings(tasks=TASKS[:2], limit=8, search=SearchOptions(rows=400, items=10))
+    with Workspace() as workspace:
+        assert Study(planted, workspace, settings).universal == ()
 
 
 def test_a_study_of_a_hub_model_asks_the_papers_tasks(random_model, monkeypatch):
     """Without a network their data are missing, which is said; code is left out unless allowed."""
     asked = []
     monkeypatch.setattr(
-        "broca.studies.paper.study.Workbench.build",
-        lambda model, task, others, **options: asked.append((task, *others)) or stop(),
+        "broca.studies.paper.study.load_tasks",
+        lambda model, names, catalog: asked.append(tuple(names)) or stop(),
     )
 
     def stop():
         raise TaskUnusable("no data")
 
     for allow in (False, True):
-        with pytest.raises(TaskUnusable):
-            Study(random_model, Settings(allow_code=allow), lambda text: None)
+        settings = StudySettings(source=SourceOptions(allow_code=allow))
+        with Workspace() as workspace, pytest.raises(TaskUnusable):
+            Study(random_model, workspace, settings)
     assert asked[1] == PAPER
     assert set(PAPER) - set(asked[0]) == {"mbpp", "humaneval_instruct"}

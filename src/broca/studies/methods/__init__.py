@@ -1,53 +1,57 @@
 """Methods compared with one another: on models, and on simulated models whose answer is known."""
 
-from broca.studies.methods.arena import Arena
-from broca.studies.methods.cells import Cell, CellKey, budget_name, cell_file, parse_budgets
-from broca.studies.methods.comparing import Comparison, compare_methods, conclude
-from broca.studies.methods.running import Grid, parse_methods, run_cell, run_grid
+from broca.studies.methods.cells import (
+    Cell,
+    CellFolder,
+    CellKey,
+    budget_name,
+    method_cells,
+    parse_budgets,
+)
+from broca.studies.methods.comparing import (
+    CANDIDATE,
+    MethodComparison,
+    compare_methods,
+)
+from broca.studies.methods.running import Grid, parse_methods
 from broca.studies.methods.simulations import (
     SCENARIOS,
     SimulatedCell,
     SimulatedGrid,
     SimulatedKey,
-    SimulatedLine,
+    SimulatedSummary,
     run_simulations,
     simulate,
-    simulated_file,
+    simulate_methods,
+    simulated_cells_of,
     summarize_simulations,
 )
-from broca.studies.methods.summary import Line, bootstrap, summarize
-from broca.studies.methods.targets import CANDIDATE, Target, targets
-from broca.studies.methods.truth import Exhaustive, ExhaustiveFolder
+from broca.studies.methods.summary import MethodSummary, bootstrap, shared_gap, summarize
 
 __all__ = [
     "CANDIDATE",
     "SCENARIOS",
-    "Arena",
     "Cell",
+    "CellFolder",
     "CellKey",
-    "Comparison",
-    "Exhaustive",
-    "ExhaustiveFolder",
     "Grid",
-    "Line",
+    "MethodComparison",
+    "MethodSummary",
     "SimulatedCell",
     "SimulatedGrid",
     "SimulatedKey",
-    "SimulatedLine",
-    "Target",
+    "SimulatedSummary",
     "bootstrap",
     "budget_name",
-    "cell_file",
     "compare_methods",
-    "conclude",
+    "method_cells",
     "parse_budgets",
     "parse_methods",
-    "run_cell",
-    "run_grid",
     "run_simulations",
+    "shared_gap",
     "simulate",
-    "simulated_file",
+    "simulate_methods",
+    "simulated_cells_of",
     "summarize",
     "summarize_simulations",
-    "targets",
 ]

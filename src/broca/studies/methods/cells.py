@@ -1,23 +1,24 @@
-"""Cells of a comparison: one run of one method each, kept as one JSON line in `methods.jsonl`."""
+"""Cells of a comparison: one search of one method each, one JSON file each."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
 from broca.errors import BadInput
-from broca.results.codec import encode, restored
-from broca.runs.lines import LineFile
+from broca.results.codec import encode, read_text, restored
+from broca.results.files import write_beside
 
-NAME = "methods.jsonl"
-
-Interval = tuple[float, float]
+FOLDER = "cells"
 
 
 @dataclass(frozen=True)
 class CellKey:
-    """What a cell measured: two cells of one key are the same run.
+    """What a cell measured: two cells of one key are the same search.
 
     Attributes:
         fingerprint: Of the model's weights.
@@ -25,10 +26,12 @@ class CellKey:
         others: The tasks that the selection should leave alone.
         items: Most items to search on.
         report_items: Most report items of the task, and of all others together.
+        exhaustive: Most items on which every component was ablated alone; 0 where none was.
         method: Name of the method.
         budget: Rows for each measured task; None for what the method takes by itself.
         seed: Seed of the items and of the search.
         k: Most components to select.
+        task_options: How the tasks were asked, where that differs from their files.
     """
 
     fingerprint: str
@@ -36,15 +39,23 @@ class CellKey:
     others: tuple[str, ...]
     items: int
     report_items: int
+    exhaustive: int
     method: str
     budget: int | None
     seed: int
     k: int
+    task_options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What its file is called; keys that differ have names that differ."""
+        readable = f"{self.method}-{self.task}-{self.budget or 'default'}-seed{self.seed}"
+        return file_name(readable, self)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One finished run of a method, or why there is none.
+    """One finished search of a method, or why there is none.
 
     Attributes:
         key: What was asked.
@@ -56,12 +67,14 @@ class Cell:
         baseline: Score of the task on the intact model, on the report items.
         drop: What the task lost on the report items; 0 where nothing was selected.
         off_target: What the others lost on average; 0 where nothing was selected.
-        specific: The difference.
         rows: Rows that the search spent, all tasks together.
-        seconds: Time of the search, without the scoring of its selection.
-        response: What the effects and intervals are compared in.
-        intervals: 90 % interval of every component's effect in the order of the columns, None
-            where the method gives none.
+        seconds: Time from the built tasks to the scored selection.
+        recall: Share of the planted heads that were selected; None where none are known.
+        false: Selected heads that were not planted; None where none are known.
+        top: Share selected of the k components that cost the task most when each is ablated alone;
+            None where that was not measured, or none of them costs anything.
+        intervals: 90 % intervals of effects that can be compared with those of single ablations.
+        held: How many of them hold that effect.
         broca: Version of broca.
     """
 
@@ -74,12 +87,19 @@ class Cell:
     baseline: float = 0.0
     drop: float = 0.0
     off_target: float = 0.0
-    specific: float = 0.0
     rows: int = 0
     seconds: float = 0.0
-    response: str = "accuracy"
-    intervals: tuple[Interval | None, ...] | None = None
+    recall: float | None = None
+    false: int | None = None
+    top: float | None = None
+    intervals: int = 0
+    held: int = 0
     broca: str = ""
+
+    @property
+    def specific(self) -> float:
+        """What the task lost beyond the others."""
+        return self.drop - self.off_target
 
     @property
     def done(self) -> bool:
@@ -91,30 +111,93 @@ class Cell:
         """Whether it ran and selected nothing."""
         return self.done and not self.selected
 
-    def to_line(self) -> str:
-        """As one line of JSON, keys in a fixed order."""
-        return encode(self, indent=None)
 
-    @classmethod
-    def from_line(cls, line: str) -> Cell:
-        """Reads what `to_line` wrote.
+class Key(Protocol):
+    """What a cell of any kind was asked."""
+
+    @property
+    def name(self) -> str:
+        """What its file is called."""
+
+
+class Keyed(Protocol):
+    """A cell of any kind."""
+
+    @property
+    def key(self) -> Any:
+        """What was asked, a `Key`."""
+
+
+AnyCell = TypeVar("AnyCell", bound=Keyed)
+
+
+class CellFolder(Generic[AnyCell]):
+    """Finished cells of one kind, each in a JSON file of its own.
+
+    Args:
+        folder: Their folder; it is made when the first cell is added.
+        kind: The class of the cells.
+    """
+
+    def __init__(self, folder: Path, kind: type[AnyCell]) -> None:
+        self._folder = folder
+        self._kind = kind
+
+    def __contains__(self, key: Key) -> bool:
+        return self._path(key).exists()
+
+    def add(self, cell: AnyCell) -> None:
+        """Writes a cell, whole or not at all.
 
         Raises:
-            ValueError: It is no such line.
+            BadInput: The folder cannot be written.
         """
-        return restored(json.loads(line), cls)
+        try:
+            self._folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise BadInput(
+                f"'{self._folder}' cannot be made ({error.strerror}): choose another `out`"
+            ) from error
+        write_beside(self._path(cell.key), encode(cell))
+
+    def remove(self, keys: Collection[Key]) -> None:
+        """Removes the cells of some keys, so that they are run again."""
+        for key in keys:
+            self._path(key).unlink(missing_ok=True)
+
+    def read(self) -> list[AnyCell]:
+        """All cells, by the names of their files.
+
+        Raises:
+            BadInput: A file holds something else.
+        """
+        return [self._read(path) for path in sorted(self._folder.glob("*.json"))]
+
+    def _read(self, path: Path) -> AnyCell:
+        text = read_text(path)
+        try:
+            cell: AnyCell = restored(json.loads(text), self._kind)
+        except (ValueError, RecursionError) as error:
+            raise BadInput(
+                f"'{path}' is no cell of this broca ({error}): delete it, and it is run again, or "
+                "choose another `out`"
+            ) from error
+        return cell
+
+    def _path(self, key: Key) -> Path:
+        return self._folder / f"{key.name}.json"
 
 
-CellFile = LineFile[Cell, CellKey]
+def file_name(readable: str, key: Any) -> str:
+    """A name that people can read, with a digest of everything that a key says."""
+    safe = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in readable)
+    digest = hashlib.blake2b(encode(key, indent=None).encode(), digest_size=6).hexdigest()
+    return f"{safe[:100]}-{digest}"
 
 
-def cell_file(folder: Path) -> CellFile:
-    """The cells of an out folder.
-
-    Raises:
-        BadInput: The file holds something else.
-    """
-    return LineFile(folder / NAME, Cell.from_line)
+def method_cells(folder: Path) -> CellFolder[Cell]:
+    """The cells of methods in an out folder."""
+    return CellFolder(folder / FOLDER, Cell)
 
 
 def parse_budgets(text: str) -> tuple[int | None, ...]:
@@ -133,11 +216,11 @@ def parse_budgets(text: str) -> tuple[int | None, ...]:
             budgets[int(word)] = None
         else:
             raise BadInput(
-                f"--budgets: '{word}' is neither a number of rows nor 'default'; such as "
+                f"`budgets`: '{word}' is neither a number of rows nor 'default'; such as "
                 "100,400,default"
             )
     if not budgets:
-        raise BadInput("--budgets names no budget: give numbers of rows, or default")
+        raise BadInput("`budgets` names no budget: give numbers of rows, or default")
     return tuple(budgets)
 
 

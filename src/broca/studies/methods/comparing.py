@@ -1,209 +1,251 @@
-"""`broca bench methods` in one call: cells, exhaustive effects, summary, targets."""
+"""`compare_methods`: every method on every task of some models, measured and summed up."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Response
-from broca.models import GatedModel, load
+from broca.models import GatedModel
+from broca.options import (
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    SearchOptions,
+    SourceOptions,
+    TaskOptions,
+    takes_options,
+    without,
+)
 from broca.results.files import check_out_folder
-from broca.runs.workbench import Report, requested
-from broca.studies.methods.arena import Arena
-from broca.studies.methods.cells import Cell, CellFile, CellKey, cell_file
-from broca.studies.methods.page import save_page
-from broca.studies.methods.running import Grid, parse_methods, run_grid
-from broca.studies.methods.simulations import simulated_file
-from broca.studies.methods.summary import Line, summarize
-from broca.studies.methods.targets import CANDIDATE, Target, targets
-from broca.studies.methods.truth import ExhaustiveFolder
+from broca.runs.folder import JOURNAL
+from broca.runs.progress import Report, Stages
+from broca.runs.run import Run
+from broca.runs.setup import model_in_use, workspace
+from broca.runs.task_sets import load_tasks, other_tasks, whole_tasks
+from broca.runs.workspace import Workspace
+from broca.studies.methods.cells import Cell, CellFolder, method_cells
+from broca.studies.methods.comparison_page import save_page
+from broca.studies.methods.ground_truth import SingleEffects, single_effects
+from broca.studies.methods.running import CellSetup, Grid, parse_methods, run_cells
+from broca.studies.methods.summary import MethodSummary, summarize
+from broca.tasks import Task
 
-EXHAUSTIVE_ITEMS = 300
-"""Items on which every component is lost alone."""
+CANDIDATE = "focus"
+"""The method that the others are compared with."""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MethodComparison:
     """What a comparison found, over all cells of its folder that can be compared with its own.
 
     Attributes:
         cells: The cells.
-        lines: Their summary.
-        targets: What the default method is meant to reach.
+        summaries: One for each model, method and budget.
         ran: Cells that this call ran.
         page: The page.
-        left_out: Cells of the folder with other items, other k or other models.
+        left_out: Cells of the folder with other settings or of other models.
     """
 
     cells: tuple[Cell, ...]
-    lines: tuple[Line, ...]
-    targets: tuple[Target, ...]
+    summaries: tuple[MethodSummary, ...]
     ran: int
     page: Path
     left_out: int
 
 
+@takes_options
 def compare_methods(
-    models: Sequence[str | GatedModel],
+    models: str | GatedModel | Sequence[str | GatedModel],
     *,
+    out: str | Path,
     methods: str | Sequence[str] = "all",
-    tasks: str | Sequence[str] = "auto",
-    others: str | Sequence[str] = "auto",
-    include_path: str | Path | None = None,
+    tasks: str | Sequence[str | Task] = "auto",
+    others: str | Sequence[str | Task] = "auto",
     budgets: Sequence[int | None] = (None,),
     seeds: Sequence[int] = (0,),
-    k: int = 5,
-    items: int = 100,
     report_items: int = 300,
-    exhaustive: int = EXHAUSTIVE_ITEMS,
+    exhaustive: int = 300,
     candidate: str = CANDIDATE,
-    again: Sequence[str] = (),
-    out: str | Path,
-    dtype: str = "auto",
-    device: str | None = None,
-    allow_pickle: bool = False,
+    again: str | Sequence[str] = (),
     on_progress: Report | None = None,
-) -> Comparison:
+    search_options: Annotated[SearchOptions, without("method", "rows", "response", "options")],
+    source_options: SourceOptions,
+    task_options: TaskOptions,
+    model_options: Annotated[ModelOptions, without("components")],
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
+    journal_options: JournalOptions,
+) -> MethodComparison:
     """Runs every method with every budget and seed on every task, and sums up.
 
-    Each model's tasks, items and intact scores are made once. Cells that the folder has are not
-    run again.
+    A cell is one `broca.localize` without statistics. All cells share one journal, and a cell that
+    the folder has is not run again.
 
     Args:
-        models: Shipped models, local folders, hub ids, or what `broca.load` returned.
-        methods: Names, or `all`.
+        models: A model or several: shipped ones, local folders, hub ids, or what `broca.load`
+            returned.
+        out: Folder for the cells, `methods.html`, and the journal if no other is named.
+        methods: Names, as a list or joined by commas, or `all`.
         tasks: The tasks to localize; `auto` for all shipped ones, or those of `include_path`.
-        others: The tasks that selections should leave alone, as for `localize`.
-        include_path: A folder of lm-eval YAML tasks to add.
+        others: The tasks that selections should leave alone, as for `localize`. Those of the task's
+            capability are neither searched nor scored.
         budgets: Rows for each measured task; None for what a method takes by itself.
         seeds: Seeds of the items and of the searches.
-        k: Most components to select.
-        items: Most items to search on.
         report_items: Most report items of the task, and of all others together.
-        exhaustive: Items on which every component is lost alone, for top-k recall and calibration;
-            0 for neither.
-        candidate: The method that the targets are about.
+        exhaustive: Items on which every component is ablated alone, for top-k recall and
+            calibration; 0 for neither.
+        candidate: The method that the others are compared with.
         again: Methods whose cells are run again, of those that this call is about.
-        out: Folder for `methods.jsonl`, the exhaustive effects and `methods.html`.
-        dtype: Number format of the weights, if a model has yet to be loaded.
-        device: Device, if a model has yet to be loaded.
-        allow_pickle: Whether weights in pickle format may be loaded.
         on_progress: Receives what is going on.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    for name, value in (("--k", k), ("--items", items), ("--report-items", report_items)):
-        if value < 1:
-            raise BadInput(f"{name} must be at least 1, not {value}")
+    listed_models = [models] if isinstance(models, str | GatedModel) else list(models)
+    if report_items < 1:
+        raise BadInput(f"`report_items` must be at least 1, not {report_items}")
     if exhaustive < 0:
-        raise BadInput(f"--exhaustive must be 0 or more, not {exhaustive}")
-    if not models or not seeds:
+        raise BadInput(f"`exhaustive` must be 0 or more, not {exhaustive}")
+    if not listed_models or not seeds:
         raise BadInput("nothing to compare: give at least one model and one seed")
-    grid = Grid(parse_methods(methods), tuple(budgets), tuple(seeds), k)
-    for name in (candidate, *again):
-        searches.require_method(name)
-    if idle := [name for name in again if name not in grid.methods]:
+    grid = Grid(
+        parse_methods(methods), tuple(budgets), tuple(seeds), search_options.k,
+        search_options.items, report_items, exhaustive, task_options,
+    )  # fmt: skip
+    repeated = parse_methods(again) if again else ()
+    searches.require_method(candidate)
+    if idle := [name for name in repeated if name not in grid.methods]:
         raise BadInput(
-            f"--again {','.join(idle)} is about no method of --methods: name it there too"
+            f"`again` {','.join(idle)} is about no method of `methods`: name it there too"
         )
     folder = check_out_folder(out)
-    file = cell_file(folder)
-    truth = ExhaustiveFolder(folder)
-    report: Report = on_progress or (lambda stage, progress: None)
-    fingerprints: set[str] = set()
+    cells = method_cells(folder)
+    cells.read()  # so that a foreign file is refused before anything is measured
+    stages = Stages(on_progress)
+    compared: dict[str, str] = {}
     ran = 0
-    for one in models:
-        model = one
-        if not isinstance(model, GatedModel):
-            report(f"loading {model}", None)
-            model = load(model, dtype=dtype, device=device, allow_pickle=allow_pickle)
-        if k > len(model.components):
-            raise BadInput(
-                f"--k {k} is more than the {len(model.components)} {model.kinds} of {model.name}"
-            )
-        arena = Arena.build(
-            model,
-            tasks=_listed(tasks),
-            others=_listed(others),
-            include_path=include_path,
-            items=items,
-            report_items=report_items,
-            on_progress=report,
-        )
-        fingerprints.add(model.fingerprint)
-        _forget(file, {key for key in grid.keys(arena) if key.method in again})
-        if exhaustive:
-            truth.measure(
-                arena, arena.names, _responses(grid), items=exhaustive, on_progress=report
-            )
-        ran += run_grid(arena, grid, file, on_progress=report)
-    return conclude(
-        folder,
-        fingerprints=fingerprints,
-        k=k,
-        items=items,
-        report_items=report_items,
-        candidate=candidate,
-        ran=ran,
-    )
+    with workspace(
+        replace(journal_options, journal=journal_options.journal or folder / JOURNAL),
+        executor_options,
+    ) as space:
+        for model in listed_models:
+            with model_in_use(model, model_options, stages) as gated:
+                compared[gated.fingerprint] = gated.name
+                setup, names = _setup(
+                    gated, space, grid, tasks, others, stages, source_options=source_options,
+                    engine_options=engine_options, model_options=model_options,
+                )  # fmt: skip
+                keys = list(grid.keys(gated.fingerprint, names, setup.benchmarks))
+                cells.remove([key for key in keys if key.method in repeated])
+                ran += run_cells(setup, keys, cells, on_progress=on_progress)
+    return concluded(folder, cells, grid, compared, candidate=candidate, ran=ran)
 
 
-def conclude(
+def concluded(
     folder: Path,
-    *,
+    cells: CellFolder[Cell],
+    grid: Grid,
     fingerprints: Collection[str],
-    k: int = 5,
-    items: int = 100,
-    report_items: int = 300,
+    *,
     candidate: str = CANDIDATE,
     ran: int = 0,
-) -> Comparison:
+) -> MethodComparison:
     """Sums up the cells that a folder has, and writes its page. Nothing is measured.
 
     Args:
         folder: The out folder.
-        fingerprints: The models to sum up.
-        k: Only cells with this k, and with the two numbers of items that follow.
-        items: Most items to search on.
-        report_items: Most report items.
-        candidate: The method that the targets are about.
+        cells: Its cells.
+        grid: Only cells with its settings, of any method, budget, seed and task.
+        fingerprints: The models to sum up, in this order.
+        candidate: The method that the others are compared with.
         ran: Cells that were run just now, for the record.
 
     Raises:
         BadInput: A file of the folder holds something else, or the page cannot be written.
     """
-    every = cell_file(folder).pieces
-    cells = tuple(
-        cell
-        for cell in every
-        if cell.key.fingerprint in fingerprints
-        and (cell.key.k, cell.key.items, cell.key.report_items) == (k, items, report_items)
+    every = cells.read()
+    order = list(fingerprints)
+    methods = list(searches.METHODS)
+    chosen = sorted(
+        (
+            cell
+            for cell in every
+            if cell.key.fingerprint in order
+            and cell.key.method in methods
+            and grid.includes(cell.key)
+        ),
+        key=lambda cell: (
+            order.index(cell.key.fingerprint),
+            methods.index(cell.key.method),
+            cell.key.seed,
+            cell.key.task,
+        ),
     )
-    lines = tuple(summarize(cells, ExhaustiveFolder(folder)))
-    simulated = simulated_file(folder).pieces
-    found = tuple(targets(cells, lines, simulated, candidate=candidate))
-    page = save_page(lines, found, folder)
-    return Comparison(cells, lines, found, ran, page, len(every) - len(cells))
+    summaries = tuple(summarize(chosen, candidate=candidate))
+    page = save_page(summaries, folder)
+    return MethodComparison(tuple(chosen), summaries, ran, page, len(every) - len(chosen))
 
 
-def _forget(file: CellFile, keys: Collection[CellKey]) -> None:
-    """Takes cells out of a file, so that they are run again."""
-    file.forget(lambda cell: cell.key in keys)
+def _setup(
+    model: GatedModel,
+    space: Workspace,
+    grid: Grid,
+    tasks: str | Sequence[str | Task],
+    others: str | Sequence[str | Task],
+    stages: Stages,
+    *,
+    source_options: SourceOptions,
+    engine_options: EngineOptions,
+    model_options: ModelOptions,
+) -> tuple[CellSetup, tuple[str, ...]]:
+    """Builds the tasks of a model and ablates every component alone; also the tasks to localize."""
+    if grid.k > len(model.components):
+        raise BadInput(
+            f"`k` {grid.k} is more than the {len(model.components)} {model.kinds} of {model.name}"
+        )
+    stages.enter("building the tasks")
+    catalog = space.catalog(source_options)
+    names, controls = (other_tasks("", given, model, catalog) for given in (tasks, others))
+    if not names:
+        raise BadInput("`tasks` names no task: give T1,T2, or `include_path` with auto")
+    benchmarks = load_tasks(model, (*names, *controls), catalog, options=grid.task_options)
+    run = Run(
+        model,
+        whole_tasks(benchmarks),
+        space,
+        settings={"study": "methods", "tasks": list(benchmarks)},
+        engine_options=engine_options,
+        model_options=model_options,
+        stages=stages,
+    )
+    setup = CellSetup(
+        model, benchmarks, space, _effects(run, names, grid, stages), grid.task_options,
+        source_options, engine_options, model_options,
+    )  # fmt: skip
+    return setup, names
 
 
-def _listed(names: str | Sequence[str]) -> str | Sequence[str]:
-    return names if names == "auto" else requested(names)
+def _effects(
+    run: Run, names: Sequence[str], grid: Grid, stages: Stages
+) -> Mapping[tuple[str, str], SingleEffects]:
+    """Effects of single ablations by task and response; none where they are not wanted."""
+    effects: dict[tuple[str, str], SingleEffects] = {}
+    for task in names if grid.exhaustive else ():
+        for response in _responses(grid):
+            stages.enter(f"every component alone on {task} ({response})")
+            measured = single_effects(run, task, response, items=grid.exhaustive)
+            if measured is not None:
+                effects[task, response] = measured
+    return effects
 
 
 def _responses(grid: Grid) -> tuple[Response, ...]:
-    """What the methods' intervals are in, and the accuracy, which top-k recall is in."""
-    wanted: dict[Response, None] = {"accuracy": None}
-    for method in grid.methods:
-        response = searches.require_method(method).response
-        if response == "probability":
-            wanted[response] = None
-    return tuple(wanted)
+    """The metric, which top-k recall is in, and what else the methods' intervals are in."""
+    probability = any(searches.METHODS[method].response == "probability" for method in grid.methods)
+    return ("accuracy", "probability") if probability else ("accuracy",)

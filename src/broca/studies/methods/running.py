@@ -1,23 +1,27 @@
-"""Runs the cells of a comparison, one after another, and keeps each as it is finished."""
+"""Runs the cells of a comparison, one after another, and writes each as it is finished."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
-
-import numpy as np
 
 from broca import searches
 from broca.errors import BadInput
-from broca.measurement import Measurement, Plan, Response
+from broca.models import GatedModel
+from broca.options import EngineOptions, ModelOptions, SearchOptions, SourceOptions, TaskOptions
 from broca.results.base import version_of_broca
-from broca.runs.workbench import Report
-from broca.searches import Ranking
-from broca.studies.methods.arena import Arena
-from broca.studies.methods.cells import Cell, CellFile, CellKey, Interval, budget_name
-from broca.verification.trial import Execute
+from broca.results.localization import Localization
+from broca.runs.progress import Report, silent, titled
+from broca.runs.workspace import Workspace
+from broca.studies.methods.cells import Cell, CellFolder, CellKey, budget_name
+from broca.studies.methods.ground_truth import SingleEffects, planted_recall
+from broca.tasks import Benchmark
+from broca.verbs.localize import localize
+from broca.verification import roles
+
+Effects = Mapping[tuple[str, str], SingleEffects]
+"""Effects of single ablations by task and response."""
 
 
 @dataclass(frozen=True)
@@ -26,127 +30,173 @@ class Grid:
 
     Attributes:
         methods: Names of the methods.
-        budgets: Rows for each measured task; None for what a method takes by itself.
+        budgets: Rows for each measured task; None for what the method takes by itself.
         seeds: Seeds of the items and of the searches.
         k: Most components to select.
-        tasks: The tasks; None for all of the arena.
+        items: Most items to search on.
+        report_items: Most report items of the task, and of all others together.
+        exhaustive: Most items on which every component is ablated alone; 0 for none.
+        task_options: How the tasks are asked.
     """
 
     methods: tuple[str, ...]
-    budgets: tuple[int | None, ...]
-    seeds: tuple[int, ...]
+    budgets: tuple[int | None, ...] = (None,)
+    seeds: tuple[int, ...] = (0,)
     k: int = 5
-    tasks: tuple[str, ...] | None = None
+    items: int = 100
+    report_items: int = 300
+    exhaustive: int = 0
+    task_options: TaskOptions = field(default_factory=TaskOptions)
 
     def __post_init__(self) -> None:
         for method in self.methods:
             searches.require_method(method)
 
-    def keys(self, arena: Arena) -> Iterator[CellKey]:
-        """The cells, seed by seed, so that what is finished early covers all methods."""
-        tasks = arena.names if self.tasks is None else self.tasks
+    def keys(
+        self, fingerprint: str, tasks: Sequence[str], benchmarks: Mapping[str, Benchmark]
+    ) -> Iterator[CellKey]:
+        """The cells, seed by seed, so that what is finished early covers all methods.
+
+        Args:
+            fingerprint: Of the model's weights.
+            tasks: The tasks to localize.
+            benchmarks: They and all tasks that should not suffer, by name.
+        """
+        options = self.task_options.to_dict()
         for seed, task, method, budget in product(self.seeds, tasks, self.methods, self.budgets):
             yield CellKey(
-                fingerprint=arena.model.fingerprint,
+                fingerprint=fingerprint,
                 task=task,
-                others=arena.others(task),
-                items=arena.items,
-                report_items=arena.report_items,
+                others=roles(task, benchmarks)[1],
+                items=self.items,
+                report_items=self.report_items,
+                exhaustive=self.exhaustive,
                 method=method,
                 budget=budget,
                 seed=seed,
                 k=self.k,
+                task_options=options,
             )
 
+    def includes(self, key: CellKey) -> bool:
+        """Whether a cell can be compared with those of this grid, of the same model or another."""
+        return all(
+            getattr(key, name) == getattr(self, name)
+            for name in ("k", "items", "report_items", "exhaustive")
+        ) and key.task_options == self.task_options.to_dict()  # fmt: skip
 
-def run_grid(arena: Arena, grid: Grid, file: CellFile, *, on_progress: Report | None = None) -> int:
-    """Runs the cells that are not in the file; returns how many.
+
+@dataclass(frozen=True)
+class CellSetup:
+    """What the cells of one model share.
+
+    Attributes:
+        model: The model.
+        benchmarks: All tasks by name.
+        workspace: The journal and the workers.
+        effects: Effects of single ablations, by task and response.
+        task_options: How the tasks are asked.
+        source_options: Where they come from.
+        engine_options: Size of batches and sharing of work.
+        model_options: How workers load the model.
+    """
+
+    model: GatedModel
+    benchmarks: Mapping[str, Benchmark]
+    workspace: Workspace
+    effects: Effects
+    task_options: TaskOptions
+    source_options: SourceOptions
+    engine_options: EngineOptions
+    model_options: ModelOptions
+
+    def localize(self, key: CellKey, report: Report) -> Localization:
+        """The localization of a cell."""
+        tasks = 1 + len(key.others) if searches.METHODS[key.method].measures_others else 1
+        return localize(
+            self.model,
+            key.task,
+            others=list(key.others),
+            report_items=key.report_items,
+            seed=key.seed,
+            verify=False,
+            search_options=SearchOptions(
+                method=key.method,
+                rows=None if key.budget is None else key.budget * tasks,
+                k=key.k,
+                items=key.items,
+            ),
+            task_options=self.task_options,
+            source_options=self.source_options,
+            engine_options=self.engine_options,
+            model_options=self.model_options,
+            journal=self.workspace,
+            on_progress=report,
+        )
+
+
+def run_cells(
+    setup: CellSetup,
+    keys: Sequence[CellKey],
+    cells: CellFolder[Cell],
+    *,
+    on_progress: Report | None = None,
+) -> int:
+    """Runs the cells that the folder lacks; returns how many.
 
     Args:
-        arena: What they are run on.
-        grid: Which cells.
-        file: Where each is kept as soon as it is finished.
-        on_progress: Receives which cell is run.
+        setup: What they are run on.
+        keys: Which cells.
+        cells: Where each is written as soon as it is finished.
+        on_progress: Receives which cell is run, and how far its plan is.
 
     Raises:
-        BrocaError: The file cannot be written, or rows cannot be measured.
+        BrocaError: The folder cannot be written, or rows cannot be measured.
     """
-    report: Report = on_progress or (lambda stage, progress: None)
-    missing = [key for key in dict.fromkeys(grid.keys(arena)) if key not in file]
+    report = on_progress or silent
+    missing = [key for key in keys if key not in cells]
     for number, key in enumerate(missing, start=1):
-        report(
-            f"{arena.model.name}, cell {number:,} of {len(missing):,}: {key.method} on {key.task}, "
-            f"budget {budget_name(key.budget)}, seed {key.seed}",
-            None,
+        title = (
+            f"{setup.model.name}, cell {number:,} of {len(missing):,}: {key.method} on {key.task}, "
+            f"budget {budget_name(key.budget)}, seed {key.seed}"
         )
-        file.append(run_cell(arena, key))
+        report(title, None)
+        cells.add(run_cell(setup, key, on_progress=titled(report, title)))
     return len(missing)
 
 
-def run_cell(arena: Arena, key: CellKey) -> Cell:
+def run_cell(setup: CellSetup, key: CellKey, *, on_progress: Report = silent) -> Cell:
     """Runs one search and scores what it selects on the report items.
 
     A method that refuses the budget or the task makes a cell that says so.
     """
-    capability = arena.benchmarks[key.task].capability
-    version = version_of_broca()
-    try:
-        arena.require_ability(key.task, key.seed)
-        problem, response = arena.problem(
-            key.task, method=key.method, budget=key.budget, seed=key.seed, k=key.k
-        )
-        counted = _Counted(arena.executor(response).run, response)
-        start = time.perf_counter()
-        ranking = searches.run(searches.make_search(key.method, problem), counted)
-        seconds = time.perf_counter() - start
-    except BadInput as error:
-        return Cell(key, arena.model.name, capability, refused=str(error), broca=version)
-    proof = arena.prove(key.task, ranking.selected, seed=key.seed)
-    names = arena.model.components.names
-    return Cell(
-        key=key,
-        model=arena.model.name,
-        capability=capability,
-        selected=tuple(names[column] for column in ranking.selected),
-        reason=ranking.reason,
-        baseline=proof.before[key.task],
-        drop=proof.drop,
-        off_target=proof.off_target_drop or 0.0,
-        specific=proof.specific_drop,
-        rows=counted.rows,
-        seconds=round(seconds, 3),
-        response=counted.response,
-        intervals=_intervals(ranking),
-        broca=version,
+    cell = Cell(
+        key, setup.model.name, setup.benchmarks[key.task].capability, broca=version_of_broca()
     )
-
-
-class _Counted:
-    """Counts the rows of a search, and knows in what it measured last.
-
-    That is what its intervals are compared in: a search that screens in one response and settles in
-    the task's own metric gives intervals of both, and those that count most are of the latter.
-    """
-
-    def __init__(self, execute: Execute, response: Response) -> None:
-        self._execute = execute
-        self._own = response
-        self.response = response
-        self.rows = 0
-
-    def __call__(self, plan: Plan) -> Measurement:
-        self.rows += plan.cost
-        self.response = plan.response or self._own
-        return self._execute(plan)
-
-
-def _intervals(ranking: Ranking) -> tuple[Interval | None, ...] | None:
-    """Intervals to six digits, in the order of the columns."""
-    if ranking.intervals is None or np.isnan(ranking.intervals).all():
-        return None
-    return tuple(
-        None if np.isnan(low) or np.isnan(high) else (round(low, 6), round(high, 6))
-        for low, high in ranking.intervals.tolist()
+    try:
+        result = setup.localize(key, on_progress)
+    except BadInput as error:
+        return replace(cell, refused=str(error))
+    baseline = result.baseline[key.task]
+    planted = planted_recall(cell.model, cell.capability, result.selected, baseline)
+    recall, false = planted or (None, None)
+    alone = setup.effects.get((key.task, "accuracy"))
+    compared = setup.effects.get((key.task, result.search.response))
+    held, intervals = compared.held(result) if compared else (0, 0)
+    return replace(
+        cell,
+        selected=result.selected,
+        reason=result.reason,
+        baseline=baseline,
+        drop=result.verification.drop,
+        off_target=result.verification.off_target_drop or 0.0,
+        rows=result.cost.rows,
+        seconds=result.cost.wall_s,
+        recall=recall,
+        false=false,
+        top=alone.recall(result.selected, key.k) if alone else None,
+        intervals=intervals,
+        held=held,
     )
 
 
@@ -167,5 +217,5 @@ def parse_methods(names: str | Sequence[str]) -> tuple[str, ...]:
     for method in methods:
         searches.require_method(method)
     if not methods:
-        raise BadInput("--methods names no method: give all, or names such as focus,greedy")
+        raise BadInput("`methods` names no method: give all, or names such as focus,greedy")
     return methods

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -15,12 +14,15 @@ import numpy as np
 from broca import searches
 from broca.errors import BadInput, UnknownName, nearest
 from broca.measurement import Measurement, Plan
-from broca.results.codec import encode, restored
-from broca.runs.lines import LineFile
+from broca.results.files import check_out_folder
+from broca.runs.progress import Report, silent
+from broca.runs.task_sets import listed
 from broca.searches import Problem
+from broca.studies.methods.cells import CellFolder, file_name
+from broca.studies.methods.running import parse_methods
 from broca.testing import PlantedProblem, planted_problem
 
-NAME = "simulations.jsonl"
+FOLDER = "simulations"
 ITEMS = 100
 """Items to search on, and as many to confirm on."""
 NOISE = 0.1
@@ -62,6 +64,12 @@ class SimulatedKey:
     seed: int
     k: int
 
+    @property
+    def name(self) -> str:
+        """What its file is called; keys that differ have names that differ."""
+        readable = f"{self.method}-{self.scenario}-{self.components}-{self.rows}-seed{self.seed}"
+        return file_name(readable, self)
+
 
 @dataclass(frozen=True)
 class SimulatedCell:
@@ -90,30 +98,10 @@ class SimulatedCell:
         """Whether the method ran."""
         return not self.refused
 
-    def to_line(self) -> str:
-        """As one line of JSON, keys in a fixed order."""
-        return encode(self, indent=None)
 
-    @classmethod
-    def from_line(cls, line: str) -> SimulatedCell:
-        """Reads what `to_line` wrote.
-
-        Raises:
-            ValueError: It is no such line.
-        """
-        return restored(json.loads(line), cls)
-
-
-SimulatedFile = LineFile[SimulatedCell, SimulatedKey]
-
-
-def simulated_file(folder: Path) -> SimulatedFile:
-    """The simulated cells of an out folder.
-
-    Raises:
-        BadInput: The file holds something else.
-    """
-    return LineFile(folder / NAME, SimulatedCell.from_line)
+def simulated_cells_of(folder: Path) -> CellFolder[SimulatedCell]:
+    """The simulated cells of an out folder."""
+    return CellFolder(folder / FOLDER, SimulatedCell)
 
 
 @dataclass(frozen=True)
@@ -146,11 +134,11 @@ class SimulatedGrid:
                     f"{', '.join(SCENARIOS)}"
                 )
         least = 2 * STRONGEST + max(
-            (SCENARIOS[one].get("moderate", 0) for one in self.scenarios), default=0
+            (SCENARIOS[name].get("moderate", 0) for name in self.scenarios), default=0
         )
         for count in self.components:
             if count < least:
-                raise BadInput(f"--components {count} is too few: the scenarios need {least}")
+                raise BadInput(f"`components` {count} is too few: the scenarios need {least}")
 
     def keys(self) -> list[SimulatedKey]:
         """The cells, seed by seed."""
@@ -162,22 +150,57 @@ class SimulatedGrid:
         ]
 
 
-def run_simulations(
-    grid: SimulatedGrid,
-    file: SimulatedFile,
+def simulate_methods(
+    methods: str | Sequence[str] = "all",
     *,
-    on_progress: Callable[[str, None], None] | None = None,
+    out: str | Path,
+    components: Sequence[int] = (512, 1024, 8192),
+    scenarios: str | Sequence[str] = "all",
+    rows: Sequence[int] = (300, 1000, 3000),
+    seeds: Sequence[int] = (0, 1, 2),
+    on_progress: Report | None = None,
+) -> tuple[SimulatedSummary, ...]:
+    """Runs methods on simulated models whose five strongest components are known.
+
+    Cells that the folder has are not run again.
+
+    Args:
+        methods: Names, as a list or joined by commas, or `all`.
+        out: Folder of the cells.
+        components: Numbers of components of the simulated models.
+        scenarios: Names of scenarios, as a list or joined by commas, or `all`.
+        rows: Rows that a method may spend.
+        seeds: Seeds of the problems and of the searches.
+        on_progress: Receives which cell is run.
+
+    Returns:
+        A summary for each size, scenario, method and number of rows of all cells of the folder.
+
+    Raises:
+        BrocaError: Bad input, in one line that says what to do.
+    """
+    names = tuple(SCENARIOS) if scenarios == "all" else tuple(listed(scenarios))
+    grid = SimulatedGrid(
+        parse_methods(methods), tuple(components), names, tuple(rows), tuple(seeds)
+    )
+    cells = simulated_cells_of(check_out_folder(out))
+    run_simulations(grid, cells, on_progress=on_progress)
+    return tuple(summarize_simulations(cells.read()))
+
+
+def run_simulations(
+    grid: SimulatedGrid, cells: CellFolder[SimulatedCell], *, on_progress: Report | None = None
 ) -> int:
-    """Runs the cells that are not in the file; returns how many."""
-    report = on_progress or (lambda stage, progress: None)
-    missing = [key for key in dict.fromkeys(grid.keys()) if key not in file]
+    """Runs the cells that the folder lacks; returns how many."""
+    report = on_progress or silent
+    missing = [key for key in dict.fromkeys(grid.keys()) if key not in cells]
     for number, key in enumerate(missing, start=1):
         report(
             f"simulation {number:,} of {len(missing):,}: {key.method} on {key.components} "
             f"components ({key.scenario}), {key.rows:,} rows, seed {key.seed}",
             None,
         )
-        file.append(simulate(key))
+        cells.add(simulate(key))
     return len(missing)
 
 
@@ -244,7 +267,7 @@ def _spares(planted: PlantedProblem) -> set[int]:
 
 
 @dataclass(frozen=True)
-class SimulatedLine:
+class SimulatedSummary:
     """A method within some rows: means over the problems that it ran on.
 
     Attributes:
@@ -276,25 +299,24 @@ class SimulatedLine:
     seconds: float
 
 
-def summarize_simulations(cells: Sequence[SimulatedCell]) -> list[SimulatedLine]:
-    """One line for each size, scenario, method and number of rows."""
+def summarize_simulations(cells: Sequence[SimulatedCell]) -> list[SimulatedSummary]:
+    """One summary for each size, scenario, method and number of rows."""
     groups: dict[tuple[int, str, str, int], list[SimulatedCell]] = {}
     for cell in cells:
         key = cell.key
         groups.setdefault((key.components, key.scenario, key.method, key.rows), []).append(cell)
     order = list(searches.METHODS)
-    lines = []
-    for (components, scenario, method, rows), own in sorted(
-        groups.items(), key=lambda one: (*one[0][:2], order.index(one[0][2]), one[0][3])
-    ):
-        done = [cell for cell in own if cell.done]
-        refusals = [cell.refused for cell in own if not cell.done]
+    summaries = []
+    for group in sorted(groups, key=lambda names: (*names[:2], order.index(names[2]), names[3])):
+        components, scenario, method, rows = group
+        done = [cell for cell in groups[group] if cell.done]
+        refusals = [cell.refused for cell in groups[group] if not cell.done]
 
         def mean(name: str, done: list[SimulatedCell] = done) -> float:
             return float(np.mean([getattr(cell, name) for cell in done])) if done else float("nan")
 
-        lines.append(
-            SimulatedLine(
+        summaries.append(
+            SimulatedSummary(
                 components=components,
                 scenario=scenario,
                 method=method,
@@ -309,4 +331,4 @@ def summarize_simulations(cells: Sequence[SimulatedCell]) -> list[SimulatedLine]
                 seconds=mean("seconds"),
             )
         )
-    return lines
+    return summaries

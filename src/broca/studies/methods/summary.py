@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from broca.studies.methods.cells import Cell
-from broca.studies.methods.truth import Exhaustive, recovered, top_recall
 
 RESAMPLES = 2000
 CONFIDENCE = 0.9
 
 
-class Truth(Protocol):
-    """Knows the effect of every component alone."""
-
-    def find(self, cell: Cell, response: str) -> Exhaustive | None:
-        """The effects for a cell's task in a response; None where they were not measured."""
-
-
 @dataclass(frozen=True)
-class Line:
+class MethodSummary:
     """A method at a budget: means over the (task, seed) cells in which it ran.
 
     Attributes:
@@ -47,6 +38,9 @@ class Line:
         top: Mean share of the exhaustive top k that was selected.
         coverage: Share of the intervals that hold the exhaustive effect.
         intervals: How many intervals.
+        behind: Mean specific drop of the candidate at its default budget beyond the method's, over
+            the (task, seed) cells that both have; None without such cells.
+        shared: How many cells both have.
     """
 
     model: str
@@ -69,22 +63,42 @@ class Line:
     top: float | None = None
     coverage: float | None = None
     intervals: int = 0
+    behind: float | None = None
+    shared: int = 0
 
 
-def summarize(cells: Sequence[Cell], truth: Truth) -> list[Line]:
-    """One line for each model, method and budget, in the order in which they first appear.
+def summarize(cells: Sequence[Cell], *, candidate: str = "") -> list[MethodSummary]:
+    """One summary for each model, method and budget, in the order in which they first appear.
 
     Budgets of one method come together, the smallest first, `default` last.
+
+    Args:
+        cells: The cells.
+        candidate: The method that the others are compared with; empty for none.
     """
     groups: dict[tuple[str, str], dict[int | None, list[Cell]]] = {}
     for cell in cells:
         by_budget = groups.setdefault((cell.model, cell.key.method), {})
         by_budget.setdefault(cell.key.budget, []).append(cell)
     return [
-        _line(model, method, budget, by_budget[budget], truth)
+        _summary(
+            model, method, budget, by_budget[budget],
+            [] if method == candidate else groups.get((model, candidate), {}).get(None, []),
+        )
         for (model, method), by_budget in groups.items()
-        for budget in sorted(by_budget, key=lambda one: (one is None, one or 0))
+        for budget in sorted(by_budget, key=lambda rows: (rows is None, rows or 0))
+    ]  # fmt: skip
+
+
+def shared_gap(ours: Sequence[Cell], theirs: Sequence[Cell]) -> tuple[float, int]:
+    """Mean difference in specific drop over the (task, seed) that both have, and how many."""
+    known = {(cell.key.task, cell.key.seed): cell.specific for cell in theirs if cell.done}
+    gaps = [
+        cell.specific - known[cell.key.task, cell.key.seed]
+        for cell in ours
+        if cell.done and (cell.key.task, cell.key.seed) in known
     ]
+    return (float(np.mean(gaps)), len(gaps)) if gaps else (float("nan"), 0)
 
 
 def bootstrap(values: Sequence[float], *, seed: int = 0) -> tuple[float, float]:
@@ -98,30 +112,26 @@ def bootstrap(values: Sequence[float], *, seed: int = 0) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _line(model: str, method: str, budget: int | None, cells: Sequence[Cell], truth: Truth) -> Line:
+def _summary(
+    model: str,
+    method: str,
+    budget: int | None,
+    cells: Sequence[Cell],
+    candidate: Sequence[Cell],
+) -> MethodSummary:
     done = [cell for cell in cells if cell.done]
-    turned_down = [cell for cell in cells if not cell.done]
+    refusals = [cell.refused for cell in cells if not cell.done]
     low, high = bootstrap([cell.specific for cell in done])
-    sets = [found for cell in done if (found := recovered(cell)) is not None]
-    tops = [
-        recall
-        for cell in done
-        if (recall := top_recall(cell, truth.find(cell, "accuracy"))) is not None
-    ]
-    held = [
-        exhaustive.held(cell)
-        for cell in done
-        if cell.intervals is not None
-        and (exhaustive := truth.find(cell, cell.response)) is not None
-    ]
-    intervals = sum(count for _, count in held)
-    return Line(
+    false = [cell.false for cell in done if cell.false is not None]
+    intervals = sum(cell.intervals for cell in done)
+    gap, shared = shared_gap(candidate, done)
+    return MethodSummary(
         model=model,
         method=method,
         budget=budget,
         cells=len(done),
-        refused=len(turned_down),
-        refusal=turned_down[0].refused if turned_down else "",
+        refused=len(refusals),
+        refusal=refusals[0] if refusals else "",
         specific=_mean([cell.specific for cell in done]),
         low=low,
         high=high,
@@ -130,14 +140,21 @@ def _line(model: str, method: str, budget: int | None, cells: Sequence[Cell], tr
         abstained=sum(cell.abstained for cell in done),
         rows=_mean([cell.rows for cell in done]),
         seconds=_mean([cell.seconds for cell in done]),
-        recall=_mean([one.recall for one in sets]) if sets else None,
-        false=_mean([one.false for one in sets]) if sets else None,
-        clean=_mean([one.false == 0 for one in sets]) if sets else None,
-        top=_mean(tops) if tops else None,
-        coverage=sum(number for number, _ in held) / intervals if intervals else None,
+        recall=_known_mean([cell.recall for cell in done]),
+        false=_known_mean(false),
+        clean=_known_mean([count == 0 for count in false]),
+        top=_known_mean([cell.top for cell in done]),
+        coverage=sum(cell.held for cell in done) / intervals if intervals else None,
         intervals=intervals,
+        behind=gap if shared else None,
+        shared=shared,
     )
 
 
 def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if len(values) else float("nan")
+
+
+def _known_mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return _mean(known) if known else None

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 from broca.studies.paper.names import ALL, NAMES
 
 if TYPE_CHECKING:
-    from broca.studies.paper.record import Reproduction, Row, as_csv, as_json
+    from broca.studies.paper.reproduction import Reproduction, Row, as_csv, as_json
     from broca.studies.paper.running import reproduce
-    from broca.studies.paper.study import Settings, Study
+    from broca.studies.paper.study import Study, StudySettings
     from broca.studies.paper.writing import write
 
 _HOME = {
-    "Reproduction": "record",
-    "Row": "record",
-    "Settings": "study",
+    "Reproduction": "reproduction",
+    "Row": "reproduction",
     "Study": "study",
-    "as_csv": "record",
-    "as_json": "record",
+    "StudySettings": "study",
+    "as_csv": "reproduction",
+    "as_json": "reproduction",
     "reproduce": "running",
     "write": "writing",
 }
@@ -32,8 +32,8 @@ __all__ = [
     "NAMES",
     "Reproduction",
     "Row",
-    "Settings",
     "Study",
+    "StudySettings",
     "as_csv",
     "as_json",
     "reproduce",

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from broca.reports.figures import AFTER, BEFORE, INK, MUTED, TARGET, styled
-from broca.studies.paper.record import Reproduction, Row
+from broca.studies.paper.reproduction import Reproduction, Row
 
 _GRID = "#e4e7eb"
 _LINES = ("#2b6cb0", TARGET, "#2f855a", AFTER, "#6b46c1", "#0987a0", "#97266d", MUTED, INK, BEFORE)
@@ -24,17 +24,18 @@ _ACROSS = 5
 Rows = Sequence[Row]
 
 
-def draw(found: Reproduction) -> list[go.Figure]:
+def draw(reproduction: Reproduction) -> list[go.Figure]:
     """The figures of a reproduction: none where a list of names is all there is."""
-    if found.name not in _DRAWINGS or not found.rows:
+    if reproduction.name not in _DRAWINGS or not reproduction.rows:
         return []
-    if found.name == "scale":
-        return [against_size(found.rows)]
+    if reproduction.name == "scale":
+        return [against_size(reproduction.rows)]
     by_model = {
-        model: [one for one in found.rows if one["model"] == model] for model in found.models
+        model: [row for row in reproduction.rows if row["model"] == model]
+        for model in reproduction.models
     }
     return [
-        _titled(_DRAWINGS[found.name](rows), model if len(found.models) > 1 else "")
+        _titled(_DRAWINGS[reproduction.name](rows), model if len(reproduction.models) > 1 else "")
         for model, rows in by_model.items()
         if any(row.get("head") != "none" for row in rows)  # the intact model alone is no figure
     ]
@@ -55,13 +56,13 @@ def cost_of_methods(rows: Rows) -> go.Figure:
     """Points lost beyond the general loss, against the rows of the search."""
     figure = go.Figure()
     for number, method in enumerate(dict.fromkeys(row["method"] for row in rows)):
-        own = [row for row in rows if row["method"] == method]
+        chosen = [row for row in rows if row["method"] == method]
         figure.add_trace(
             go.Scatter(
                 name=_text(method),
-                x=[row["rows"] for row in own],
-                y=[100 * (row["drop"] - row.get("general_drop", 0.0)) for row in own],
-                text=[_text(f"{row['task']}: {row['heads']}") for row in own],
+                x=[row["rows"] for row in chosen],
+                y=[100 * (row["drop"] - row.get("general_drop", 0.0)) for row in chosen],
+                text=[_text(f"{row['task']}: {row['heads']}") for row in chosen],
                 hovertemplate="%{text}<br>%{x} rows, %{y:.1f} points<extra></extra>",
                 mode="markers",
                 marker={
@@ -87,21 +88,21 @@ def lines_by_k(rows: Rows) -> go.Figure:
         subplot_titles=[_text(task) for task in tasks],
     )  # fmt: skip
     for number, task in enumerate(tasks):
-        own = [row for row in rows if row["task"] == task]
+        chosen = [row for row in rows if row["task"] == task]
         for column, colour, dash, label in (
             ("drop", TARGET, "solid", "the task"),
             ("same_skill_drop", _LINES[0], "dash", "its skill"),
             ("general_drop", MUTED, "dot", "the others"),
         ):
-            drawn = [row for row in own if column in row]
+            known = [row for row in chosen if column in row]
             figure.add_trace(
                 go.Scatter(
                     name=label,
                     legendgroup=label,
                     showlegend=number == 0,
-                    x=[row["k"] for row in drawn],
-                    y=[100 * row[column] for row in drawn],
-                    error_y=_bars(drawn) if column == "drop" else None,
+                    x=[row["k"] for row in known],
+                    y=[100 * row[column] for row in known],
+                    error_y=_bars(known) if column == "drop" else None,
                     line={"color": colour, "dash": dash},
                 ),
                 row=number // across + 1,
@@ -117,17 +118,17 @@ def lines_by_k(rows: Rows) -> go.Figure:
 
 def by_head(rows: Rows) -> go.Figure:
     """Head x task: scores without the head where there is an intact row, else what is lost."""
-    columns = [one for one in rows[0] if one not in ("model", "head", *_TOTALS)]
+    columns = [name for name in rows[0] if name not in ("model", "head", *_TOTALS)]
     intact = rows[0] if rows[0]["head"] == "none" else None
     shown = [row for row in rows if row["head"] != "none"] or list(rows)
     lost = [
-        [100 * (row[one] if intact is None else intact[one] - row[one]) for one in columns]
+        [100 * (row[name] if intact is None else intact[name] - row[name]) for name in columns]
         for row in shown
     ]
     figure = go.Figure(
         go.Heatmap(
             z=lost,
-            x=[_text(one) for one in columns],
+            x=[_text(name) for name in columns],
             y=[_text(row["head"]) for row in shown],
             text=[[f"{value:.0f}" for value in line] for line in lost],
             texttemplate="%{text}",
@@ -146,19 +147,19 @@ def by_head(rows: Rows) -> go.Figure:
 
 def radar(rows: Rows) -> go.Figure:
     """A panel a list of heads, an axis a task: the intact model's scores and those without it."""
-    lists = [one for one in dict.fromkeys(row["heads_of"] for row in rows) if one != "none"]
+    lists = [name for name in dict.fromkeys(row["heads_of"] for row in rows) if name != "none"]
     across = min(3, len(lists))
     down = -(-len(lists) // across)
     figure = make_subplots(
         rows=down, cols=across, vertical_spacing=0.4 / down, horizontal_spacing=0.18,
         specs=[[{"type": "polar"}] * across] * down,
-        subplot_titles=[_text(f"without heads of {one}") for one in lists],
+        subplot_titles=[_text(f"without heads of {task}") for task in lists],
     )  # fmt: skip
-    for number, one in enumerate(lists):
-        own = [row for row in rows if row["heads_of"] == one]
-        axes = [_text(row["measured_on"]) for row in own]
+    for number, task in enumerate(lists):
+        chosen = [row for row in rows if row["heads_of"] == task]
+        axes = [_text(row["measured_on"]) for row in chosen]
         for values, name, colour in (("intact", "intact", BEFORE), ("ablated", "ablated", TARGET)):
-            scores = [row[values] for row in own]
+            scores = [row[values] for row in chosen]
             figure.add_trace(
                 go.Scatterpolar(
                     name=name,
@@ -196,12 +197,12 @@ def bars_by_list(rows: Rows) -> go.Figure:
 def _scores(rows: Rows, label_of: str) -> go.Figure:
     figure = go.Figure()
     for number, label in enumerate(dict.fromkeys(row["heads"] for row in rows)):
-        own = [row for row in rows if row["heads"] == label]
+        chosen = [row for row in rows if row["heads"] == label]
         figure.add_trace(
             go.Bar(
                 name="intact" if label == "none" else _text(label_of.format(label)),
-                x=[_text(row["measured_on"]) for row in own],
-                y=[row["ablated"] for row in own],
+                x=[_text(row["measured_on"]) for row in chosen],
+                y=[row["ablated"] for row in chosen],
                 marker_color=BEFORE if label == "none" else _colour(number),
             )
         )
@@ -245,16 +246,16 @@ def against_size(rows: Rows) -> go.Figure:
     """Points lost against the model's parameters, a line a task."""
     figure = go.Figure()
     for number, task in enumerate(dict.fromkeys(row["task"] for row in rows)):
-        own = sorted(
+        chosen = sorted(
             (row for row in rows if row["task"] == task), key=lambda row: int(row["parameters"])
         )
         figure.add_trace(
             go.Scatter(
                 name=_text(task),
-                x=[row["parameters"] for row in own],
-                y=[100 * row["drop"] for row in own],
-                error_y=_bars(own),
-                text=[_text(row["model"]) for row in own],
+                x=[row["parameters"] for row in chosen],
+                y=[100 * row["drop"] for row in chosen],
+                error_y=_bars(chosen),
+                text=[_text(row["model"]) for row in chosen],
                 hovertemplate="%{text}: %{y:.1f} points<extra></extra>",
                 mode="lines+markers",
                 line={"color": _colour(number)},
@@ -305,9 +306,9 @@ def _logarithmic(column: str, rows: Rows) -> dict[str, Any]:
     low, high = (min(values), max(values)) if values else (1.0, 1.0)
     decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     ticks = [step * 10.0**decade for decade in decades for step in (1, 2, 5)]
-    shown = [one for one in ticks if low / 2.5 <= one <= high * 2.5]
+    shown = [tick for tick in ticks if low / 2.5 <= tick <= high * 2.5]
     return {
-        "type": "log", "tickvals": shown, "ticktext": [f"{one:,.0f}" for one in shown],
+        "type": "log", "tickvals": shown, "ticktext": [f"{tick:,.0f}" for tick in shown],
         "range": [float(np.log10(low)) - 0.1, float(np.log10(high)) + 0.1],
     }  # fmt: skip
 

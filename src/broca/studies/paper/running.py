@@ -2,50 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated
 
 from broca import searches
 from broca.errors import BadInput, UnknownName, nearest
-from broca.models import GatedModel, load
+from broca.models import GatedModel
+from broca.options import (
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    SearchOptions,
+    SourceOptions,
+    takes_options,
+    without,
+)
 from broca.results.base import version_of_broca
-from broca.runs.recording import Journaling, closes_journal
-from broca.studies.paper import figures, tables
+from broca.runs.progress import Report, Stages, silent
+from broca.runs.setup import model_in_use, workspace
+from broca.studies.paper import figure_rows, table_rows
 from broca.studies.paper.names import ALL, NAMES
-from broca.studies.paper.record import Reproduction, Row
-from broca.studies.paper.study import Settings, Study
+from broca.studies.paper.reproduction import Reproduction, Row
+from broca.studies.paper.study import PAPER_METHOD, Study, StudySettings
+from broca.tasks import Task
 
 EXPERIMENTS: MappingProxyType[str, Callable[[Study], list[Row]]] = MappingProxyType(
     {
-        "table2": tables.top_heads,
-        "table3": tables.same_skill,
-        "table4": tables.methods,
-        "table5": tables.universal_by_skill,
-        "table6": tables.sweep,
-        "table7": tables.universal_by_task,
-        "table8": tables.shared_knowledge,
-        "table9": tables.head_lists,
-        "figure1": figures.radar,
-        "figure2": figures.longer_sweep,
-        "figure3": figures.shared_bars,
-        "figure4": figures.own_bars,
-        "gqa": tables.groups,
-        "scale": tables.scale,
+        "table2": table_rows.top_heads,
+        "table3": table_rows.same_skill,
+        "table4": table_rows.methods,
+        "table5": table_rows.universal_by_skill,
+        "table6": table_rows.sweep,
+        "table7": table_rows.universal_by_task,
+        "table8": table_rows.shared_knowledge,
+        "table9": table_rows.head_lists,
+        "figure1": figure_rows.radar,
+        "figure2": figure_rows.longer_sweep,
+        "figure3": figure_rows.shared_bars,
+        "figure4": figure_rows.own_bars,
+        "gqa": table_rows.groups,
+        "scale": table_rows.scale,
     }
 )
 """What makes the rows of each name, for one model."""
 
 
+@takes_options
 def reproduce(
-    name: str,
+    names: str | Sequence[str],
     models: str | GatedModel | Sequence[str | GatedModel],
     *,
-    settings: Settings | None = None,
-    dtype: str = "auto",
-    device: str | None = None,
-    allow_pickle: bool = False,
-    report: Callable[[str], None] = lambda text: None,
+    tasks: str | Sequence[str | Task] = "auto",
+    method: str = PAPER_METHOD,
+    limit: int | None = None,
+    keep_universal: bool = False,
+    seed: int = 0,
+    on_progress: Report | None = None,
+    search_options: Annotated[SearchOptions, without("method", "response", "options")],
+    source_options: SourceOptions,
+    model_options: Annotated[ModelOptions, without("components")],
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
+    journal_options: JournalOptions,
 ) -> tuple[Reproduction, ...]:
     """Repeats a table or figure of the paper, or all of them.
 
@@ -53,13 +75,19 @@ def reproduce(
     measured once.
 
     Args:
-        name: A key of `NAMES`, several joined by commas, or `all`.
-        models: Shipped models, local folders, hub ids, or what `broca.load` returned.
-        settings: What all tables share.
-        dtype: Number format of the weights, if a model has yet to be loaded.
-        device: Device, if a model has yet to be loaded.
-        allow_pickle: Whether weights in pickle format may be loaded.
-        report: Receives which stage is going on.
+        names: Keys of `NAMES`, as a list or joined by commas, or `all`.
+        models: A model or several: shipped ones, local folders, hub ids, or what `broca.load`
+            returned.
+        tasks: Tasks to measure, as a list or joined by commas; `auto`: all shipped ones for a
+            shipped model, else all of `include_path`, else the paper's.
+        method: Search behind every list of heads; the paper's by default.
+        rows: Rows of each search; default: what the method needs.
+        items: Items of each search.
+        limit: Most report items of each task.
+        k: Heads of each list.
+        keep_universal: Whether lists keep universal heads, which the paper filters out.
+        seed: Seed of everything random.
+        on_progress: Receives what is going on.
 
     Returns:
         One reproduction for each name. Of several, those that these models and tasks cannot show
@@ -68,92 +96,102 @@ def reproduce(
     Raises:
         BrocaError: An unknown name, task or model, or what the tasks cannot show.
     """
-    names = _names(name)
-    settings = settings or Settings()
-    _require(settings)
-    listed = [models] if isinstance(models, str | GatedModel) else list(models)
-    if names == ("scale",) and len(listed) < 2:
+    wanted = _wanted(names)
+    searches.require_method(method)
+    if limit is not None and limit < 8:
+        raise BadInput(f"`limit` must be at least 8, not {limit}")
+    listed_models = [models] if isinstance(models, str | GatedModel) else list(models)
+    if wanted == ("scale",) and len(listed_models) < 2:
         raise BadInput("scale compares models: name two or more, such as reference-small reference")
-
-    def loaded(model: str | GatedModel) -> GatedModel:
-        if isinstance(model, GatedModel):
-            return model
-        report(f"loading {model}")
-        return load(model, dtype=dtype, device=device, allow_pickle=allow_pickle)
-
-    return _reproduce(
-        names, map(loaded, listed), settings, report, journal=Journaling(settings.journal)
-    )
-
-
-@closes_journal
-def _reproduce(
-    names: Sequence[str],
-    models: Iterable[GatedModel],
-    settings: Settings,
-    report: Callable[[str], None],
-    *,
-    journal: Journaling,
-) -> tuple[Reproduction, ...]:
-    """Takes the models in turn, and keeps every row of all of them in one journal."""
-    rows: dict[str, list[Row]] = {one: [] for one in names}
-    notes: dict[str, list[str]] = {one: [] for one in names}
-    called = []
-    for model in models:
-        called.append(model.name)
-        study = Study(model, settings, report, journal)
-        general, study.notes = study.notes, []
-        for one in names:
-            report(f"{one} of {model.name}")
-            try:
-                made = EXPERIMENTS[one](study)
-            except BadInput as error:
-                if len(names) == 1:
-                    raise
-                made = []
-                study.notes.append(str(error))
-            rows[one] += [{"model": model.name, **row} for row in made]
-            notes[one] += dict.fromkeys((*general, *study.notes))
-            study.notes = []
-    if len(called) < 2 and "scale" in names:
+    settings = StudySettings(
+        tasks, limit, keep_universal, seed, replace(search_options, method=method),
+        source_options, engine_options, model_options,
+    )  # fmt: skip
+    report = on_progress or silent
+    rows: dict[str, list[Row]] = {name: [] for name in wanted}
+    notes: dict[str, list[str]] = {name: [] for name in wanted}
+    studied = []
+    with workspace(journal_options, executor_options) as space:
+        for model in listed_models:
+            with model_in_use(model, model_options, Stages(report)) as gated:
+                studied.append(gated.name)
+                study = Study(gated, space, settings, report)
+                for name in wanted:
+                    report(f"{name} of {gated.name}", None)
+                    made, said = _experiment(name, study, alone=len(wanted) == 1)
+                    rows[name] += [{"model": gated.name, **row} for row in made]
+                    notes[name] += said
+                study.run.finish()
+    if len(studied) < 2 and "scale" in wanted:
         notes["scale"].append("one model shows no dependence on size: name several")
-    asked = settings.to_dict()
     return tuple(
         Reproduction(
-            one, tuple(called), tuple(rows[one]), asked, tuple(notes[one]), version_of_broca()
+            name, tuple(studied), tuple(rows[name]), _as_record(settings), tuple(notes[name]),
+            NAMES[name], version_of_broca(),
         )
-        for one in names
-    )
+        for name in wanted
+    )  # fmt: skip
+
+
+def _experiment(name: str, study: Study, *, alone: bool) -> tuple[list[Row], list[str]]:
+    """The rows of a table or figure on one model, and what the reader should know.
+
+    Raises:
+        BadInput: It cannot be shown, and nothing else was requested.
+    """
+    general = len(study.notes)
+    try:
+        rows = EXPERIMENTS[name](study)
+    except BadInput as error:
+        if alone:
+            raise
+        rows = []
+        study.notes.append(str(error))
+    notes = list(dict.fromkeys(study.notes))
+    del study.notes[general:]
+    return rows, notes
+
+
+def _name(task: str | Task) -> str:
+    return task if isinstance(task, str) else task.name
+
+
+def _as_record(settings: StudySettings) -> Row:
+    """What was asked, as plain values."""
+    tasks, path = settings.tasks, settings.source.include_path
+    return {
+        "tasks": tasks if isinstance(tasks, str) else [_name(task) for task in tasks],
+        "include_path": None if path is None else str(path),
+        "method": settings.method,
+        "rows": settings.search.rows,
+        "items": settings.search.items,
+        "limit": settings.limit,
+        "k": settings.search.k,
+        "keep_universal": settings.keep_universal,
+        "allow_code": settings.source.allow_code,
+        "seed": settings.seed,
+    }
 
 
 def stem_of(models: Sequence[str]) -> str:
     """What files of some models are called: their last names, joined."""
-    return "+".join(Path(one).name or "model" for one in models)
+    return "+".join(Path(model).name or "model" for model in models)
 
 
-def _names(name: str) -> tuple[str, ...]:
-    """What is asked, each once.
+def _wanted(names: str | Sequence[str]) -> tuple[str, ...]:
+    """What is to be reproduced, each once.
 
     Raises:
         UnknownName: Nothing has such a name.
     """
-    if name == ALL:
+    if names == ALL:
         return tuple(NAMES)
-    names = tuple(dict.fromkeys(one.strip() for one in name.split(",")))
-    for one in names:
-        if one not in NAMES:
+    words = names.split(",") if isinstance(names, str) else names
+    wanted = tuple(dict.fromkeys(word.strip() for word in words))
+    for name in wanted:
+        if name not in NAMES:
             raise UnknownName(
-                f"'{one}' cannot be reproduced{nearest(one, [*NAMES, ALL])}; known are "
+                f"'{name}' cannot be reproduced{nearest(name, [*NAMES, ALL])}; known are "
                 f"{', '.join(NAMES)} and {ALL}"
             )
-    return names
-
-
-def _require(settings: Settings) -> None:
-    """Refuses numbers that mean nothing, before a model is loaded."""
-    searches.require_method(settings.method)
-    least = {"rows": 1, "items": 1, "limit": 8, "k": 1}
-    for name, fewest in least.items():
-        value = getattr(settings, name)
-        if value is not None and value < fewest:
-            raise BadInput(f"--{name} must be at least {fewest}, not {value}")
+    return wanted

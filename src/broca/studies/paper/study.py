@@ -1,25 +1,27 @@
-"""One model, its tasks, the heads found so far and the scores without them: tables share them."""
+"""One model, its tasks, the heads searched so far and the scores without them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS, GatedModel
+from broca.options import EngineOptions, ModelOptions, SearchOptions, SourceOptions
 from broca.published import model_like
-from broca.runs.recording import Journaling
-from broca.runs.task_sets import other_tasks
-from broca.runs.workbench import Workbench
+from broca.runs.progress import Report, Stages, silent, titled
+from broca.runs.run import Run
+from broca.runs.task_sets import claim_tasks, load_tasks, other_tasks
+from broca.runs.workspace import Workspace
 from broca.searches import METHODS
 from broca.searches.atlas import FEWEST_ROWS
-from broca.studies.paper import beside
-from broca.studies.paper.record import Row
-from broca.tasks import Catalog
+from broca.studies.paper import published_figures
+from broca.studies.paper.reproduction import Row
+from broca.tasks import Task
 from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
 from broca.verbs.atlas import atlas
 from broca.verbs.localize import localize
@@ -38,48 +40,42 @@ _LONGEST = 10
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What all tables and figures share.
+class StudySettings:
+    """What all tables and figures share; `reproduce` says what each means.
 
     Attributes:
-        tasks: Tasks to measure, as a list or joined by commas; `auto`: all shipped ones for a
-            shipped model, else all of `include_path`, else the paper's.
-        include_path: A folder of lm-eval YAML tasks to add.
-        method: Search behind every list of heads; the paper's by default.
-        rows: Rows of each search; by default what the method needs.
-        items: Items of each search.
+        tasks: Tasks to measure: a list, names joined by commas, or `auto`.
         limit: Most report items of each task.
-        k: Heads of each list.
-        keep_universal: Whether lists keep universal heads, which the paper filters out.
-        allow_code: Whether tasks may execute what the model writes.
+        keep_universal: Whether lists keep universal heads.
         seed: Seed of everything random.
-        journal: File that keeps every measured row; in memory if None.
+        search: Method, rows, items and k of every search.
+        source: Where tasks come from.
+        engine: Size of batches and sharing of work.
+        loading: How workers load the model.
     """
 
-    tasks: str | Sequence[str] = "auto"
-    include_path: str | Path | None = None
-    method: str = "cs-stratified"
-    rows: int | None = None
-    items: int = 100
+    tasks: str | Sequence[str | Task] = "auto"
     limit: int | None = None
-    k: int = 5
     keep_universal: bool = False
-    allow_code: bool = False
     seed: int = 0
-    journal: Path | None = None
+    search: SearchOptions = field(default_factory=lambda: SearchOptions(method=PAPER_METHOD))
+    source: SourceOptions = field(default_factory=SourceOptions)
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    loading: ModelOptions = field(default_factory=ModelOptions)
 
-    def to_dict(self) -> Row:
-        """What a record states: everything but where rows are kept."""
-        found = asdict(self)
-        found["tasks"] = list(self.tasks) if not isinstance(self.tasks, str) else self.tasks
-        found["include_path"] = None if self.include_path is None else str(self.include_path)
-        del found["journal"]
-        return found
+    @property
+    def method(self) -> str:
+        """The search behind every list of heads."""
+        return self.search.method or PAPER_METHOD
+
+
+PAPER_METHOD = "cs-stratified"
+"""The method of the paper's lists."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search found for a task.
+class HeadList:
+    """The heads that a search selects for a task.
 
     Attributes:
         heads: At most k heads, most harmful first.
@@ -99,64 +95,76 @@ class Study:
 
     Args:
         model: The model, with heads as components.
+        workspace: The journal and the workers; the caller closes it.
         settings: What all tables share.
-        report: Receives which stage is going on.
-        keeping: Where rows are kept; in memory if None. The caller closes it.
+        on_progress: Receives what is going on.
 
     Raises:
         BrocaError: A task is unknown or cannot be used, or the model can do none.
     """
 
     def __init__(
-        self, model: GatedModel, settings: Settings, report: Callable[[str], None],
-        keeping: Journaling | None = None,
-    ) -> None:  # fmt: skip
-        self.model, self.settings, self._report = model, settings, report
-        self._keeping = keeping or Journaling()
+        self,
+        model: GatedModel,
+        workspace: Workspace,
+        settings: StudySettings,
+        on_progress: Report = silent,
+    ) -> None:
+        self.model, self.settings = model, settings
+        self._workspace, self._report = workspace, on_progress
+        self._stages = stages = Stages(on_progress)
+        self._catalog = workspace.catalog(settings.source)
         self.notes: list[str] = []
         self.published = model_like(
             layers=model.structure.layers, heads=model.heads, name=model.name
         )
-        self._found: dict[tuple[str, str], Found] = {}
+        self._lists: dict[tuple[str, str], HeadList] = {}
         names = self._names()
-        report(f"building {len(names)} tasks")
-        self.bench = Workbench.build(
-            model, names[0], others=names[1:], include_path=settings.include_path,
-            items=settings.items, limit=settings.limit, allow_code=settings.allow_code,
-            keeping=self._keeping,
+        stages.enter(f"building {len(names)} tasks")
+        self.benchmarks = load_tasks(model, names, self._catalog)
+        self.run = Run(
+            model,
+            claim_tasks(
+                names[0], self.benchmarks, items=settings.search.items, seed=settings.seed,
+                limit=settings.limit, searched="task",
+            ),
+            workspace,
+            settings={"study": "paper", "tasks": list(names), "seed": settings.seed},
+            engine_options=settings.engine,
+            model_options=settings.loading,
+            stages=stages,
         )  # fmt: skip
-        self._examiner = self.bench.examiner(Scope(seed=settings.seed, resamples=500))
+        self._examiner = self.run.examiner(Scope(seed=settings.seed, resamples=500))
         self.tasks = self._usable(names)
         wanted = [name for name in self.tasks if name not in _MEASURED_ONLY]
         self.localized = tuple(wanted) or self.tasks
 
     def _names(self) -> tuple[str, ...]:
-        settings = self.settings
-        own = self.model.name in SHIPPED_MODELS or settings.include_path is not None
-        if settings.tasks == "auto" and not own:
-            if settings.allow_code:
+        settings, source = self.settings, self.settings.source
+        known = self.model.source in SHIPPED_MODELS or source.include_path is not None
+        if settings.tasks == "auto" and not known:
+            if source.allow_code:
                 return PAPER
-            coded = [name for name, one in PAPER_TASKS.items() if one.executes_code]
-            self.notes.append(f"{' and '.join(coded)} execute code: they need --allow-code")
+            coded = [name for name, task in PAPER_TASKS.items() if task.executes_code]
+            self.notes.append(f"{' and '.join(coded)} execute code: they need `allow_code`")
             return tuple(name for name in PAPER if name not in coded)
-        names = other_tasks("", settings.tasks, self.model.name, Catalog(settings.include_path))
+        names = other_tasks("", settings.tasks, self.model, self._catalog)
         if not names:
-            raise BadInput("no tasks are named: give --tasks T1,T2")
+            raise BadInput("`tasks` names none: give T1,T2")
         return names
 
     def _usable(self, names: Sequence[str]) -> tuple[str, ...]:
         """The tasks that the intact model can do: others can lose nothing."""
-        self._report("scoring the intact model")
+        self._stages.enter("scoring the intact model")
         usable = []
-        for one in self._examiner.drops_of([], names):
-            benchmark = self.bench.benchmarks[one.task]
-            if benchmark.at_chance(one.before, items=one.items):
+        for drop in self._examiner.drops_of([], names):
+            if self.benchmarks[drop.task].at_chance(drop.before, items=drop.items):
                 self.notes.append(
-                    f"{self.model.name} scores {one.before:.3f} on {one.task}, no better than "
+                    f"{self.model.name} scores {drop.before:.3f} on {drop.task}, no better than "
                     "guessing: left out"
                 )
             else:
-                usable.append(one.task)
+                usable.append(drop.task)
         if not usable:
             raise NothingToLocalize(
                 f"{self.model.name} can do none of the {len(names)} tasks: choose tasks that it "
@@ -168,12 +176,12 @@ class Study:
         """What a task stands for: in the paper, or by its metadata."""
         if task in PAPER_TASKS:
             return PAPER_TASKS[task].skill
-        return self.bench.benchmarks[task].capability
+        return self.benchmarks[task].capability
 
     def same_skill(self, task: str) -> tuple[str, ...]:
         """The other tasks of the task's skill."""
         return tuple(
-            one for one in self.tasks if one != task and self.skill(one) == self.skill(task)
+            name for name in self.tasks if name != task and self.skill(name) == self.skill(task)
         )
 
     def general(self, task: str) -> tuple[str, ...]:
@@ -182,17 +190,17 @@ class Study:
         Where the paper's are measured, these (without mmlu beside other knowledge tasks); else all
         of another skill.
         """
-        rest = [one for one in self.tasks if one != task and self.skill(one) != self.skill(task)]
-        paper = [one for one in rest if one in PAPER_GROUPS["general"]]
+        others = [name for name in self.tasks if self.skill(name) != self.skill(task)]
+        paper = [name for name in others if name in PAPER_GROUPS["general"]]
         if task in KNOWLEDGE:
-            paper = [one for one in paper if one not in KNOWLEDGE]
-        return tuple(paper or rest)
+            paper = [name for name in paper if name not in KNOWLEDGE]
+        return tuple(paper or others)
 
     @property
     def knowledge(self) -> tuple[str, ...]:
         """The tasks that ask for knowledge by multiple choice."""
         return tuple(
-            one for one in self.tasks if one in KNOWLEDGE or self.skill(one) == "knowledge"
+            name for name in self.tasks if name in KNOWLEDGE or self.skill(name) == "knowledge"
         )
 
     @cached_property
@@ -201,70 +209,80 @@ class Study:
 
         They hurt tasks of more than half of the skills: what one skill alone needs is its own.
         """
-        published = beside.universal(self.published)
+        published = published_figures.universal(self.published)
         skills = {self.skill(task) for task in self.tasks}
         if len(skills) < 2:
             return published
-        s = self.settings
-        self._report("atlas: which heads every task needs")
-        found = atlas(
-            self.model, tasks=self.tasks, include_path=s.include_path, k=s.k, items=s.items,
-            rows=None if s.rows is None else max(s.rows, FEWEST_ROWS) * len(self.tasks),
-            seed=s.seed, allow_code=s.allow_code, journal=self._keeping,
-        )  # fmt: skip
+        search = self.settings.search
+        rows = None
+        if search.rows is not None:
+            rows = max(search.rows, FEWEST_ROWS) * len(self.tasks)
+        result = atlas(
+            self.model,
+            self.tasks,
+            search_options=replace(search, rows=rows),
+            **self._shared("atlas: which heads every task needs"),
+        )
         widely = [
-            one.name
-            for one in found.universal
-            if 2 * len({self.skill(task) for task in one.hurts}) > len(skills)
+            universal.name
+            for universal in result.universal
+            if 2 * len({self.skill(task) for task in universal.hurts}) > len(skills)
         ]
         return tuple(dict.fromkeys((*widely, *published)))
 
-    def found(self, task: str, method: str | None = None) -> Found:
-        """The heads that a method finds for a task, without universal ones."""
+    def list_of(self, task: str, method: str | None = None) -> HeadList:
+        """The heads that a method selects for a task, without universal ones."""
         method = method or self.settings.method
-        if (task, method) not in self._found:
+        if (task, method) not in self._lists:
             # a method that weighs other tasks sets apart by itself what they need too
-            keep = self.settings.keep_universal or METHODS[method].measures_others
-            left_out = () if keep else self.universal
-            self._report(f"{method} on {task}")
-            s = self.settings
+            weighs = METHODS[method].measures_others
+            left_out = () if self.settings.keep_universal or weighs else self.universal
+            search = replace(self.settings.search, method=method)
             result = localize(
-                self.model, task=task, include_path=s.include_path, method=method, rows=s.rows,
-                others=self.general(task) if METHODS[method].measures_others else [],
-                same_skill=self.same_skill(task) if METHODS[method].measures_others else (),
-                k=s.k, items=s.items, seed=s.seed, allow_code=s.allow_code, verify=False,
-                journal=self._keeping,
+                self.model, task, others=self.general(task) if weighs else (),
+                same_skill=self.same_skill(task) if weighs else (), verify=False,
+                search_options=search, **self._shared(f"{method} on {task}"),
             )  # fmt: skip
-            harmful = [one.name for one in result.ranking if one.effect < 0]
-            listed = result.selected if METHODS[method].measures_others else harmful
-            self._found[task, method] = Found(
-                heads=tuple(one for one in listed if one not in left_out)[: s.k],
-                order=tuple(one for one in harmful if one not in left_out)[:_LONGEST],
-                universal=tuple(one for one in listed[: s.k] if one in left_out),
+            harmful = [line.name for line in result.ranking if line.effect < 0]
+            listed = result.selected if weighs else harmful
+            self._lists[task, method] = HeadList(
+                heads=tuple(name for name in listed if name not in left_out)[: search.k],
+                order=tuple(name for name in harmful if name not in left_out)[:_LONGEST],
+                universal=tuple(name for name in listed[: search.k] if name in left_out),
                 rows=result.cost.rows,
             )
-        return self._found[task, method]
+        return self._lists[task, method]
+
+    def _shared(self, title: str) -> dict[str, Any]:
+        """What every search of the study has in common; it is reported under a title."""
+        self._stages.enter(title)
+        settings = self.settings
+        return {
+            "seed": settings.seed, "source_options": settings.source,
+            "engine_options": settings.engine, "model_options": settings.loading,
+            "journal": self._workspace, "on_progress": titled(self._report, title),
+        }  # fmt: skip
 
     def drops(self, heads: Sequence[str], tasks: Iterable[str]) -> dict[str, MeasuredDrop]:
         """What tasks lose without some heads; no row is measured twice."""
         names = list(tasks)
         if not names:
             return {}
-        return {one.task: one for one in self._examiner.drops_of(heads, names)}
+        return {drop.task: drop for drop in self._examiner.drops_of(heads, names)}
 
     def scores(self, task: str, heads: Sequence[str]) -> Row:
         """Task and general score, intact and without some heads."""
         general = self.general(task)
         drops = self.drops(heads, [task, *general])
-        own = drops.pop(task)
+        lost = drops.pop(task)
         row: Row = {
-            "intact": own.before, "ablated": own.after, "drop": own.drop.value,
-            "drop_low": own.drop.low, "drop_high": own.drop.high, "p": own.p,
+            "intact": lost.before, "ablated": lost.after, "drop": lost.drop.value,
+            "drop_low": lost.drop.low, "drop_high": lost.drop.high, "p": lost.p,
         }  # fmt: skip
         if drops:
-            row["general_intact"] = mean(one.before for one in drops.values())
-            row["general_ablated"] = mean(one.after for one in drops.values())
-            row["general_drop"] = mean(one.drop.value for one in drops.values())
+            row["general_intact"] = mean(drop.before for drop in drops.values())
+            row["general_ablated"] = mean(drop.after for drop in drops.values())
+            row["general_drop"] = mean(drop.drop.value for drop in drops.values())
         return row
 
 

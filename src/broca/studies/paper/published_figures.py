@@ -34,7 +34,7 @@ def knowledge(model: PublishedModel | None, heads: str, measured_on: str) -> flo
 def knowledge_heads(model: PublishedModel | None) -> tuple[str, ...]:
     """The heads that were published as shared by the knowledge tasks."""
     others = ("tasks", "intact", *_KNOWLEDGE)
-    return tuple(one for one in _table(model, "wmdp") if one not in others)
+    return tuple(row for row in _table(model, "wmdp") if row not in others)
 
 
 def sweep(model: PublishedModel | None, task: str, k: int) -> float | None:
@@ -46,9 +46,11 @@ def sweep(model: PublishedModel | None, task: str, k: int) -> float | None:
 def heads(model: PublishedModel | None, task: str, method: str) -> tuple[str, ...]:
     """The published list of a task."""
     wanted = (_NAMES.get(task, task), _METHODS.get(method))
-    found = [one.heads for one in published_lists() if (one.task, one.method) == wanted
-             and model is not None and one.model == model.name]  # fmt: skip
-    return found[0] if found else ()
+    for listed in published_lists():
+        known = (listed.task, listed.method) == wanted
+        if known and model is not None and listed.model == model.name:
+            return listed.heads
+    return ()
 
 
 def universal(model: PublishedModel | None) -> tuple[str, ...]:
@@ -59,11 +61,11 @@ def universal(model: PublishedModel | None) -> tuple[str, ...]:
 def lists(model: PublishedModel | None) -> dict[str, tuple[str, ...]]:
     """Every published list of the paper's own method, universal heads excepted."""
     return {
-        one.task: one.heads
-        for one in published_lists()
+        listed.task: listed.heads
+        for listed in published_lists()
         if model is not None
-        and (one.model, one.method) == (model.name, "css")
-        and one.task != "universal"
+        and (listed.model, listed.method) == (model.name, "css")
+        and listed.task != "universal"
     }
 
 

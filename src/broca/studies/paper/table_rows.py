@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from broca.atlases import keep_to_groups
 from broca.errors import BadInput
 from broca.searches import DEFAULT_METHOD
-from broca.studies.paper import beside
-from broca.studies.paper.record import Row
+from broca.studies.paper import published_figures as published
+from broca.studies.paper.reproduction import Row
 from broca.studies.paper.study import Study, mean
 
 PAPER_METHODS = ("greedy", "one-shot", "cs-bernoulli", "cs-stratified")
@@ -24,16 +24,16 @@ def top_heads(study: Study) -> list[Row]:
     """Table 2: what the selected heads cost the task, and what they cost in general."""
     rows = []
     for task in study.localized:
-        heads = study.found(task).heads
+        heads = study.list_of(task).heads
         row: Row = {"task": task, "heads": " ".join(heads), **study.scores(task, heads)}
         rows.append(row)
-        published = {
-            "published_intact": beside.top5(study.published, "", task),
-            "published_ablated": beside.top5(study.published, task, task),
-            "published_general_intact": beside.top5(study.published, "", "general"),
-            "published_general_ablated": beside.top5(study.published, task, "general"),
+        figures = {
+            "published_intact": published.top5(study.published, "", task),
+            "published_ablated": published.top5(study.published, task, task),
+            "published_general_intact": published.top5(study.published, "", "general"),
+            "published_general_ablated": published.top5(study.published, task, "general"),
         }
-        row.update({name: value for name, value in published.items() if value is not None})
+        row.update({name: value for name, value in figures.items() if value is not None})
     return rows
 
 
@@ -44,8 +44,8 @@ def same_skill(study: Study) -> list[Row]:
         same = study.same_skill(task)
         for other in (task, *same) if same else ():
             row: Row = {"skill": study.skill(task), "found_on": task, "measured_on": other}
-            row.update(study.scores(other, study.found(task).heads))
-            value = beside.top5(study.published, task, other)
+            row.update(study.scores(other, study.list_of(task).heads))
+            value = published.top5(study.published, task, other)
             if value is not None:
                 row["published_ablated"] = value
             rows.append(row)
@@ -62,13 +62,13 @@ def methods(study: Study) -> list[Row]:
     rows = []
     for task in study.localized:
         for method in dict.fromkeys((*PAPER_METHODS, DEFAULT_METHOD, "focus")):
-            found = study.found(task, method)
+            listed = study.list_of(task, method)
             rows.append(
                 {
-                    "task": task, "method": method, "heads": " ".join(found.heads),
-                    "rows": found.rows, **study.scores(task, found.heads),
-                    "published_heads": " ".join(beside.heads(study.published, task, method)),
-                    "published_evaluations": beside.evaluations(study.published, method),
+                    "task": task, "method": method, "heads": " ".join(listed.heads),
+                    "rows": listed.rows, **study.scores(task, listed.heads),
+                    "published_heads": " ".join(published.heads(study.published, task, method)),
+                    "published_evaluations": published.evaluations(study.published, method),
                 }
             )  # fmt: skip
     return rows
@@ -78,17 +78,17 @@ def sweep(study: Study, *, largest: int = 5) -> list[Row]:
     """Table 6 and figure 2: the first k heads, from none on."""
     rows = []
     for task in study.localized:
-        order = study.found(task).order[:largest]
+        order = study.list_of(task).order[:largest]
         for k in range(len(order) + 1):
             row: Row = {"task": task, "k": k, "head": order[k - 1] if k else ""}
             row.update(study.scores(task, order[:k]))
             same = study.drops(order[:k], study.same_skill(task)).values()
             if same:
-                row["same_skill_drop"] = mean(one.drop.value for one in same)
-            value = beside.sweep(study.published, task, k)
+                row["same_skill_drop"] = mean(drop.drop.value for drop in same)
+            value = published.sweep(study.published, task, k)
             if value is not None:
                 row["published"] = value
-                row["published_general"] = beside.sweep(study.published, "general", k)
+                row["published_general"] = published.sweep(study.published, "general", k)
             rows.append(row)
     return rows
 
@@ -116,13 +116,13 @@ def universal_by_skill(study: Study) -> list[Row]:
 
 def shared_knowledge(study: Study) -> list[Row]:
     """Table 8: every task's score without each head that knowledge tasks share."""
-    own = study.knowledge
-    rest = [task for task in study.tasks if task not in own]
+    knowledge = study.knowledge
+    others = [task for task in study.tasks if task not in knowledge]
     rows = []
     for head in ("", *shared_heads(study)):
         heads = [head] if head else []
-        scores = _scores(study, heads, own, total="knowledge_mean")
-        other = _scores(study, heads, rest, total="other_mean") if rest else {}
+        scores = _scores(study, heads, knowledge, total="knowledge_mean")
+        other = _scores(study, heads, others, total="other_mean") if others else {}
         rows.append({"head": head or "none", **scores, **other})
     return rows
 
@@ -133,15 +133,16 @@ def shared_heads(study: Study) -> tuple[str, ...]:
     Raises:
         BadInput: There are no two knowledge tasks.
     """
-    own = [task for task in require_knowledge(study) if task in study.localized]
-    counted = Counter(head for task in own for head in study.found(task).heads)
-    fewest = max(2, (len(own) + 1) // 2)
+    knowledge = [task for task in require_knowledge(study) if task in study.localized]
+    counted = Counter(head for task in knowledge for head in study.list_of(task).heads)
+    fewest = max(2, (len(knowledge) + 1) // 2)
     shared = [head for head, times in counted.most_common() if times >= fewest]
     if not shared:
         study.notes.append(
-            f"{study.model.name}: no head is in the lists of {fewest} of {len(own)} knowledge tasks"
+            f"{study.model.name}: no head is in the lists of {fewest} of {len(knowledge)} "
+            "knowledge tasks"
         )
-    return tuple(dict.fromkeys((*shared, *beside.knowledge_heads(study.published))))
+    return tuple(dict.fromkeys((*shared, *published.knowledge_heads(study.published))))
 
 
 def require_knowledge(study: Study) -> tuple[str, ...]:
@@ -162,14 +163,14 @@ def head_lists(study: Study) -> list[Row]:
     """Table 9: the heads of every task, beside the published ones."""
     rows = []
     for task in study.localized:
-        found = study.found(task)
-        published = beside.heads(study.published, task, study.settings.method)
+        listed = study.list_of(task)
+        theirs = published.heads(study.published, task, study.settings.method)
         row: Row = {
-            "task": task, "method": study.settings.method, "heads": " ".join(found.heads),
-            "universal": " ".join(found.universal), "published": " ".join(published),
+            "task": task, "method": study.settings.method, "heads": " ".join(listed.heads),
+            "universal": " ".join(listed.universal), "published": " ".join(theirs),
         }  # fmt: skip
-        if published:
-            row["shared"] = len(set(found.heads) & set(published))
+        if theirs:
+            row["shared"] = len(set(listed.heads) & set(theirs))
         rows.append(row)
     return rows
 
@@ -182,20 +183,23 @@ def groups(study: Study) -> list[Row]:
     """
     measured: dict[str, dict[str, None]] = {}
     for task in study.localized:
-        own = measured.setdefault(study.skill(task), {})
-        own.update(dict.fromkeys(study.found(task).heads))
+        heads = measured.setdefault(study.skill(task), {})
+        heads.update(dict.fromkeys(study.list_of(task).heads))
     rows = _pairs(study, "measured", {skill: tuple(heads) for skill, heads in measured.items()})
-    lists = beside.lists(study.published)
+    lists = published.lists(study.published)
     return rows + (_pairs(study, "published", lists) if lists else [])
 
 
 def _pairs(study: Study, source: str, sets: dict[str, tuple[str, ...]]) -> list[Row]:
     """One row for each set of heads, and one for all of them."""
-    sizes = {one.layer: one.heads // one.kv_heads for one in study.model.structure.projections}
+    sizes = {
+        projection.layer: projection.heads // projection.kv_heads
+        for projection in study.model.structure.projections
+    }
     names = study.model.components.names
     rows = []
-    for label, own in (*((one, {one: heads}) for one, heads in sets.items()), ("all", sets)):
-        test, why_not = keep_to_groups(own, sizes, names, seed=study.settings.seed)
+    for label, members in (*((name, {name: heads}) for name, heads in sets.items()), ("all", sets)):
+        test, why_not = keep_to_groups(members, sizes, names, seed=study.settings.seed)
         if test is None:
             if label == "all":
                 raise BadInput(f"gqa says nothing on {study.model.name}: {why_not}")
@@ -203,7 +207,7 @@ def _pairs(study: Study, source: str, sets: dict[str, tuple[str, ...]]) -> list[
         rows.append(
             {
                 "source": source, "skill": label,
-                "heads": " ".join(head for heads in own.values() for head in heads),
+                "heads": " ".join(head for heads in members.values() for head in heads),
                 "group_size": test.group_size, "pairs_in_one_group": test.pairs,
                 "expected": test.expected, "p": test.p, "permutations": test.permutations,
             }
@@ -215,12 +219,12 @@ def scale(study: Study) -> list[Row]:
     """What the selected heads cost, beside the size of the model."""
     model = study.model
     size = {
-        "parameters": sum(one.numel() for one in model.model.parameters()),
+        "parameters": sum(weights.numel() for weights in model.model.parameters()),
         "layers": model.structure.layers, "heads": len(model.components),
     }  # fmt: skip
     rows = []
     for task in study.localized:
-        heads = study.found(task).heads
+        heads = study.list_of(task).heads
         row: Row = {**size, "task": task, "k": len(heads), **study.scores(task, heads)}
         row["relative_drop"] = row["drop"] / row["intact"]
         rows.append(row)

@@ -1,4 +1,4 @@
-"""What the default method is meant to reach, and whether the cells show it."""
+"""What the default method is meant to reach, and whether the cells of the study show it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from broca.studies.methods.cells import Cell, budget_name
-from broca.studies.methods.simulations import SimulatedCell
-from broca.studies.methods.summary import Line
-from broca.studies.methods.truth import recovered
-
-CANDIDATE = "focus"
-"""The method that the targets are about."""
+from broca.studies.methods import (
+    CANDIDATE,
+    Cell,
+    MethodSummary,
+    SimulatedSummary,
+    budget_name,
+    shared_gap,
+)
 
 AHEAD_OF_GREEDY = 0.2
 ROWS_PER_TASK = 800
@@ -55,36 +56,29 @@ class Target:
 
 def targets(
     cells: Sequence[Cell],
-    lines: Sequence[Line],
-    simulated: Sequence[SimulatedCell],
+    summaries: Sequence[MethodSummary],
+    simulated: Sequence[SimulatedSummary],
     *,
     candidate: str = CANDIDATE,
 ) -> list[Target]:
     """All targets, those about models for each model."""
-    found = []
+    judged = []
     for model in dict.fromkeys(cell.model for cell in cells):
-        own = [cell for cell in cells if cell.model == model]
-        mine = [one for one in own if one.key.method == candidate and one.key.budget is None]
-        done = [cell for cell in mine if cell.done]
-        found += [
-            _ahead(model, own, done),
-            _planted(model, done),
-            _abstains(model, own, done),
-            _calibrated(model, [line for line in lines if line.model == model], candidate),
+        of_model = [cell for cell in cells if cell.model == model]
+        ours = [
+            cell
+            for cell in of_model
+            if cell.done and cell.key.method == candidate and cell.key.budget is None
         ]
-    found.append(_simulated(simulated, candidate))
-    return sorted(found, key=lambda one: one.letter)
-
-
-def shared_gap(ours: Sequence[Cell], theirs: Sequence[Cell]) -> tuple[float, int]:
-    """Mean difference in specific drop over the (task, seed) that both have, and how many."""
-    known = {(cell.key.task, cell.key.seed): cell.specific for cell in theirs if cell.done}
-    gaps = [
-        cell.specific - known[cell.key.task, cell.key.seed]
-        for cell in ours
-        if (cell.key.task, cell.key.seed) in known
-    ]
-    return (float(np.mean(gaps)), len(gaps)) if gaps else (float("nan"), 0)
+        lines = [line for line in summaries if line.model == model]
+        judged += [
+            _ahead(model, of_model, ours),
+            _planted(model, ours),
+            _abstains(model, of_model, ours),
+            _calibrated(model, lines, candidate),
+        ]
+    judged.append(_simulated(simulated, candidate))
+    return sorted(judged, key=lambda target: target.letter)
 
 
 def _ahead(model: str, cells: Sequence[Cell], ours: Sequence[Cell]) -> Target:
@@ -130,13 +124,13 @@ def _best_budgets(cells: Sequence[Cell], *, without: set[str]) -> dict[str, list
 
 def _planted(model: str, ours: Sequence[Cell]) -> Target:
     claim = f"planted recall {RECALL} or more, no false selection in {CLEAN:.0%} of the runs"
-    sets = [found for cell in ours if (found := recovered(cell)) is not None]
-    if not sets:
+    planted = [(cell.recall, cell.false) for cell in ours if cell.recall is not None]
+    if not planted:
         return Target("b", model, claim, None, "no task of this model has a planted set")
-    recall = float(np.mean([one.recall for one in sets]))
-    clean = float(np.mean([one.false == 0 for one in sets]))
+    recall = float(np.mean([share for share, _ in planted]))
+    clean = float(np.mean([false == 0 for _, false in planted]))
     reached = recall >= RECALL - _ROUNDING and clean >= CLEAN - _ROUNDING
-    figures = f"recall {recall:.3f}, {clean:.0%} of {len(sets)} runs without a false selection"
+    figures = f"recall {recall:.3f}, {clean:.0%} of {len(planted)} runs without a false selection"
     return Target("b", model, claim, reached, figures)
 
 
@@ -151,7 +145,7 @@ def _abstains(model: str, cells: Sequence[Cell], ours: Sequence[Cell]) -> Target
             worst[cell.key.task] = max(worst.get(cell.key.task, 0.0), cell.drop)
     spared = {task for task, drop in worst.items() if drop < DAMAGE}
     wrong = [cell for cell in ours if cell.key.task in spared and not cell.abstained]
-    planted = [cell for cell in ours if recovered(cell) is not None]
+    planted = [cell for cell in ours if cell.recall is not None]
     silent = [cell for cell in planted if cell.abstained]
     if not ours or not (spared or planted):
         least = min(worst.values(), default=float("nan"))
@@ -166,43 +160,38 @@ def _abstains(model: str, cells: Sequence[Cell], ours: Sequence[Cell]) -> Target
     return Target("c", model, claim, not wrong and not silent, figures)
 
 
-def _calibrated(model: str, lines: Sequence[Line], candidate: str) -> Target:
+def _calibrated(model: str, lines: Sequence[MethodSummary], candidate: str) -> Target:
     low, high = COVERAGE
     claim = f"90 % intervals hold the exhaustive effect in {low:.0%} to {high:.0%} of the cases"
-    own = [one for one in lines if one.method == candidate and one.budget is None]
-    if not own or own[0].coverage is None:
+    ours = [line for line in lines if line.method == candidate and line.budget is None]
+    if not ours or ours[0].coverage is None:
         return Target("e", model, claim, None, "no intervals, or no exhaustive effects")
-    coverage, count = own[0].coverage, own[0].intervals
+    coverage, count = ours[0].coverage, ours[0].intervals
     reached = low - _ROUNDING <= coverage <= high + _ROUNDING
     return Target("e", model, claim, reached, f"{coverage:.1%} of {count:,} intervals")
 
 
-def _simulated(cells: Sequence[SimulatedCell], candidate: str) -> Target:
+def _simulated(lines: Sequence[SimulatedSummary], candidate: str) -> Target:
     claim = "five strongest among the first five of the ranking: recall " + ", ".join(
         f"{RECALL} within {rows:,} rows at {components}" for components, rows in SIMULATED.items()
     )
     figures, reached = [], True
     for components, rows in SIMULATED.items():
-        own = [
-            cell
-            for cell in cells
-            if cell.done
-            and cell.key.method == candidate
-            and cell.key.components == components
-            and cell.key.scenario == SCENARIO
-            and cell.key.rows <= rows
+        within = [
+            line
+            for line in lines
+            if line.cells
+            and (line.method, line.components, line.scenario) == (candidate, components, SCENARIO)
+            and line.rows <= rows
         ]
-        if not own:
+        if not within:
             return Target(
                 "d", "", claim, None, f"no simulation of {candidate} at {components} components"
             )
-        most = max(cell.key.rows for cell in own)
-        last = [cell for cell in own if cell.key.rows == most]
-        recall = float(np.mean([cell.top for cell in last]))
-        selected = float(np.mean([cell.recall for cell in last]))
-        reached = reached and recall >= RECALL - _ROUNDING
+        last = max(within, key=lambda line: line.rows)
+        reached = reached and last.top >= RECALL - _ROUNDING
         figures.append(
-            f"{recall:.3f} at {components} within {most:,} rows (selected {selected:.3f}, "
-            f"{len(last)} problems)"
+            f"{last.top:.3f} at {components} within {last.rows:,} rows (selected "
+            f"{last.recall:.3f}, {last.cells} problems)"
         )
     return Target("d", "", claim, reached, "; ".join(figures))

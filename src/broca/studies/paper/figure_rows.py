@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from broca.studies.paper import beside
-from broca.studies.paper.record import Row
+from broca.studies.paper import published_figures as published
+from broca.studies.paper.reproduction import Row
 from broca.studies.paper.study import Study
-from broca.studies.paper.tables import require_knowledge, shared_heads, sweep
+from broca.studies.paper.table_rows import require_knowledge, shared_heads, sweep
 
 
 def radar(study: Study) -> list[Row]:
@@ -15,13 +15,13 @@ def radar(study: Study) -> list[Row]:
         firsts.setdefault(study.skill(task), task)
     rows = []
     for task in ("", *firsts.values()):
-        drops = study.drops(study.found(task).heads if task else (), study.tasks)
-        for name, one in drops.items():
+        drops = study.drops(study.list_of(task).heads if task else (), study.tasks)
+        for name, drop in drops.items():
             row: Row = {
                 "heads_of": task or "none", "measured_on": name,
-                "intact": one.before, "ablated": one.after,
+                "intact": drop.before, "ablated": drop.after,
             }  # fmt: skip
-            value = beside.top5(study.published, task, name)
+            value = published.top5(study.published, task, name)
             if value is not None:
                 row["published"] = value
             rows.append(row)
@@ -38,36 +38,36 @@ def shared_bars(study: Study) -> list[Row]:
     return [
         row
         for head in ("", *shared_heads(study))
-        for row in _beside_knowledge(study, head or "none", (head,) if head else (), head)
+        for row in _knowledge_scores(study, head or "none", (head,) if head else (), head)
     ]
 
 
 def own_bars(study: Study) -> list[Row]:
     """Figure 4: each knowledge task's own heads, on each of them and on the rest."""
     tasks = [task for task in require_knowledge(study) if task in study.localized]
-    rows = _beside_knowledge(study, "none", (), "")
+    rows = _knowledge_scores(study, "none", (), "")
     for task in tasks:
-        rows += _beside_knowledge(study, task, study.found(task).heads, task)
+        rows += _knowledge_scores(study, task, study.list_of(task).heads, task)
     return rows
 
 
-def _beside_knowledge(
-    study: Study, label: str, heads: tuple[str, ...], published: str
+def _knowledge_scores(
+    study: Study, label: str, heads: tuple[str, ...], published_as: str
 ) -> list[Row]:
     """Scores of the knowledge tasks and the mean of the general ones without some heads."""
-    own = study.knowledge
-    general = study.general(own[0])
-    drops = study.drops(heads, [*own, *general])
-    measured = {task: (drops[task].before, drops[task].after) for task in own}
+    knowledge = study.knowledge
+    general = study.general(knowledge[0])
+    drops = study.drops(heads, [*knowledge, *general])
+    measured = {task: (drops[task].before, drops[task].after) for task in knowledge}
     if general:
-        before = sum(drops[one].before for one in general) / len(general)
-        after = sum(drops[one].after for one in general) / len(general)
+        before = sum(drops[task].before for task in general) / len(general)
+        after = sum(drops[task].after for task in general) / len(general)
         measured["general"] = (before, after)
     rows = []
     for name, (intact, ablated) in measured.items():
         row: Row = {"heads": label, "measured_on": name, "intact": intact, "ablated": ablated}
         as_published = "general_without_mmlu" if name == "general" else name
-        value = beside.knowledge(study.published, published, as_published)
+        value = published.knowledge(study.published, published_as, as_published)
         if value is not None:
             row["published"] = value
         rows.append(row)

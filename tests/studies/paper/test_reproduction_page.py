@@ -3,7 +3,7 @@
 import re
 
 from broca.studies.paper import NAMES, Reproduction
-from broca.studies.paper.page import cell, render_page
+from broca.studies.paper.reproduction_page import cell, render_page
 
 
 def test_one_page_holds_all_and_needs_nothing_from_outside(everything):

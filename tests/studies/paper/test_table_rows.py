@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 
 from broca.searches import DEFAULT_METHOD
-from broca.studies.paper import Settings, reproduce
+from broca.studies.paper import reproduce
 
 
 def rows_of(everything, name):
@@ -109,8 +109,10 @@ def test_pairs_are_counted_as_they_are(everything):
 def test_lists_of_planted_are_its_sets(planted):
     """Table 9 where the truth is known: sets of two heads are in the lists."""
     text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
-    settings = Settings(tasks="capitals,rhyming", rows=800, items=10, limit=8, keep_universal=True)
-    (found,) = reproduce("table9", planted, settings=settings)
-    heads = {row["task"]: set(row["heads"].split()) for row in found.rows}
+    (lists,) = reproduce(
+        "table9", planted, tasks="capitals,rhyming", rows=800, items=10, limit=8,
+        keep_universal=True,
+    )  # fmt: skip
+    heads = {row["task"]: set(row["heads"].split()) for row in lists.rows}
     assert set(json.loads(text)["facts"]) <= heads["capitals"]
     assert set(json.loads(text)["rhyming"]) <= heads["rhyming"]

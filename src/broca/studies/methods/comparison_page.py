@@ -10,9 +10,8 @@ import plotly.graph_objects as go
 
 from broca.reports.figures import styled
 from broca.results.files import write_beside
-from broca.studies.methods.summary import Line
-from broca.studies.methods.tables import cells_of, columns
-from broca.studies.methods.targets import Target
+from broca.studies.methods.summary import MethodSummary
+from broca.studies.methods.text_tables import columns, texts_of
 
 NAME = "methods.html"
 
@@ -24,25 +23,25 @@ th:first-child, td:first-child { text-align: left; }
 """
 
 
-def quality_figure(lines: Sequence[Line]) -> go.Figure:
+def quality_figure(lines: Sequence[MethodSummary]) -> go.Figure:
     """Mean specific drop against the mean rows of a search, log axis, with intervals."""
     figure = go.Figure()
     for method in dict.fromkeys(line.method for line in lines):
-        own = sorted(
+        shown = sorted(
             (line for line in lines if line.method == method and line.cells and line.rows > 0),
             key=lambda line: line.rows,
         )
         figure.add_trace(
             go.Scatter(
                 name=method,
-                x=[line.rows for line in own],
-                y=[line.specific for line in own],
+                x=[line.rows for line in shown],
+                y=[line.specific for line in shown],
                 mode="lines+markers",
                 error_y={
                     "type": "data",
                     "symmetric": False,
-                    "array": [line.high - line.specific for line in own],
-                    "arrayminus": [line.specific - line.low for line in own],
+                    "array": [line.high - line.specific for line in shown],
+                    "arrayminus": [line.specific - line.low for line in shown],
                     "thickness": 1,
                 },
             )
@@ -52,7 +51,7 @@ def quality_figure(lines: Sequence[Line]) -> go.Figure:
     return styled(figure, height=520)
 
 
-def save_page(lines: Sequence[Line], found: Sequence[Target], folder: Path) -> Path:
+def save_page(lines: Sequence[MethodSummary], folder: Path) -> Path:
     """Writes the page; it needs nothing from outside.
 
     Raises:
@@ -64,18 +63,16 @@ def save_page(lines: Sequence[Line], found: Sequence[Target], folder: Path) -> P
     ]
     script: bool | str = True
     for model in dict.fromkeys(line.model for line in lines):
-        own = [line for line in lines if line.model == model]
+        shown = [line for line in lines if line.model == model]
         parts.append(f"<h1>Methods on {escape(model)}</h1>")
         parts.append(
-            quality_figure(own).to_html(
+            quality_figure(shown).to_html(
                 full_html=False, include_plotlyjs=script, config={"displayModeBar": False}
             )
         )
         script = False
-        parts.append(_table(columns(own), [cells_of(line, own) for line in own]))
-    parts.append("<h1>Targets</h1><ul>")
-    parts += [f"<li>{escape(str(one))}</li>" for one in found]
-    parts.append("</ul></body></html>\n")
+        parts.append(_table(columns(shown), [texts_of(line, shown) for line in shown]))
+    parts.append("</body></html>\n")
     path = folder / NAME
     write_beside(path, "\n".join(parts))
     return path

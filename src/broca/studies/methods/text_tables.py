@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import isnan
 
 from broca.studies.methods.cells import budget_name
-from broca.studies.methods.simulations import SimulatedLine
-from broca.studies.methods.summary import Line
+from broca.studies.methods.simulations import SimulatedSummary
+from broca.studies.methods.summary import MethodSummary
 
 COLUMNS = (
     "method",
@@ -20,20 +20,27 @@ COLUMNS = (
     "s",
     "cells",
 )
-TRUE_COLUMNS = ("planted recall", "false", "top-k recall", "calibration")
+OPTIONAL = {
+    "planted recall": "recall",
+    "false": "false",
+    "top-k recall": "top",
+    "calibration": "coverage",
+    "candidate ahead": "behind",
+}
+"""Columns that are shown where any summary knows them, with the field that they show."""
 SIMULATED_COLUMNS = (
     "components", "scenario", "method", "rows", "recall", "top-5", "false", "spent", "s",
     "problems",
 )  # fmt: skip
 
 
-def columns(lines: Sequence[Line]) -> tuple[str, ...]:
-    """The columns that `cells_of` fills."""
-    return (*COLUMNS, *(name for name in TRUE_COLUMNS if _shown(lines, name)))
+def columns(lines: Sequence[MethodSummary]) -> tuple[str, ...]:
+    """The columns that `texts_of` fills."""
+    return (*COLUMNS, *(name for name in OPTIONAL if _shown(lines, name)))
 
 
-def cells_of(line: Line, lines: Sequence[Line]) -> list[str]:
-    """A line as text, one for each column; a method that refused says so."""
+def texts_of(line: MethodSummary, lines: Sequence[MethodSummary]) -> list[str]:
+    """A summary as text, one for each column of all summaries; a method that refused says so."""
     first = [line.method, budget_name(line.budget)]
     count = str(line.cells) + (f" (+{line.refused} refused)" if line.refused else "")
     if not line.cells:
@@ -48,17 +55,12 @@ def cells_of(line: Line, lines: Sequence[Line]) -> list[str]:
             f"{line.seconds:.1f}",
             count,
         ]
-    true = {
-        "planted recall": _figure(line.recall),
-        "false": _figure(line.false),
-        "top-k recall": _figure(line.top),
-        "calibration": _figure(line.coverage),
-    }
-    return [*first, *known, *(true[name] for name in TRUE_COLUMNS if _shown(lines, name))]
+    known += [_figure(getattr(line, OPTIONAL[name])) for name in OPTIONAL if _shown(lines, name)]
+    return [*first, *known]
 
 
-def simulated_cells(line: SimulatedLine) -> list[str]:
-    """A line of simulations as text, one for each of `SIMULATED_COLUMNS`."""
+def simulated_texts(line: SimulatedSummary) -> list[str]:
+    """A summary of simulations as text, one for each of `SIMULATED_COLUMNS`."""
     count = str(line.cells) + (f" (+{line.refused} refused)" if line.refused else "")
     return [
         f"{line.components:,}",
@@ -80,15 +82,9 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _shown(lines: Sequence[Line], name: str) -> bool:
-    """Whether any line knows a column of the truth."""
-    fields = {
-        "planted recall": "recall",
-        "false": "false",
-        "top-k recall": "top",
-        "calibration": "coverage",
-    }
-    return any(getattr(line, fields[name]) is not None for line in lines)
+def _shown(lines: Sequence[MethodSummary], name: str) -> bool:
+    """Whether any summary knows what a column shows."""
+    return any(getattr(line, OPTIONAL[name]) is not None for line in lines)
 
 
 def _figure(value: float | None) -> str:

@@ -4,31 +4,33 @@ import csv
 import io
 import json
 
-from broca.studies.paper import Reproduction, as_csv, as_json
+from broca.studies.paper import NAMES, Reproduction, as_csv, as_json
 
-FOUND = Reproduction(
+SHOWN = Reproduction(
     "table2",
     ("m",),
     ({"model": "m", "task": "a", "drop": 0.5}, {"model": "m", "task": 'b,"c', "published": 0.25}),
     {"k": 5},
     ("a note",),
+    NAMES["table2"],
     "0.1",
 )
 
 
 def test_json_holds_everything():
     """Rows, settings, notes, and what the table shows."""
-    data = json.loads(as_json(FOUND))
-    assert data["rows"] == list(FOUND.rows)
+    data = json.loads(as_json(SHOWN))
+    assert data["rows"] == list(SHOWN.rows)
     assert (data["name"], data["models"], data["notes"]) == ("table2", ["m"], ["a note"])
     assert data["settings"] == {"k": 5}
     assert data["shows"].startswith("what the selected heads cost")
+    assert data["schema"] == 1
 
 
 def test_csv_has_a_column_for_whatever_a_row_has():
     """In the order of first appearance; cells that a row lacks are empty; text is quoted."""
-    assert FOUND.columns == ("model", "task", "drop", "published")
-    first, second = csv.DictReader(io.StringIO(as_csv(FOUND)))
+    assert SHOWN.columns == ("model", "task", "drop", "published")
+    first, second = csv.DictReader(io.StringIO(as_csv(SHOWN)))
     assert (first["drop"], first["published"]) == ("0.5", "")
     assert (second["task"], second["published"]) == ('b,"c', "0.25")
 

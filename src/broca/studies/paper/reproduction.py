@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from dataclasses import dataclass
 from typing import Any
 
-from broca.studies.paper.names import NAMES
+from broca.results.codec import encode
 
 SCHEMA = 1
 
@@ -26,7 +25,9 @@ class Reproduction:
         rows: Its rows; each names its model.
         settings: What was asked, as plain values.
         notes: What the reader should know, such as tasks that a model cannot do.
+        shows: What it shows, as `NAMES` says it.
         broca: Version of broca.
+        schema: Version of this layout.
     """
 
     name: str
@@ -34,7 +35,9 @@ class Reproduction:
     rows: tuple[Row, ...]
     settings: Row
     notes: tuple[str, ...] = ()
+    shows: str = ""
     broca: str = ""
+    schema: int = SCHEMA
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -42,20 +45,15 @@ class Reproduction:
         return tuple(dict.fromkeys(column for row in self.rows for column in row))
 
 
-def as_csv(found: Reproduction) -> str:
+def as_csv(reproduction: Reproduction) -> str:
     """The rows as CSV; a cell is empty where a row lacks the column."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, found.columns, restval="", lineterminator="\n")
+    writer = csv.DictWriter(text, reproduction.columns, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(found.rows)
+    writer.writerows(reproduction.rows)
     return text.getvalue()
 
 
-def as_json(found: Reproduction) -> str:
+def as_json(reproduction: Reproduction) -> str:
     """Everything as indented JSON, keys in a fixed order."""
-    data = {
-        "schema": SCHEMA, "broca": found.broca, "name": found.name, "shows": NAMES[found.name],
-        "models": list(found.models), "settings": found.settings, "notes": list(found.notes),
-        "rows": list(found.rows),
-    }  # fmt: skip
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return encode(reproduction)

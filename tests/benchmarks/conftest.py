@@ -1,0 +1,30 @@
+"""The scripts of `benchmarks/` as modules, and cells to try them on."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from broca.studies.methods import Cell, CellKey
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="session")
+def script():
+    """Imports a script by its name."""
+    sys.path.insert(0, str(FOLDER))
+    yield importlib.import_module
+    sys.path.remove(str(FOLDER))
+
+
+@pytest.fixture
+def make_cell():
+    """Makes a cell; the key's fields and the cell's are given by name."""
+
+    def make(task="addition", method="greedy", budget=None, seed=0, *, model="m", **fields):
+        key = CellKey(model, task, ("others",), 100, 120, 120, method, budget, seed, 5)
+        return Cell(key, model, task, **fields)
+
+    return make

@@ -1,0 +1,72 @@
+"""The study of the methods: its cells as CSV, and the tables that are made of them."""
+
+import math
+
+import pytest
+
+from broca.studies.methods import simulate_methods, summarize
+
+
+@pytest.fixture(scope="module")
+def methods(script):
+    """The script."""
+    return script("methods")
+
+
+def test_figures_of_cells_survive_as_csv(methods, make_cell, tmp_path):
+    """Every summary is the same to the last digit; what is unknown stays unknown."""
+    cells = []
+    for seed in range(3):
+        cells += [
+            make_cell(
+                method="focus", seed=seed, selected=("A",) * (seed + 1), rows=100 + seed,
+                drop=(90 + seed) / 120, off_target=-seed / 120, seconds=float(seed), top=0.2 * seed,
+                intervals=96, held=80 + seed, recall=1.0 if seed else None, false=seed or None,
+            ),
+            make_cell(method="greedy", budget=100, seed=seed, refused="too few"),
+            make_cell(method="coar", seed=seed, selected=("A",), drop=0.5),
+        ]  # fmt: skip
+    methods.write_cells(cells, tmp_path / "cells.csv")
+    first, second = summarize(cells), summarize(methods.read_cells(tmp_path / "cells.csv"))
+    for before, after in zip(first, second, strict=True):
+        for name, value in vars(before).items():
+            same = getattr(after, name)
+            if name == "refusal":
+                continue
+            if isinstance(value, float):
+                assert same == pytest.approx(value, nan_ok=True), name
+            else:
+                assert same == value, name
+
+
+def test_a_figure_that_is_no_share_of_the_items_is_refused(methods, make_cell, tmp_path):
+    """Cells with another number of report items would be written wrongly."""
+    with pytest.raises(AssertionError, match="is no share of 120 items"):
+        methods.write_cells([make_cell(drop=0.333)], tmp_path / "cells.csv")
+
+
+def test_simulations_survive_as_csv(methods, tmp_path):
+    """Text, whole numbers and others are what they were."""
+    summaries = simulate_methods(
+        "gradient,greedy", components=(96,), scenarios="heavy", rows=(60,), seeds=(0,), out=tmp_path
+    )
+    methods.write_simulations(summaries, tmp_path / "simulations.csv")
+    again = methods.read_simulations(tmp_path / "simulations.csv")
+    for before, after in zip(summaries, again, strict=True):
+        for name, value in vars(before).items():
+            same = getattr(after, name)
+            assert type(same) is type(value) or name in ("recall", "top", "false", "spent")
+            assert same == value or math.isclose(same, value, rel_tol=1e-5) or math.isnan(value)
+
+
+def test_the_tables_of_results_are_those_of_the_csv_files(methods, tmp_path, monkeypatch):
+    """`--write` without a folder changes nothing, so that anyone can make the tables again."""
+    page = tmp_path / "RESULTS.md"
+    page.write_text((methods.HERE / "RESULTS.md").read_text(encoding="utf-8"), encoding="utf-8")
+    drawn = []
+    monkeypatch.setattr(methods, "draw", lambda lines, path: drawn.append(path.name))
+    methods.write(page)
+    assert page.read_text(encoding="utf-8") == (methods.HERE / "RESULTS.md").read_text(
+        encoding="utf-8"
+    )
+    assert drawn == ["methods.png"]

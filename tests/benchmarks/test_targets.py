@@ -1,0 +1,116 @@
+"""Targets: reached, not reached, and not measured are three things."""
+
+from dataclasses import replace
+
+import pytest
+
+from broca.studies.methods import SimulatedSummary, summarize
+
+
+@pytest.fixture(scope="module")
+def targets(script):
+    """What judges cells."""
+    return script("targets").targets
+
+
+@pytest.fixture
+def judge(targets):
+    """Targets by letter."""
+
+    def judge(cells, simulated=()):
+        return {one.letter: one for one in targets(cells, summarize(cells), simulated)}
+
+    return judge
+
+
+def rivals(make_cell, *, focus=0.8, greedy=0.5, coar=0.7, rows=1600):
+    """Three methods on four tasks; coar is best at its smaller budget."""
+    cells = []
+    for seed in range(4):
+        cells += [
+            make_cell(
+                method="focus",
+                seed=seed,
+                selected=("A",),
+                drop=1.0,
+                off_target=1.0 - focus,
+                rows=rows,
+            ),
+            make_cell(
+                method="greedy", seed=seed, selected=("A",), drop=0.9, off_target=0.9 - greedy
+            ),
+            make_cell(method="coar", seed=seed, selected=("A",), drop=0.9, off_target=0.9 - 0.1),
+            make_cell(
+                method="coar",
+                budget=400,
+                seed=seed,
+                selected=("A",),
+                drop=0.9,
+                off_target=0.9 - coar,
+            ),
+        ]
+    return cells
+
+
+@pytest.mark.parametrize(
+    ("changed", "reached"),
+    [({}, True), ({"greedy": 0.61}, False), ({"coar": 0.81}, False), ({"rows": 1602}, False)],
+)
+def test_ahead_of_greedy_and_of_every_method_at_its_best(judge, make_cell, changed, reached):
+    """0.2 above greedy, not below anyone, within 800 rows for each of the two tasks."""
+    target = judge(rivals(make_cell, **changed))["a"]
+    assert target.reached is reached
+    assert ("NOT reached" in str(target)) is (not reached)
+    assert "against greedy at default (4 shared cells)" in target.figures
+
+
+def test_what_was_not_run_is_not_measured(judge, make_cell):
+    """Neither reached nor missed."""
+    only = [cell for cell in rivals(make_cell) if cell.key.method != "greedy"]
+    judged = judge(only)
+    assert [judged[letter].reached for letter in "abcde"] == [None] * 5
+    assert "not measured" in str(judged["a"])
+
+
+def test_abstains_where_nothing_is_damaged(judge, make_cell):
+    """A selection on a task that no set costs 10 points is wrong, and so is silence on planted."""
+    spared = [
+        make_cell("easy", method="greedy", selected=("A",), drop=0.05),
+        make_cell("easy", method="focus"),
+    ]
+    assert judge(spared)["c"].reached is True
+    chosen = [spared[0], replace(spared[1], selected=("B",), drop=0.02)]
+    assert judge(chosen)["c"].reached is False
+    planted = {"model": "planted", "method": "focus", "false": 0}
+    found_it = [make_cell("rhyming", selected=("L0H0", "L0H6"), drop=0.8, recall=1.0, **planted)]
+    silent = [*found_it, make_cell("rhyming", seed=1, recall=0.0, **planted)]
+    assert judge(found_it)["c"].reached is True
+    assert judge(found_it)["b"].reached is True
+    assert judge(silent)["c"].reached is False
+    assert judge(silent)["b"].reached is False
+    wrong = [replace(found_it[0], false=1)]
+    assert judge(wrong)["b"].reached is False
+
+
+def test_simulations_within_their_rows(judge, make_cell):
+    """More rows than allowed do not count; both sizes are needed."""
+
+    def line(components, rows, recall):
+        return SimulatedSummary(
+            components, "heavy", "focus", rows, 1, 0, "", recall, recall, 0, rows, 0
+        )
+
+    good = [line(1024, 1000, 1.0), line(8192, 3000, 1.0)]
+    assert judge(rivals(make_cell), good)["d"].reached is True
+    assert judge(rivals(make_cell), good[:1])["d"].reached is None
+    late = [line(1024, 1000, 0.8), line(1024, 3000, 1.0), good[1]]
+    assert judge(rivals(make_cell), late)["d"].reached is False
+
+
+@pytest.mark.parametrize(("coverage", "reached"), [(0.84, False), (0.9, True), (0.96, False)])
+def test_calibration_within_five_points(targets, make_cell, coverage, reached):
+    """Intervals that hold too often are as wrong as those that hold too seldom."""
+    cells = rivals(make_cell)
+    lines = [replace(line, coverage=coverage, intervals=100) for line in summarize(cells)]
+    (target,) = (one for one in targets(cells, lines, ()) if one.letter == "e")
+    assert target.reached is reached

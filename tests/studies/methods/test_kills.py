@@ -1,0 +1,27 @@
+"""SIGKILL in the middle of a comparison: the same call goes on, with the same cells."""
+
+from studies.dying import killed
+
+import broca
+
+FEW = {
+    "methods": ["one-shot", "focus"], "tasks": ["capitals"], "others": ["rhyming"],
+    "budgets": [300], "items": 12, "report_items": 20, "exhaustive": 0,
+}  # fmt: skip
+
+
+def test_a_killed_comparison_goes_on_with_the_same_cells(planted, tmp_path):
+    """The cell that was finished stays, the one that was running is the same as undisturbed."""
+    killed(
+        "compare_methods", "planted", **FEW, out=str(tmp_path / "killed"),
+        stage="planted, cell 2 of 2: focus",
+    )  # fmt: skip
+    whole = broca.compare_methods(planted, **FEW, out=tmp_path / "whole")
+    resumed = broca.compare_methods(planted, **FEW, out=tmp_path / "killed")
+    assert (resumed.ran, whole.ran) == (1, 2)
+    untimed = [
+        [{**vars(cell), "seconds": 0} for cell in comparison.cells]
+        for comparison in (resumed, whole)
+    ]
+    assert untimed[0] == untimed[1]
+    assert untimed[0][1]["selected"] or untimed[0][1]["reason"]
