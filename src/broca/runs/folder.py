@@ -14,13 +14,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from broca.errors import BadInput, BrocaError, Interrupted, OutFolderTaken
-from broca.options import ExecutorOptions
+from broca.options import ExecutorOptions, TaskOptions
 from broca.results.files import write_beside
 from broca.runs.interrupts import Stopper
-from broca.runs.workspace import Workspace
+
+if TYPE_CHECKING:
+    from broca.runs.workspace import Workspace
 
 SCHEMA = 1
 NAME = "reproduce.json"
@@ -120,6 +122,17 @@ class RunFolder:
         """The run's journal."""
         return self.path / str(self.record["journal"])
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of the verb that gave what the folder holds.
+
+        Raises:
+            BadInput: An option of a task has a value that does not exist.
+        """
+        decisive = {name: value for name, value in self.record["asked"].items() if name != "verb"}
+        options = TaskOptions(**decisive.pop("task_options", {}))
+        return {**decisive, **self.record["how"], "task_options": options}
+
     def note(self, digests: Mapping[str, Any]) -> None:
         """Writes down the digests of weights, tokenizer, tasks and items.
 
@@ -211,6 +224,9 @@ def journal_workspace(
     Raises:
         Interrupted: The user asked for an end; the message is the command that goes on.
     """
+    from broca.runs.workspace import (
+        Workspace,
+    )  # imports torch, which reading a folder does not need
 
     def announce() -> None:
         say("broca: ending after this batch; Ctrl+C again ends at once")
