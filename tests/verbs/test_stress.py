@@ -1,14 +1,10 @@
 """The stress test on models whose roles are known; what it measured is never measured again."""
 
-import os
-from dataclasses import replace
-
 import pytest
 
 from broca.errors import BadInput, UnknownName
 from broca.journal import Journal
 from broca.results.codec import encode
-from broca.runs.setup import model_and_heads
 from broca.stress_tests.observing import AnswerLogProbs, HeadOutputs, SelfPatch
 from broca.verbs.stress import stress
 
@@ -134,36 +130,3 @@ def test_unknown_families_are_refused_before_the_model_is_loaded():
         stress("no such model", heads=SORTING, family="leters")
     with pytest.raises(UnknownName, match="did you mean 'sums'"):
         stress("no such model", heads=SORTING, control=["sum"])
-
-
-def test_a_localization_stands_for_its_model_and_its_selection(planted, tmp_path):
-    """As an object or as the folder of its run; heads that are named come first."""
-    from broca.verbs.localize import localize
-
-    result = localize(
-        planted, "mc_biology", others=[], method="one-shot", rows=500, items=5, k=2, verify=False
-    )
-    (tmp_path / "result.json").write_text(encode(result))
-    assert result.selected
-    for run in (result, tmp_path, str(tmp_path)):
-        assert model_and_heads(run, None) == ("planted", result.selected)
-    assert model_and_heads(result, ["L0H3"]) == ("planted", ["L0H3"])
-    assert model_and_heads(planted, result) == (planted, result.selected)
-    with pytest.raises(BadInput, match="selected nothing: name some in `heads`"):
-        model_and_heads(replace(result, selected=()), None)
-    with pytest.raises(BadInput, match="does not exist"):
-        model_and_heads("planted", None)
-
-
-@pytest.mark.skipif(
-    not os.environ.get("BROCA_TEST_RAY"),
-    reason="workers import torch for seconds, on a busy machine for minutes: BROCA_TEST_RAY=1",
-)
-def test_workers_of_ray_measure_the_same(planted, sorting):
-    """Observations are plain data: two workers give the result of this process."""
-    pytest.importorskip("ray")
-    again = stress(planted, heads=SORTING, executor="ray", workers=2, **FEW)
-    assert again.verdict == sorting.verdict
-    for there, here in zip(again.shifts, sorting.shifts, strict=True):
-        assert there.transfer.value == pytest.approx(here.transfer.value, abs=1e-4)
-    assert [line.rank for line in again.necessity] == [line.rank for line in sorting.necessity]

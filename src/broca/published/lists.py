@@ -75,7 +75,7 @@ def published_lists(model: str | None = None) -> tuple[PublishedList, ...]:
     models = published_models()
     if model is not None and model not in models:
         raise UnknownName(
-            f"nothing is published for `model` '{model}'{nearest(model, models)}; known are "
+            f"`model` '{model}' has no published lists{nearest(model, models)}; known are "
             f"{', '.join(models)}"
         )
     return tuple(
