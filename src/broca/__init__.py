@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from broca.options import EngineOptions as EngineOptions
     from broca.options import ExecutorOptions as ExecutorOptions
     from broca.options import TaskOptions as TaskOptions
+    from broca.published import published_lists as published_lists
     from broca.results.atlas import Atlas as Atlas
     from broca.results.localization import Localization as Localization
     from broca.results.reading import read as read
+    from broca.results.refit import Refit as Refit
+    from broca.results.repetition import Repetition as Repetition
+    from broca.results.stress_test import StressTest as StressTest
     from broca.results.verification import Verification as Verification
     from broca.runs.run import Run as Run
     from broca.runs.workspace import Workspace as Workspace
@@ -28,8 +32,17 @@ if TYPE_CHECKING:
     from broca.studies.paper import reproduce as reproduce
     from broca.tasks import Task as Task
     from broca.verbs.atlas import atlas as atlas
+    from broca.verbs.describe_task import TaskDescription as TaskDescription
+    from broca.verbs.describe_task import describe_task as describe_task
+    from broca.verbs.list_tasks import TaskList as TaskList
+    from broca.verbs.list_tasks import list_tasks as list_tasks
     from broca.verbs.localize import localize as localize
     from broca.verbs.plan import plan as plan
+    from broca.verbs.refit import refit as refit
+    from broca.verbs.rerun import rerun as rerun
+    from broca.verbs.scan import Scan as Scan
+    from broca.verbs.scan import scan as scan
+    from broca.verbs.stress import stress as stress
     from broca.verbs.verify import verify as verify
     from broca.verification import Scope as Scope
 
@@ -42,20 +55,33 @@ _HOME = {
     "ExecutorOptions": "broca.options",
     "GatedModel": "broca.models",
     "Localization": "broca.results.localization",
+    "Refit": "broca.results.refit",
+    "Repetition": "broca.results.repetition",
     "Run": "broca.runs.run",
+    "Scan": "broca.verbs.scan",
     "Scope": "broca.verification",
+    "StressTest": "broca.results.stress_test",
     "Task": "broca.tasks",
+    "TaskDescription": "broca.verbs.describe_task",
+    "TaskList": "broca.verbs.list_tasks",
     "TaskOptions": "broca.options",
     "Verification": "broca.results.verification",
     "Workspace": "broca.runs.workspace",
     "atlas": "broca.verbs.atlas",
     "compare_methods": "broca.studies.methods",
+    "describe_task": "broca.verbs.describe_task",
+    "list_tasks": "broca.verbs.list_tasks",
     "load": "broca.models",
     "localize": "broca.verbs.localize",
     "plan": "broca.verbs.plan",
+    "published_lists": "broca.published",
     "read": "broca.results.reading",
     "reproduce": "broca.studies.paper",
     "simulate_methods": "broca.studies.methods",
+    "refit": "broca.verbs.refit",
+    "rerun": "broca.verbs.rerun",
+    "scan": "broca.verbs.scan",
+    "stress": "broca.verbs.stress",
     "verify": "broca.verbs.verify",
 }
 """Where each public name is defined."""

@@ -29,6 +29,15 @@ def test_every_head_exists_in_its_model():
         assert len(set(one.heads)) == (5 if one.task != "universal" else len(one.heads))
 
 
+def test_lists_of_one_model_are_found():
+    """All of its lists, in their order; a model without any is refused with the nearest name."""
+    of_model = published_lists("llama-3.1-8b")
+    assert of_model == tuple(one for one in published_lists() if one.model == "llama-3.1-8b")
+    assert 0 < len(of_model) < len(published_lists())
+    with pytest.raises(UnknownName, match=r"`model` 'llama-3.1' has no published lists.*did you"):
+        published_lists("llama-3.1")
+
+
 def test_contradictions_are_corrected_and_noted():
     """The copied rows are gone, the layer count is the model's own."""
     names = {one.name for one in published_lists()}

@@ -9,8 +9,7 @@ from broca.reports import write
 from broca.results.codec import encode
 from broca.results.localization import Localization
 from broca.results.stress_test import StressTest
-from broca.stress_tests.families import load_family
-from broca.stress_tests.measure import stress
+from broca.verbs.stress import stress
 from broca.verbs.verify import verify
 from broca.verification import Scope
 
@@ -26,10 +25,7 @@ def result(planted):
 @pytest.fixture(scope="module")
 def stressed(planted, result):
     """A stress test of what it selected."""
-    return stress(
-        planted, result.selected, load_family("letters"), controls=[load_family("sums")],
-        count=16, sets=1,
-    )  # fmt: skip
+    return stress(planted, heads=result, pairs=16, sets=1)
 
 
 def test_a_stress_test_is_summed_up_and_linked(result, stressed, tmp_path):

@@ -197,7 +197,7 @@ def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted
     """The margin by default here; the journal repeats the search; accuracy is refused."""
     from broca.journal import Journal
     from broca.journal.reading import find_run
-    from broca.verbs.rerun import ranking_from_journal
+    from broca.runs.past_runs import ranking_from_journal
 
     journal = tmp_path / "j.sqlite"
     result = localize(

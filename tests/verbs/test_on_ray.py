@@ -58,6 +58,12 @@ def test_atlas_gives_the_same_on_ray(workers, small):
     assert untimed(there) == untimed(broca.atlas(small, **asked))
 
 
+def test_stress_gives_the_same_on_ray(workers, small):
+    """Observations are plain data that a worker can take."""
+    asked = {"heads": "L0H1+L1H2", "pairs": 16, "sets": 2}
+    assert broca.stress(small, **asked, journal=workers) == broca.stress(small, **asked)
+
+
 def test_a_model_in_memory_is_sent_to_the_workers(workers, small):
     """A wrapped model has no name that a worker could load."""
     wrapped = broca.load(small.model, small.tokenizer, name="mine")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from broca.cli.commands import FolderOptions, PrintOptions, command
-from broca.cli.keeping import arguments_of, keeping, record_of
+from broca.cli.keeping import keeping, record_of
 from broca.cli.output import console, print_result, print_table
 from broca.cli.progress import ProgressLine
 from broca.options import (
@@ -57,6 +57,7 @@ def atlas(
         out: Folder for atlas.json and atlas.html.
     """
     import broca
+    from broca.runs.folder import arguments_of
 
     record = record_of(
         search_options,

@@ -50,16 +50,6 @@ def record_of(*groups: Any, **parameters: Any) -> dict[str, dict[str, Any]]:
     return {"asked": asked, "how": how}
 
 
-def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a verb for what `record_of` says; a run of an older version has fewer.
-
-    Raises:
-        BadInput: An option of a task has a value that does not exist.
-    """
-    asked = {name: value for name, value in record["asked"].items() if name != "verb"}
-    return {**asked, **record["how"], "task_options": TaskOptions(**asked["task_options"])}
-
-
 def keeping(
     out: str,
     *,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from broca.cli.commands import FolderOptions, PrintOptions, command
-from broca.cli.keeping import arguments_of, keeping, record_of
+from broca.cli.keeping import keeping, record_of
 from broca.cli.output import console, print_result, print_table
 from broca.cli.progress import ProgressLine
 from broca.cli.refit import additivity_line
@@ -73,6 +73,7 @@ def localize(
         out: Folder for result.json and report.html.
     """
     import broca
+    from broca.runs.folder import arguments_of
 
     settings = settings_from(option or [])
     if recovery is not None:

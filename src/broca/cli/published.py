@@ -16,16 +16,10 @@ def published(*, model: str | None = None, json: bool = False) -> None:
     Args:
         model: Only lists of this model, such as llama-3.1-8b.
     """
-    from broca.errors import UnknownName, nearest
-    from broca.published import notes, published_lists, published_models
+    import broca
+    from broca.published import notes
 
-    models = published_models()
-    if model is not None and model not in models:
-        raise UnknownName(
-            f"nothing is published for '{model}'{nearest(model, models)}; known are "
-            f"{', '.join(models)}"
-        )
-    lists = [heads for heads in published_lists() if model in (None, heads.model)]
+    lists = broca.published_lists(model)
     if json:
         print_json([{"name": heads.name, **asdict(heads)} for heads in lists])
         return

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from broca.cli.commands import command
 from broca.cli.output import console, print_result, print_table
-from broca.errors import BadInput
 
 if TYPE_CHECKING:
     from broca.results.localization import AdditivityInfo
@@ -34,11 +33,9 @@ def refit(
         resamples: Resamples for intervals and frequencies; 0: none.
         out: Folder for refit.json.
     """
-    from broca.verbs.refit import refit as compute
+    import broca
 
-    if resamples < 0:
-        raise BadInput(f"`resamples` must be at least 0, not {resamples}")
-    result = compute(run, recovery=recovery, k=k, resamples=resamples)
+    result = broca.refit(run, recovery=recovery, k=k, resamples=resamples)
     path = None if out is None else result.save(out)[0]
     if json:
         print_result(result)

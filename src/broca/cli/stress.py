@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from broca.cli.commands import PrintOptions, command
+from broca.cli.keeping import this_command
 from broca.cli.output import folder_of, print_result
 from broca.cli.progress import ProgressLine
-from broca.cli.wording import say
-from broca.errors import BadInput
-from broca.options import ModelOptions, without
+from broca.cli.wording import say, tell
+from broca.options import ExecutorOptions, JournalOptions, ModelOptions, without
 
 if TYPE_CHECKING:
     from broca.results.stress_test import StressTest
@@ -29,6 +28,8 @@ def stress(
     seed: int = 0,
     out: str | None = None,
     model_options: Annotated[ModelOptions, without("components")],
+    executor_options: ExecutorOptions,
+    journal_options: Annotated[JournalOptions, without("keep_outputs")],
     print_options: PrintOptions,
 ) -> None:
     """Test necessity, decodability, reversal and transfer of some heads, with controls.
@@ -41,36 +42,32 @@ def stress(
         pairs: Pairs of a source and a target.
         out: Folder for stress.json; default: the run's, or broca-out.
     """
-    from broca.models import load
+    import broca
     from broca.reports import write
     from broca.results.localization import Localization
-    from broca.stress_tests.families import load_family
-    from broca.stress_tests.keeping import NAME
-    from broca.stress_tests.measure import stress as measure
-    from broca.verbs.verify import named_heads
+    from broca.runs.folder import JOURNAL, journal_workspace
 
-    if pairs < 16:
-        raise BadInput(f"`pairs` must be at least 16, not {pairs}")
-    model, names, run = target, heads or "", None
-    if heads is None:
-        run = Localization.read(target)
-        model, names = run.model.name, "+".join(run.selected)
-        if not run.selected:
-            raise BadInput(f"the run in '{target}' selected nothing: name some in `heads`")
-    families = [load_family(name) for name in (family, *(control or ["sums"]))]
+    run = Localization.read(target) if heads is None else None
     folder = folder_of(out, target if run else None)
-    with closing(ProgressLine(plain=print_options.plain)) as progress:
-        progress("loading the model", None)
-        gated = load(model, **asdict(model_options))
-        result = measure(
-            gated,
-            named_heads(gated, names),
-            families[0],
-            controls=families[1:],
-            count=pairs,
+    with (
+        closing(ProgressLine(plain=print_options.plain)) as progress,
+        journal_workspace(
+            journal_options.journal or folder / JOURNAL,
+            goes_on=this_command(),
+            executor=executor_options,
+            say=tell,
+        ) as workspace,
+    ):
+        result = broca.stress(
+            run or target,
+            heads=heads,
+            family=family,
+            control=control or ["sums"],
+            pairs=pairs,
             seed=seed,
-            keep=folder / NAME,
-            report=lambda text: progress(text, None),
+            journal=workspace,
+            on_progress=progress,
+            model_options=model_options,
         )
     page = write(result, folder, run=run)[-1]
     if print_options.json:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
 
 from broca.cli.commands import command
 from broca.cli.output import print_json
 from broca.cli.wording import say
 from broca.options import SourceOptions, TaskOptions
-
-if TYPE_CHECKING:
-    from broca.tasks import Benchmark
 
 
 @command
@@ -29,57 +26,30 @@ def tasks(
         name: A task or group to show; without one, tasks are listed.
         model: Whose tokenizer and context length to show a task with.
     """
-    from broca.models import load_tokenizer
-    from broca.tasks import Catalog, RequestTokenizer
-    from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
+    import broca
 
     folder = source_options.include_path
-    catalog = Catalog(folder, allow_code=source_options.allow_code)
     if name is None:
+        tasks = broca.list_tasks(include_path=folder)
         if json:
-            print_json([*catalog.shipped, *catalog.instruct, *catalog.included])
+            print_json(tasks.names)
             return
-        say(*catalog.shipped)
-        say(*(f"{task} (for chat models)" for task in catalog.instruct))
-        say(*(f"{task} (from {folder})" for task in catalog.included))
-        for task in PAPER_TASKS.values():
+        say(*tasks.shipped)
+        say(*(f"{task} (for chat models)" for task in tasks.instruct))
+        say(*(f"{task} (from {folder})" for task in tasks.included))
+        for task in tasks.paper:
             code = ", --allow-code" if task.executes_code else ""
             say(f"{task.name} (lm-eval's, {task.skill}: {task.metric}{code})")
-        for group, members in PAPER_GROUPS.items():
+        for group, members in tasks.groups.items():
             say(f"{group} (for --others: {', '.join(members)})")
         return
-    tokenizer, max_length = load_tokenizer(model)
-    benchmark = catalog.load(
-        name,
-        RequestTokenizer(tokenizer, max_length=max_length),
-        metric=task_options.metric,
-        options=task_options,
+    description = broca.describe_task(
+        name, model=model, source_options=source_options, task_options=task_options
     )
-    description = _description(benchmark)
+    shown = {key.replace("_", " "): value for key, value in asdict(description).items()}
     if json:
-        print_json(description)
+        print_json(shown)
         return
-    for key, value in description.items():
+    for key, value in shown.items():
         text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         say(f"{key}: {text}")
-
-
-def _description(benchmark: Benchmark) -> dict[str, Any]:
-    """What is worth knowing about a task before it is run."""
-    first = benchmark.items[0]
-    requests = [request for item in benchmark.items for request in item.requests]
-    return {
-        "name": benchmark.name,
-        "tasks": list(benchmark.task_names),
-        "kind": benchmark.kind,
-        "items": len(benchmark.items),
-        "metric": benchmark.metric,
-        "metrics": list(benchmark.metric_names),
-        "chance": round(benchmark.chance, 4),
-        "requests": len(requests),
-        "prompt tokens": max(len(request.context) for request in requests),
-        "cut items": benchmark.cut_items,
-        "notes": list(benchmark.notes),
-        "first prompt": first.prompt,
-        "first target": first.target,
-    }

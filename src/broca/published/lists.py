@@ -63,11 +63,25 @@ def published_models() -> dict[str, PublishedModel]:
     return {name: PublishedModel(name, **one) for name, one in _data()["models"].items()}
 
 
-def published_lists() -> tuple[PublishedList, ...]:
-    """All lists, in the order of the source."""
+def published_lists(model: str | None = None) -> tuple[PublishedList, ...]:
+    """Head lists that others have published, in the order of the source.
+
+    Args:
+        model: Only lists of this model, such as `llama-3.1-8b`.
+
+    Raises:
+        UnknownName: Nothing is published for it.
+    """
+    models = published_models()
+    if model is not None and model not in models:
+        raise UnknownName(
+            f"`model` '{model}' has no published lists{nearest(model, models)}; known are "
+            f"{', '.join(models)}"
+        )
     return tuple(
-        PublishedList(one["model"], one["task"], one["method"], tuple(one["heads"]))
-        for one in _data()["lists"]
+        PublishedList(entry["model"], entry["task"], entry["method"], tuple(entry["heads"]))
+        for entry in _data()["lists"]
+        if model in (None, entry["model"])
     )
 
 

@@ -14,13 +14,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from broca.errors import BadInput, BrocaError, Interrupted, OutFolderTaken
-from broca.options import ExecutorOptions
+from broca.options import ExecutorOptions, TaskOptions
 from broca.results.files import write_beside
 from broca.runs.interrupts import Stopper
-from broca.runs.workspace import Workspace
+
+if TYPE_CHECKING:
+    from broca.runs.workspace import Workspace
 
 SCHEMA = 1
 NAME = "reproduce.json"
@@ -120,6 +122,11 @@ class RunFolder:
         """The run's journal."""
         return self.path / str(self.record["journal"])
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of the verb that made what the folder holds; see `arguments_of`."""
+        return arguments_of(self.record)
+
     def note(self, digests: Mapping[str, Any]) -> None:
         """Writes down the digests of weights, tokenizer, tasks and items.
 
@@ -211,6 +218,9 @@ def journal_workspace(
     Raises:
         Interrupted: The user asked for an end; the message is the command that goes on.
     """
+    from broca.runs.workspace import (
+        Workspace,
+    )  # imports torch, which reading a folder does not need
 
     def announce() -> None:
         say("broca: ending after this batch; Ctrl+C again ends at once")
@@ -229,6 +239,20 @@ def journal_workspace(
             raise Interrupted(
                 f"interrupted; what was measured is kept in '{journal}'; this goes on: {goes_on}"
             ) from error
+
+
+def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a verb for what `reproduce.json` says.
+
+    Args:
+        record: It holds `asked` and `how`; a run of an older version has fewer options.
+
+    Raises:
+        BadInput: An option of a task has a value that does not exist.
+    """
+    decisive = {name: value for name, value in record["asked"].items() if name != "verb"}
+    options = TaskOptions(**decisive.pop("task_options", {}))
+    return {**decisive, **record["how"], "task_options": options}
 
 
 def versions() -> dict[str, str]:

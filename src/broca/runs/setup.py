@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.models import GatedModel, load
 from broca.options import AblationOptions, ExecutorOptions, JournalOptions, ModelOptions
+from broca.results.localization import Localization
 from broca.runs.progress import Stages
 from broca.runs.task_sets import (
     TaskSet,
@@ -41,6 +43,32 @@ def model_in_use(
     with model.in_use():
         stages.enter(model.describe())
         yield model
+
+
+def model_and_heads(
+    model: str | Path | GatedModel | Localization,
+    heads: str | Sequence[str] | Localization | None,
+) -> tuple[str | GatedModel, str | Sequence[str]]:
+    """What a verb is to load and to test, where a localization stands for both.
+
+    Args:
+        model: A model, its name, or a localization or its folder, which stand for its model.
+        heads: Names, a localization, which stands for its selection, or None for that of `model`.
+
+    Raises:
+        BadInput: No heads are named, or the localization selected none or is not there.
+    """
+    if heads is None:
+        if isinstance(model, GatedModel):
+            raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
+        model = heads = model if isinstance(model, Localization) else Localization.read(model)
+    if isinstance(heads, Localization):
+        if not heads.selected:
+            raise BadInput(f"the run on task '{heads.task}' selected nothing: name some in `heads`")
+        heads = heads.selected
+    if isinstance(model, Localization):
+        model = model.model.name
+    return str(model) if isinstance(model, Path) else model, heads
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -33,7 +33,7 @@ Places = dict[str, NDArray[np.intp]]
 
 @dataclass(frozen=True, eq=False)
 class TaskSet:
-    """The tasks of a run, with the items that it needs of each.
+    """The tasks of a run, with the items that it needs of each; without arguments there are none.
 
     Attributes:
         task: The task that the run is about; empty where all tasks are alike.
@@ -44,12 +44,12 @@ class TaskSet:
         places: For each part of the items, the positions of each task's in the bank.
     """
 
-    task: str
-    same_skill: tuple[str, ...]
-    others: tuple[str, ...]
-    benchmarks: Mapping[str, Benchmark]
-    bank: Bank
-    places: Mapping[Part, Places]
+    task: str = ""
+    same_skill: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    benchmarks: Mapping[str, Benchmark] = field(default_factory=dict)
+    bank: Bank = field(default_factory=list)
+    places: Mapping[Part, Places] = field(default_factory=dict)
 
     def trial(self, part: Part = "report") -> Trial:
         """The tasks with a part of their items."""

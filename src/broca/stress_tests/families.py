@@ -12,6 +12,8 @@ from broca.errors import BadInput, UnknownName, nearest
 SHIPPED = ("letters", "sums")
 """The families that are part of the package, fit for the shipped models."""
 
+_FEWEST_ITEMS = 16
+
 
 @dataclass(frozen=True)
 class Family:
@@ -70,16 +72,16 @@ def load_family(name: str | Path) -> Family:
 
 def _family(data: dict[str, Any]) -> Family:
     operations = {str(key): str(word) for key, word in data["operations"].items()}
-    templates = tuple(str(one) for one in data["templates"])
+    templates = tuple(str(template) for template in data["templates"])
     if not templates or not operations:
         raise ValueError("no templates or no operations")
     for template in templates:
         if "{operation}" not in template or "{operand}" not in template:
             raise ValueError(f"template '{template}' lacks {{operation}} or {{operand}}")
     items = tuple(
-        (str(one["operand"]), {key: str(one["answers"][key]) for key in operations})
-        for one in data["items"]
+        (str(item["operand"]), {key: str(item["answers"][key]) for key in operations})
+        for item in data["items"]
     )
-    if len(items) < 16:
-        raise ValueError(f"{len(items)} items are too few: give at least 16")
+    if len(items) < _FEWEST_ITEMS:
+        raise ValueError(f"{len(items)} items are too few: give at least {_FEWEST_ITEMS}")
     return Family(str(data["family"]), templates, operations, str(data["neutral"]), items)

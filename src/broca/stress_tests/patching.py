@@ -9,9 +9,13 @@ from torch import Tensor
 
 from broca.errors import BadInput
 from broca.models import GatedModel, GatePoint, captured
+from broca.stress_tests.prompts import Prompt
 
 State = Mapping[GatePoint, Tensor]
 """What every gate point met, `(prompts, tokens, width)`."""
+
+_STATES = 4
+"""States that are held in memory: many writes in a row read the same ones."""
 
 
 class Patcher:
@@ -26,27 +30,34 @@ class Patcher:
     """
 
     def __init__(self, model: GatedModel, *, rows: int = 64) -> None:
-        if any(one.kind != "head" for one in model.components):
-            raise BadInput(
-                f"a stress test writes outputs of heads, not of {model.kinds}: use heads"
-            )
+        require_heads(model)
         self.model = model
         self._rows = rows
+        self._states: dict[tuple[Prompt, ...], State] = {}
+
+    def state(self, prompts: tuple[Prompt, ...]) -> State:
+        """The intact outputs of all heads, as the gates would meet them."""
+        if prompts not in self._states:
+            if len(self._states) == _STATES:
+                del self._states[next(iter(self._states))]
+            self._states[prompts] = self._captured(prompts)
+        return self._states[prompts]
 
     @torch.inference_mode()
-    def state(self, prompts: Sequence[Sequence[int]]) -> dict[GatePoint, Tensor]:
-        """The intact outputs of all heads, as the gates would meet them."""
-        parts: list[dict[GatePoint, Tensor]] = []
+    def _captured(self, prompts: tuple[Prompt, ...]) -> State:
+        parts: list[State] = []
         for tokens in self._batches(prompts):
             with captured(self.model.points) as seen:
                 self.model.forward(tokens, torch.ones_like(tokens), keep=1)
-            parts.append({p: one.reshape(*tokens.shape, -1).clone() for p, one in seen.items()})
+            parts.append(
+                {point: met.reshape(*tokens.shape, -1).clone() for point, met in seen.items()}
+            )
         return {point: torch.cat([part[point] for part in parts]) for point in self.model.points}
 
     @torch.inference_mode()
     def log_probs(
         self,
-        prompts: Sequence[Sequence[int]],
+        prompts: tuple[Prompt, ...],
         columns: Sequence[int] = (),
         written: State | None = None,
     ) -> Tensor:
@@ -57,48 +68,63 @@ class Patcher:
             columns: Heads whose outputs are replaced.
             written: What replaces them; zeros by default.
         """
-        found, start = [], 0
+        batches, start = [], 0
         for tokens in self._batches(prompts):
             gates = torch.ones(len(tokens), len(self.model.components))
             gates[:, list(columns)] = 0
             part = (
                 None
                 if written is None
-                else {p: one[start : start + len(tokens)] for p, one in written.items()}
+                else {
+                    point: values[start : start + len(tokens)] for point, values in written.items()
+                }
             )
             with self.model.gates(gates, replacement=part):
                 logits, _ = self.model.forward(tokens, torch.ones_like(tokens), keep=1)
-            found.append(logits[:, -1].float().log_softmax(-1).cpu())
+            batches.append(logits[:, -1].float().log_softmax(-1).cpu())
             start += len(tokens)
-        return torch.cat(found)
+        return torch.cat(batches)
 
     def heads_of(self, state: State, columns: Sequence[int]) -> Tensor:
         """Outputs of some heads, `(prompts, tokens, heads, width)`."""
         parts = []
         for column in columns:
             point = self._point(column)
-            cut = state[point].reshape(*state[point].shape[:2], point.units, -1)
-            parts.append(cut[:, :, column - point.first_column].float())
+            by_head = state[point].reshape(*state[point].shape[:2], point.units, -1)
+            parts.append(by_head[:, :, column - point.first_column].float())
         return torch.stack(parts, dim=2)
-
-    def _point(self, column: int) -> GatePoint:
-        return next(
-            one
-            for one in self.model.points
-            if one.first_column <= column < one.first_column + one.units
-        )
 
     def with_heads(self, state: State, columns: Sequence[int], outputs: Tensor) -> State:
         """A state in which some heads' outputs are others, `(prompts, tokens, heads, width)`."""
-        changed = {point: one.clone() for point, one in state.items()}
+        changed = {point: values.clone() for point, values in state.items()}
         for number, column in enumerate(columns):
             point = self._point(column)
-            cut = changed[point].view(*changed[point].shape[:2], point.units, -1)
-            cut[:, :, column - point.first_column] = outputs[:, :, number].to(cut)
+            by_head = changed[point].view(*changed[point].shape[:2], point.units, -1)
+            by_head[:, :, column - point.first_column] = outputs[:, :, number].to(by_head)
         return changed
 
-    def _batches(self, prompts: Sequence[Sequence[int]]) -> list[Tensor]:
+    def _point(self, column: int) -> GatePoint:
+        return next(
+            point
+            for point in self.model.points
+            if point.first_column <= column < point.first_column + point.units
+        )
+
+    def _batches(self, prompts: tuple[Prompt, ...]) -> list[Tensor]:
         if len({len(prompt) for prompt in prompts}) > 1:
             raise BadInput("prompts of a family must be of one length in tokens")
-        every = torch.tensor([list(prompt) for prompt in prompts], device=self.model.device)
-        return [every[start : start + self._rows] for start in range(0, len(every), self._rows)]
+        tokens = torch.tensor(prompts, device=self.model.device)
+        return [tokens[start : start + self._rows] for start in range(0, len(tokens), self._rows)]
+
+
+def require_heads(model: GatedModel) -> None:
+    """Refuses a model whose components are not attention heads.
+
+    Raises:
+        BadInput: They are not.
+    """
+    if any(component.kind != "head" for component in model.components):
+        raise BadInput(
+            f"a stress test writes outputs of heads, not of {model.kinds}: load the model with "
+            "`components` heads"
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,13 @@ import numpy as np
 
 from broca.errors import BadInput
 from broca.stress_tests.families import Family
+
+Prompt = tuple[int, ...]
+"""Tokens of a prompt."""
+
+_FEWEST_OPERANDS = 16
+_FEWEST_PAIRS = 8
+_DRAWS_PER_PAIR = 200
 
 
 @dataclass(frozen=True)
@@ -23,82 +29,135 @@ class Operand:
         template: Number of the template.
     """
 
-    prompts: dict[str | None, tuple[int, ...]]
+    prompts: dict[str | None, Prompt]
     answers: dict[str, int]
     template: int
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A source that asks for A of u and a target that asks for B of v: indices of operands.
+    """A source that asks for operation A of u and a target that asks for B of v.
 
     Attributes:
-        source: Operand u.
-        target: Operand v.
-        asked: Operation A.
-        own: Operation B.
+        source: Place of operand u in the family.
+        target: Place of operand v in the family.
+        source_operation: Operation A.
+        target_operation: Operation B.
     """
 
     source: int
     target: int
-    asked: str
-    own: str
+    source_operation: str
+    target_operation: str
 
 
-def operands(family: Family, tokenizer: Any, *, limit: int) -> list[Operand]:
-    """Tokenizes the operands; those whose prompts are not of the most common length are left out.
+@dataclass(frozen=True)
+class TokenizedFamily:
+    """A family's prompts in a model's tokens, all of one length.
+
+    Attributes:
+        name: The family's name.
+        operations: Its operations.
+        operands: Its operands.
+    """
+
+    name: str
+    operations: tuple[str, ...]
+    operands: tuple[Operand, ...]
+
+    @property
+    def questions(self) -> tuple[tuple[Operand, str], ...]:
+        """Every operand with every operation, operation by operation."""
+        return tuple(
+            (operand, operation) for operation in self.operations for operand in self.operands
+        )
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The prompt of every question."""
+        return tuple(operand.prompts[operation] for operand, operation in self.questions)
+
+    @property
+    def answers(self) -> tuple[tuple[int, ...], ...]:
+        """For every question the right first token, then its foils.
+
+        Foils are the first tokens of all other answers of the family.
+
+        Raises:
+            BadInput: There is no foil.
+        """
+        tokens = sorted({token for operand in self.operands for token in operand.answers.values()})
+        if len(tokens) < 2:
+            raise BadInput("all answers of a family begin with the same token: there is no foil")
+        return tuple(
+            (right, *(token for token in tokens if token != right))
+            for right in (operand.answers[operation] for operand, operation in self.questions)
+        )
+
+
+def tokenized(family: Family, tokenizer: Any, *, limit: int) -> TokenizedFamily:
+    """Tokenizes a family; operands whose prompts lack the most common length are left out.
+
+    Args:
+        family: The prompts as text.
+        tokenizer: The model's.
+        limit: Most operands.
 
     Raises:
         BadInput: Too few are left, because the operations' words differ in their tokens.
     """
-    found = []
-    for number, (operand, answers) in enumerate(family.items):
+    operands = []
+    for number, (text, answers) in enumerate(family.items):
         template = number % len(family.templates)
         prompts = {
-            operation: tuple(tokenizer.encode(family.prompt(operation, operand, template=template)))
+            operation: tuple(tokenizer.encode(family.prompt(operation, text, template=template)))
             for operation in (*family.operations, None)
         }
-        first = {}
+        first_tokens = {}
         for operation, answer in answers.items():
-            text = family.prompt(operation, operand, template=template)
-            whole = tokenizer.encode(f"{text} {answer}")
-            first[operation] = whole[len(prompts[operation])]
-        found.append(Operand(prompts, first, template))
-    lengths = Counter(len(prompt) for one in found for prompt in one.prompts.values())
+            prompt = family.prompt(operation, text, template=template)
+            with_answer = tokenizer.encode(f"{prompt} {answer}")
+            first_tokens[operation] = with_answer[len(prompts[operation])]
+        operands.append(Operand(prompts, first_tokens, template))
+    lengths = Counter(len(prompt) for operand in operands for prompt in operand.prompts.values())
     usual = lengths.most_common(1)[0][0]
-    kept = [one for one in found if {len(prompt) for prompt in one.prompts.values()} == {usual}]
-    if len(kept) < 16:
+    fitting = [
+        operand
+        for operand in operands
+        if {len(prompt) for prompt in operand.prompts.values()} == {usual}
+    ]
+    if len(fitting) < _FEWEST_OPERANDS:
         raise BadInput(
-            f"only {len(kept)} operands of family '{family.name}' give prompts of one length in "
+            f"only {len(fitting)} operands of family '{family.name}' give prompts of one length in "
             "this model's tokens: choose words of equally many tokens for its operations and the "
             "neutral prompt"
         )
-    return kept[:limit]
+    return TokenizedFamily(family.name, tuple(family.operations), tuple(fitting[:limit]))
 
 
-def pairs(family: Family, found: Sequence[Operand], *, count: int, seed: int) -> list[Pair]:
-    """Pairs in which A(v), B(v), A(u) and B(u) begin with different tokens.
+def choose_pairs(family: TokenizedFamily, *, count: int, seed: int) -> list[Pair]:
+    """Draws pairs in which A(v), B(v), A(u) and B(u) begin with different tokens.
 
     Raises:
         BadInput: The family has a single operation, or no such pairs.
     """
-    names = list(family.operations)
+    names, operands = family.operations, family.operands
     if len(names) < 2:
         raise BadInput(
             f"family '{family.name}' has one operation: transfer needs two on the same operands"
         )
     rng = np.random.default_rng(seed)
     chosen: dict[Pair, None] = {}
-    for _ in range(200 * count):
+    for _ in range(_DRAWS_PER_PAIR * count):
         if len(chosen) == count:
             break
-        source, target = (int(one) for one in rng.choice(len(found), 2, replace=False))
-        asked, own = (names[int(one)] for one in rng.choice(len(names), 2, replace=False))
-        u, v = found[source], found[target]
-        tokens = (v.answers[asked], v.answers[own], u.answers[asked], u.answers[own])
-        if len(set(tokens)) == 4 and u.template == v.template:
-            chosen[Pair(source, target, asked, own)] = None
-    if len(chosen) < 8:
+        source, target = (int(place) for place in rng.choice(len(operands), 2, replace=False))
+        a, b = (names[int(place)] for place in rng.choice(len(names), 2, replace=False))
+        u, v = operands[source], operands[target]
+        tokens = {v.answers[a], v.answers[b], u.answers[a], u.answers[b]}
+        if len(tokens) == 4 and u.template == v.template:
+            chosen[Pair(source, target, a, b)] = None
+    if len(chosen) < _FEWEST_PAIRS:
         raise BadInput(
             f"family '{family.name}' gives {len(chosen)} pairs with different answers: add operands"
         )

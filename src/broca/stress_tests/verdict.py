@@ -35,14 +35,18 @@ def judge(shifts: Sequence[Shift], positive: Interval) -> tuple[StressLabel, str
         return "answer-bias", (
             f"{moved}, and the source's own answer by more, {_nats(real.copying)}."
         )
-    equal = [one for one in controls if one.beyond is not None and one.beyond.low <= 0]
-    broad = [one for one in equal if one.source in _BROAD]
+    equal = [
+        control.source
+        for control in controls
+        if control.beyond is not None and control.beyond.low <= 0
+    ]
+    broad = [source for source in equal if source in _BROAD]
     if broad:
-        return "broad-state", f"{moved}, but {broad[0].source} does as much."
+        return "broad-state", f"{moved}, but {broad[0]} does as much."
     if equal:
-        return "soft", f"{moved}, but not surely more than {equal[0].source}."
+        return "soft", f"{moved}, but not surely more than {equal[0]}."
     return "transfers", f"{moved}, more than each of {len(controls)} controls."
 
 
-def _nats(one: Interval) -> str:
-    return f"{one.value:+.2f} nats [{one.low:+.2f}, {one.high:+.2f}]"
+def _nats(interval: Interval) -> str:
+    return f"{interval.value:+.2f} nats [{interval.low:+.2f}, {interval.high:+.2f}]"

@@ -1,0 +1,94 @@
+"""What a stress test is about: heads, random sets to compare them with, prompts and pairs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from broca.models import GatedModel
+from broca.stress_tests.families import Family
+from broca.stress_tests.patching import require_heads
+from broca.stress_tests.prompts import Pair, TokenizedFamily, choose_pairs, tokenized
+from broca.verification.controls import layer_matched
+
+Columns = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a stress test is about.
+
+    Attributes:
+        names: Names of the tested heads.
+        columns: Their columns.
+        random_sets: Columns of random sets of the same layers.
+        all_heads: Columns of all heads of the model.
+        head_dim: Width of a head's output.
+        family: What the heads are claimed for.
+        controls: Families that they should not matter for.
+        pairs: Sources and targets in the family.
+        seed: Seed of everything random.
+        settings: All of it in short, for the journal.
+    """
+
+    names: tuple[str, ...]
+    columns: Columns
+    random_sets: tuple[Columns, ...]
+    all_heads: Columns
+    head_dim: int
+    family: TokenizedFamily
+    controls: tuple[TokenizedFamily, ...]
+    pairs: tuple[Pair, ...]
+    seed: int
+    settings: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        model: GatedModel,
+        names: tuple[str, ...],
+        families: Sequence[Family],
+        *,
+        pairs: int,
+        sets: int,
+        seed: int,
+    ) -> Subject:
+        """Draws sets and pairs and tokenizes the prompts.
+
+        Args:
+            model: The model, with heads as components.
+            names: Names of the tested heads.
+            families: The tested family, then the controls.
+            pairs: Pairs to draw, and most operands of each family.
+            sets: Random sets to draw.
+            seed: Seed of everything random.
+
+        Raises:
+            BadInput: A family does not fit the model, or its components are not heads.
+        """
+        require_heads(model)
+        columns = tuple(model.components.columns(names))
+        random_sets = layer_matched(model.components, columns, count=sets, seed=seed)
+        family, *controls = [tokenized(texts, model.tokenizer, limit=pairs) for texts in families]
+        return cls(
+            names=names,
+            columns=columns,
+            random_sets=tuple(tuple(random_set) for random_set in random_sets.tolist()),
+            all_heads=tuple(range(len(model.components))),
+            head_dim=model.structure.projections[0].head_dim,
+            family=family,
+            controls=tuple(controls),
+            pairs=tuple(choose_pairs(family, count=pairs, seed=seed)),
+            seed=seed,
+            settings={
+                "verb": "stress",
+                "heads": list(names),
+                "families": [member.name for member in families],
+                "prompts": hashlib.blake2b(repr(families).encode(), digest_size=16).hexdigest(),
+                "pairs": pairs,
+                "sets": sets,
+                "seed": seed,
+            },
+        )

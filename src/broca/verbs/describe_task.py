@@ -1,0 +1,92 @@
+"""`describe_task`: how a task is asked, before it is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broca.models import GatedModel, load_tokenizer
+from broca.options import SourceOptions, TaskOptions, takes_options
+from broca.tasks import Catalog, RequestTokenizer, Task
+
+
+@dataclass(frozen=True)
+class TaskDescription:
+    """What is worth knowing about a task.
+
+    Attributes:
+        name: Its name.
+        tasks: The tasks of lm-eval that it consists of.
+        kind: How it is asked.
+        items: Questions.
+        metric: The metric that is used.
+        metrics: All its metrics.
+        chance: Score of guessing.
+        requests: Requests of all items.
+        prompt_tokens: Tokens of the longest prompt.
+        cut_items: Prompts that were cut from the left to fit the model's context.
+        notes: What the reader should know.
+        first_prompt: The prompt of the first item.
+        first_target: Its right answer.
+    """
+
+    name: str
+    tasks: tuple[str, ...]
+    kind: str
+    items: int
+    metric: str
+    metrics: tuple[str, ...]
+    chance: float
+    requests: int
+    prompt_tokens: int
+    cut_items: int
+    notes: tuple[str, ...]
+    first_prompt: str
+    first_target: str
+
+
+@takes_options
+def describe_task(
+    task: str | Task,
+    *,
+    model: str | GatedModel = "reference",
+    source_options: SourceOptions,
+    task_options: TaskOptions,
+) -> TaskDescription:
+    """Builds a task and says how it is asked; no weights are loaded.
+
+    Args:
+        task: A task or group: shipped, in `include_path`, any of lm-eval, a JSON-lines file, or a
+            `broca.Task`.
+        model: Whose tokenizer and context length are used.
+
+    Raises:
+        BrocaError: The task is unknown or cannot be used.
+    """
+    if isinstance(model, GatedModel):
+        tokenizer, max_length = model.tokenizer, model.max_length
+    else:
+        tokenizer, max_length = load_tokenizer(model)
+    catalog = Catalog(source_options.include_path, allow_code=source_options.allow_code)
+    benchmark = catalog.load(
+        task,
+        RequestTokenizer(tokenizer, max_length=max_length),
+        metric=task_options.metric,
+        options=task_options,
+    )
+    requests = [request for item in benchmark.items for request in item.requests]
+    first = benchmark.items[0]
+    return TaskDescription(
+        name=benchmark.name,
+        tasks=tuple(benchmark.task_names),
+        kind=benchmark.kind,
+        items=len(benchmark.items),
+        metric=benchmark.metric,
+        metrics=tuple(benchmark.metric_names),
+        chance=round(benchmark.chance, 4),
+        requests=len(requests),
+        prompt_tokens=max(len(request.context) for request in requests),
+        cut_items=benchmark.cut_items,
+        notes=tuple(benchmark.notes),
+        first_prompt=first.prompt,
+        first_target=first.target,
+    )

@@ -1,0 +1,115 @@
+"""`stress`: asks what kind of role a set of heads has, by evidence that can come apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from broca.errors import BadInput
+from broca.models import GatedModel
+from broca.options import ExecutorOptions, JournalOptions, ModelOptions, takes_options, without
+from broca.results.localization import Localization
+from broca.results.stress_test import StressTest
+from broca.runs.progress import Report, Stages
+from broca.runs.provenance import model_info
+from broca.runs.run import Run
+from broca.runs.setup import model_and_heads, model_in_use, workspace
+from broca.runs.task_sets import TaskSet
+from broca.stress_tests.families import load_family
+from broca.stress_tests.measure import (
+    STAND_INS,
+    decodability,
+    necessity,
+    positive_control,
+    reversal,
+    self_patch,
+    transfer,
+)
+from broca.stress_tests.subject import Subject
+from broca.stress_tests.verdict import judge
+from broca.verbs.verify import named_heads
+from broca.verification.controls import CONTROLS
+
+_FEWEST_PAIRS = 16
+
+
+@takes_options
+def stress(
+    model: str | Path | GatedModel | Localization,
+    *,
+    heads: str | Sequence[str] | Localization | None = None,
+    family: str | Path = "letters",
+    control: Sequence[str | Path] = ("sums",),
+    pairs: int = 48,
+    sets: int = CONTROLS,
+    seed: int = 0,
+    on_progress: Report | None = None,
+    model_options: Annotated[ModelOptions, without("components")],
+    executor_options: ExecutorOptions,
+    journal_options: Annotated[JournalOptions, without("keep_outputs")],
+) -> StressTest:
+    """Tests whether heads that carry an operation are necessary, decodable, reversible, movable.
+
+    Args:
+        model: A shipped model, a local folder, a hub id, what `broca.load` returned, or a
+            localization or the folder of its run.
+        heads: Names such as `L0H4`, as a list or joined by `+`, a published list such as
+            `published:llama-3.1-8b/gsm8k/css`, or a localization, whose selection is tested; by
+            default the selection of `model`, which is a localization then.
+        family: Prompts with two operations on the same operands: `letters`, or a YAML file.
+        control: Families that the heads should not matter for: `sums`, or YAML files.
+        pairs: Pairs of a source and a target, and most operands of each family.
+        sets: Random sets of the same layers.
+        seed: Seed of pairs, random sets and resampling.
+        on_progress: Receives what is going on.
+
+    Raises:
+        BrocaError: Bad input, a family that does not fit the model, or patching that is not exact.
+    """
+    if pairs < _FEWEST_PAIRS:
+        raise BadInput(f"`pairs` must be at least {_FEWEST_PAIRS}, not {pairs}")
+    families = [load_family(name) for name in (family, *control)]
+    model, heads = model_and_heads(model, heads)
+    stages = Stages(on_progress)
+    with (
+        workspace(journal_options, executor_options) as space,
+        model_in_use(model, model_options, stages) as gated,
+    ):
+        subject = Subject.of(
+            gated, named_heads(gated, heads), families, pairs=pairs, sets=sets, seed=seed
+        )
+        run = Run(
+            gated, TaskSet(), space, settings=subject.settings, model_options=model_options,
+            stages=stages,
+        )  # fmt: skip
+        necessities = []
+        for kind in STAND_INS:
+            stages.enter(f"necessity under {kind} ablation")
+            necessities.append(necessity(run.observe, subject, kind))
+        stages.enter("decodability")
+        probe = decodability(run.observe, subject)
+        stages.enter("reversal")
+        reversals = reversal(run.observe, subject)
+        stages.enter("transfer")
+        largest_change = self_patch(run.observe, subject)
+        shifts = transfer(run.observe, subject)
+        stages.enter("positive control")
+        control_shift = positive_control(run.observe, subject)
+        run.finish()
+        label, text = judge(shifts, control_shift)
+        return StressTest(
+            model=model_info(gated),
+            family=subject.family.name,
+            heads=subject.names,
+            seed=seed,
+            pairs=len(subject.pairs),
+            necessity=tuple(necessities),
+            probe=probe,
+            reversals=reversals,
+            shifts=shifts,
+            self_patch=largest_change,
+            positive_control=control_shift,
+            verdict=label,
+            text=text,
+        )

@@ -1,0 +1,78 @@
+"""Rows that a run measured before, as points to fit."""
+
+import numpy as np
+import pytest
+from verbs.run_folders import localize_into
+
+from broca.errors import BadInput
+from broca.journal import Journal
+from broca.journal.reading import find_run
+from broca.runs.past_runs import (
+    TaskRows,
+    localized_in,
+    mask_changes,
+    problem_of_run,
+    ranking_from_journal,
+    task_rows,
+)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a small run with another task, and its result."""
+    folder = tmp_path_factory.mktemp("run")
+    result = localize_into(
+        folder, model="reference-small", task="capitals", others=["sorting"], rows=240,
+        method="cs-stratified", items=8, verify=False, task_options={"limit": 40},
+    )  # fmt: skip
+    return folder, result
+
+
+def test_rows_are_those_of_the_task(finished):
+    """Each once, of the run's components; the search comes out again."""
+    folder, result = finished
+    run_folder = localized_in(folder)
+    with Journal(run_folder.journal, read_only=True) as journal:
+        run = find_run(journal, run_folder.record["digests"]["run"])
+        problem = problem_of_run(journal, run)
+        rows = task_rows(journal, run, problem)
+        ranking = ranking_from_journal(journal, run)
+        tasks = {
+            journal.query("SELECT task FROM items WHERE id = ?", (item,))[0][0]
+            for item in set(rows.items.tolist())
+        }
+    assert tasks == {"capitals"}
+    assert rows.masks.shape == (len(rows.items), 48)
+    assert rows.response == result.response
+    pairs = {(mask.tobytes(), item) for mask, item in zip(rows.masks, rows.items, strict=True)}
+    assert len(pairs) == len(rows.items)
+    assert tuple(run.components[column] for column in ranking.selected) == result.selected
+
+
+def rows_of(*rows):
+    """Rows of (ablated, item, response)."""
+    masks, items, responses = zip(*rows, strict=True)
+    return TaskRows(np.array(masks, dtype=bool), np.array(items), np.array(responses), "margin")
+
+
+def test_changes_are_against_the_intact_model_on_the_same_items():
+    """Mask by mask in the order they were asked; items that the intact model lacks are left out."""
+    rows = rows_of(
+        ([0, 1], 1, 2.0), ([0, 0], 1, 5.0), ([1, 0], 2, 1.0), ([0, 0], 2, 7.0),
+        ([0, 1], 2, 6.0), ([1, 1], 1, 0.0), ([1, 0], 3, -100.0),
+    )  # fmt: skip
+    masks, changes = mask_changes(rows)
+    assert masks.tolist() == [[False, True], [True, False], [True, True]]
+    assert changes.tolist() == [(-3.0 - 1.0) / 2, -6.0, -5.0]
+
+
+def test_too_few_masks_are_refused():
+    """Nothing can be fitted to two."""
+    with pytest.raises(BadInput, match=r"measured 2 masks .* with more `rows`"):
+        mask_changes(rows_of(([0, 0], 1, 5.0), ([1, 0], 1, 2.0), ([0, 1], 1, 3.0)))
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    """In one line."""
+    with pytest.raises(BadInput, match=r"holds no reproduce\.json"):
+        localized_in(tmp_path)

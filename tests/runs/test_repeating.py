@@ -1,0 +1,77 @@
+"""Grades of a repetition."""
+
+from dataclasses import replace
+
+import pytest
+from verbs.run_folders import localize_into
+
+from broca.runs.repeating import compare_rankings, compare_results
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    """A small result."""
+    return localize_into(
+        tmp_path_factory.mktemp("run"), model="reference-small", task="capitals",
+        method="cs-stratified", rows=200, items=8, verify=False, task_options={"limit": 40},
+    )  # fmt: skip
+
+
+def moved(result, by):
+    """Its ranking with the first effect moved by a share of the largest."""
+    first, *others = result.ranking
+    largest = max(abs(component.effect) for component in result.ranking)
+    return (replace(first, effect=first.effect + by * largest), *others)
+
+
+@pytest.mark.parametrize(
+    ("by", "grade"),
+    [
+        (0, "identical"),
+        (1e-8, "equal within the tolerance"),
+        (1e-3, "same selection"),
+    ],
+)
+def test_effects_are_compared_with_the_largest(result, by, grade):
+    """The tolerance is that of the weights' number format."""
+    assert compare_rankings(result, moved(result, by), result.selected).grade == grade
+
+
+def test_half_precision_is_given_more(result):
+    """A tenth of a percent is within its tolerance."""
+    half = replace(result, model=replace(result.model, dtype="bfloat16"))
+    repetition = compare_rankings(half, moved(result, 1e-3), result.selected)
+    assert repetition.grade == "equal within the tolerance"
+    assert "0.001 of the largest effect" in repetition.details[0]
+
+
+def test_another_selection_is_different(result):
+    """Whatever the effects; both selections are named."""
+    repetition = compare_rankings(result, result.ranking, ("L0H0",))
+    assert repetition.grade == "different"
+    assert "selected L0H0 instead of" in repetition.details[-1]
+    fewer = compare_rankings(result, result.ranking[1:], result.selected)
+    assert fewer.details == ("the components are not the same",)
+
+
+def test_places_are_counted(result):
+    """Two components that changed places."""
+    first, second, *others = result.ranking
+    repetition = compare_rankings(result, (second, first, *others), result.selected)
+    assert repetition.grade == "equal within the tolerance"
+    assert repetition.details[-1] == f"2 of {len(result.ranking)} places of the ranking changed"
+
+
+def test_scores_and_weights_count_from_scratch(result):
+    """A score of the intact model, one of the proof, and the fingerprint."""
+    assert compare_results(result, result).grade == "identical"
+    task = result.task
+    other = replace(
+        result,
+        baseline={**result.baseline, task: result.baseline[task] - 0.5},
+        model=replace(result.model, fingerprint="0" * 16),
+    )
+    repetition = compare_results(result, other)
+    assert repetition.grade == "same selection"
+    assert repetition.details[0] == "the weights of the model changed"
+    assert f"the intact score of {task}" in repetition.details[1]

@@ -1,0 +1,15 @@
+"""Takes observations in this process, without a run and a journal."""
+
+
+class _Engine:
+    def __init__(self, model):
+        self.model = model
+
+
+def observer(model):
+    """What `run.observe` is, for a model."""
+
+    def observe(observations):
+        return type(observations[0]).observe(_Engine(model), observations)
+
+    return observe

@@ -1,0 +1,49 @@
+"""Families of prompts: the shipped ones, and one's own as YAML."""
+
+import pytest
+
+from broca.errors import BadInput, UnknownName
+from broca.stress_tests.families import SHIPPED, load_family
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_families_are_complete(name):
+    """Every item answers every operation; the neutral word is none of theirs."""
+    family = load_family(name)
+    assert len(family.items) >= 48
+    assert all(set(answers) == set(family.operations) for _, answers in family.items)
+    assert family.neutral not in family.operations.values()
+    operand, _ = family.items[0]
+    assert operand in family.prompt(None, operand)
+    assert family.neutral in family.prompt(None, operand)
+
+
+def test_a_family_of_ones_own_is_read(tmp_path):
+    """Templates, words and answers come from the file."""
+    items = "\n".join(
+        f"  - {{operand: 'n{n}', answers: {{up: 'u{n}', down: 'd{n}'}}}}" for n in range(16)
+    )
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "family: mine\ntemplates: ['{operation} {operand}:', '{operand} {operation}:']\n"
+        f"operations: {{up: raise, down: lower}}\nneutral: see\nitems:\n{items}\n"
+    )
+    family = load_family(file)
+    assert family.prompt("down", "n3", template=1) == "n3 lower:"
+    assert family.items[2] == ("n2", {"up": "u2", "down": "d2"})
+
+
+def test_what_is_no_family_is_refused(tmp_path):
+    """An unknown name, a file that lacks items, and one with too few."""
+    with pytest.raises(UnknownName, match="did you mean 'letters'"):
+        load_family("leters")
+    file = tmp_path / "mine.yaml"
+    file.write_text("family: mine\ntemplates: ['{operation}']\noperations: {a: b}\n")
+    with pytest.raises(BadInput, match="cannot be used"):
+        load_family(file)
+    file.write_text(
+        "family: mine\ntemplates: ['{operation} {operand}']\noperations: {a: b}\nneutral: c\n"
+        "items: [{operand: x, answers: {a: y}}]\n"
+    )
+    with pytest.raises(BadInput, match="1 items are too few"):
+        load_family(file)

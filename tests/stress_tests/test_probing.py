@@ -1,0 +1,45 @@
+"""The linear probe on features that carry the operation, and on features that do not."""
+
+import numpy as np
+import pytest
+
+from broca.stress_tests.probing import probe
+
+OPERANDS = 24
+
+
+@pytest.fixture
+def prompts():
+    """Two operations on the same operands: labels, operands, templates and operand tokens."""
+    labels = np.repeat([0, 1], OPERANDS)
+    operands = np.tile(np.arange(OPERANDS), 2)
+    tokens = np.stack([operands, operands % 5], axis=1)
+    return labels, operands, np.zeros(2 * OPERANDS, dtype=int), tokens
+
+
+def test_what_is_there_is_read(prompts):
+    """A feature that holds the operation: right on operands that were not seen."""
+    labels, operands, templates, tokens = prompts
+    noise = np.random.default_rng(0).normal(size=(len(labels), 5))
+    outputs = np.column_stack([labels + 0.1 * noise[:, 0], noise[:, 1:]])
+    found = probe(outputs, tokens, labels, operands, templates)
+    assert found.accuracy == 1.0
+    assert found.shuffled < 0.75
+    assert found.surface == found.chance == 0.5
+    assert found.templates is None
+    assert found.items == 48
+
+
+def test_what_is_not_there_is_not_read(prompts):
+    """Noise gives chance."""
+    labels, operands, templates, tokens = prompts
+    noise = np.random.default_rng(0).normal(size=(len(labels), 5))
+    assert probe(noise, tokens, labels, operands, templates).accuracy < 0.75
+
+
+def test_templates_are_left_out_in_turn(prompts):
+    """A feature that means the opposite in the other template is not read across them."""
+    labels, operands, _, tokens = prompts
+    templates = operands % 2
+    outputs = (labels ^ templates)[:, None] + 0.0
+    assert probe(outputs, tokens, labels, operands, templates).templates == 0.0

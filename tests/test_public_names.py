@@ -1,0 +1,81 @@
+"""The public names stay what they are: importing a room or a verb hides none of them."""
+
+import pkgutil
+from importlib import import_module
+from inspect import isclass
+
+import pytest
+from verbs.run_folders import localize_into
+
+import broca
+
+FEW = broca.TaskOptions(limit=40)
+
+
+@pytest.fixture(scope="module")
+def small():
+    """The shipped model `reference-small`."""
+    return broca.load("reference-small", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The folder of a small run."""
+    folder = tmp_path_factory.mktemp("run")
+    localize_into(
+        folder, model="reference-small", task="capitals", method="cs-stratified", rows=200,
+        items=8, verify=False, task_options={"limit": 40},
+    )  # fmt: skip
+    return folder
+
+
+CALLS = {
+    "atlas": lambda model, folder: broca.atlas(
+        model, ["capitals", "sorting"], rows=400, items=8, task_options=FEW
+    ).tasks,
+    "describe_task": lambda model, folder: broca.describe_task("capitals", model=model).items,
+    "list_tasks": lambda model, folder: broca.list_tasks().names,
+    "load": lambda model, folder: broca.load("reference-small", device="cpu").fingerprint,
+    "localize": lambda model, folder: broca.localize(
+        model, "capitals", others=[], method="one-shot", items=4, verify=False, task_options=FEW
+    ).baseline,
+    "plan": lambda model, folder: len(broca.plan(model, "capitals", others=[], sample=4).methods),
+    "published_lists": lambda model, folder: len(broca.published_lists()),
+    "read": lambda model, folder: broca.read(folder),
+    "refit": lambda model, folder: broca.refit(folder, resamples=0),
+    "rerun": lambda model, folder: broca.rerun(folder).grade,
+    "scan": lambda model, folder: broca.scan(model).components,
+    "stress": lambda model, folder: broca.stress(model, heads="L0H1", pairs=16, sets=1),
+    "verify": lambda model, folder: broca.verify(
+        model, "sorting", "L0H1", others=[], limit=20,
+        scope=broca.Scope(controls=0, curve=0, failure_items=4),
+    ).heads,
+}  # fmt: skip
+"""A small call of every public function; what it returns is the same each time."""
+
+
+def public_functions():
+    """Names of the public functions."""
+    return {name for name in broca.__all__ if not isclass(getattr(broca, name))}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _everything_is_imported():
+    """Every room and every verb: a module is an attribute of its package once it is imported."""
+    for package in (broca, import_module("broca.verbs")):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            if module.name != "broca.__main__":
+                import_module(module.name)
+
+
+def test_every_public_function_is_called_here():
+    """A new one needs a call."""
+    assert public_functions() == set(CALLS)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_function_can_be_called_twice(name, small, folder):
+    """It is no module, before and after its first call."""
+    first = CALLS[name](small, folder)
+    assert first
+    assert CALLS[name](small, folder) == first

@@ -1,0 +1,47 @@
+"""How a task is asked, before it is run."""
+
+import pytest
+
+import broca
+from broca.errors import BrocaError
+
+
+def test_a_shipped_task_is_described(reference):
+    """Its metric, its size and its first question, by name or with a loaded model."""
+    description = broca.describe_task("addition")
+    assert description == broca.describe_task("addition", model=reference)
+    assert (description.name, description.kind) == ("addition", "generate_until")
+    assert description.metric == "exact_match"
+    assert description.metrics == ("exact_match",)
+    assert description.items == description.requests == 600
+    assert description.first_prompt.startswith("compute ")
+    assert description.first_target.strip().isdigit()
+    assert description.prompt_tokens > 4
+
+
+def test_choices_are_requests():
+    """A multiple-choice item asks for each of its answers; guessing has a score."""
+    description = broca.describe_task("mc_biology")
+    assert description.requests > description.items
+    assert 0 < description.chance < 1
+
+
+def test_options_change_how_it_is_asked():
+    """A limit, solved examples."""
+    assert broca.describe_task("addition", limit=12).items == 12
+    longer = broca.describe_task("addition", num_fewshot=2).prompt_tokens
+    assert longer > broca.describe_task("addition").prompt_tokens
+
+
+def test_own_examples_are_described():
+    """A task in memory."""
+    task = broca.Task.from_examples([("2 + 2 =", " 4"), ("1 + 2 =", " 3")] * 20, name="mine")
+    description = broca.describe_task(task)
+    assert description.name == "mine"
+    assert description.first_prompt == "2 + 2 ="
+
+
+def test_a_metric_that_the_task_lacks_is_refused():
+    """It is named."""
+    with pytest.raises(BrocaError, match="bleu"):
+        broca.describe_task("addition", metric="bleu")

@@ -1,0 +1,43 @@
+"""The tasks that can be named."""
+
+import pytest
+
+import broca
+from broca.errors import BadInput
+from broca.tasks import Catalog
+
+TASK = """
+task: mine
+dataset_path: json
+dataset_kwargs: {data_files: {test: mine.jsonl}}
+output_type: multiple_choice
+test_split: test
+doc_to_text: "{{question}}"
+doc_to_choice: [a, b]
+doc_to_target: 0
+"""
+
+
+def test_tasks_are_listed_by_where_they_come_from():
+    """The package's, those for chat models, the paper's, and groups of them."""
+    tasks = broca.list_tasks()
+    assert tasks.shipped == Catalog().shipped
+    assert len(tasks.shipped) == 10
+    assert tasks.names == (*tasks.shipped, *tasks.instruct)
+    assert {task.name for task in tasks.paper} >= {"gsm8k", "hellaswag"}
+    assert set(tasks.groups["general"]) <= {task.name for task in tasks.paper}
+    assert tasks.included == ()
+
+
+def test_a_folder_adds_its_own(tmp_path):
+    """Named as its files name them."""
+    (tmp_path / "mine.yaml").write_text(TASK)
+    tasks = broca.list_tasks(include_path=tmp_path)
+    assert tasks.included == ("mine",)
+    assert tasks.names[-1] == "mine"
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    """In one line that names the parameter."""
+    with pytest.raises(BadInput, match="`include_path`"):
+        broca.list_tasks(include_path=tmp_path / "none")

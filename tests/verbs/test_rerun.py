@@ -1,0 +1,96 @@
+"""A finished run is repeated, from its journal or from scratch, and compared."""
+
+import json
+import subprocess
+import sys
+from shutil import copytree
+
+import pytest
+from verbs.run_folders import localize_into
+
+from broca.errors import BadInput, NotInJournal
+from broca.journal import Journal
+from broca.results.repetition import Repetition
+from broca.runs.folder import RunFolder
+from broca.verbs.rerun import rerun
+
+SMALL = {
+    "model": "reference-small", "task": "capitals", "method": "cs-stratified", "rows": 200,
+    "items": 8, "task_options": {"limit": 40}, "verify": False,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a small run."""
+    folder = tmp_path_factory.mktemp("runs") / "finished"
+    localize_into(folder, **SMALL)
+    return folder
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """A copy of it to change."""
+    return copytree(finished, tmp_path / "copy")
+
+
+def test_the_journal_gives_the_same_ranking(finished):
+    """Digit by digit, as often as it is asked; the journal is not written."""
+    with Journal(RunFolder.read(finished).journal, read_only=True) as journal:
+        before = journal.query("SELECT count(*), max(id) FROM batches")
+    assert rerun(finished) == Repetition("identical")
+    assert rerun(finished).passed
+    with Journal(RunFolder.read(finished).journal, read_only=True) as journal:
+        assert journal.query("SELECT count(*), max(id) FROM batches") == before
+
+
+def test_from_scratch_gives_the_same_result(finished):
+    """The recorded arguments are the verb's; its stages are told."""
+    stages = []
+    repetition = rerun(
+        finished, from_scratch=True, on_progress=lambda stage, progress: stages.append(stage)
+    )
+    assert repetition == Repetition("identical")
+    assert stages[0] == "loading the model"
+    assert "searching (cs-stratified)" in stages
+
+
+def test_no_model_is_loaded(finished):
+    """Not even torch."""
+    code = (
+        "import sys\n"
+        "import broca\n"
+        f"assert broca.rerun({str(finished)!r}).passed\n"
+        "assert not {'torch', 'transformers', 'lm_eval'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_changed_result_does_not_come_out_again(copied):
+    """What differs is said."""
+    file = copied / "result.json"
+    data = json.loads(file.read_text())
+    largest = max(data["ranking"], key=lambda head: abs(head["effect"]))
+    largest["effect"] *= 1.01
+    file.write_text(json.dumps(data))
+    for from_scratch in (False, True):
+        repetition = rerun(copied, from_scratch=from_scratch)
+        assert repetition.grade == "same selection"
+        assert not repetition.passed
+        assert "the largest difference of effects is 0.0099" in repetition.details[0]
+
+
+def test_other_folders_are_refused(finished, copied, tmp_path):
+    """One without a run, one of another verb, and one whose journal ends before the search."""
+    with pytest.raises(BadInput, match=r"holds no reproduce\.json"):
+        rerun(tmp_path)
+    record = json.loads((copied / "reproduce.json").read_text())
+    with Journal(copied / "journal.sqlite") as journal:
+        journal.note_search(1, {})
+    with pytest.raises(NotInJournal, match="ended before its search began"):
+        rerun(copied)
+    record["asked"]["verb"] = "atlas"
+    (copied / "reproduce.json").write_text(json.dumps(record))
+    with pytest.raises(BadInput, match="holds no run of `broca localize`"):
+        rerun(copied)

@@ -1,0 +1,52 @@
+"""What a scan says of a model."""
+
+from dataclasses import asdict, replace
+
+import pytest
+
+import broca
+from broca.errors import BrocaError
+from broca.models import GatedModel
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+def test_a_shipped_model_is_described():
+    """Its components, where they are gated, and a self-test that holds."""
+    stages = []
+    scan = broca.scan("reference-small", on_progress=lambda stage, progress: stages.append(stage))
+    assert (scan.model, scan.architecture) == ("reference-small", "LlamaForCausalLM")
+    assert (scan.layers, scan.heads, scan.kv_heads) == (4, 12, 3)
+    assert (scan.components[0], scan.components[-1], len(scan.components)) == ("L0H0", "L3H11", 48)
+    assert scan.gate_points == tuple(f"model.layers.{n}.self_attn.o_proj" for n in range(4))
+    assert scan.passed
+    assert len(scan.self_test) == 4
+    assert scan.not_covered == scan.without_mlp_block == scan.norms_across_heads == ()
+    assert scan.description.startswith("reference-small: 48 heads in 4 layers")
+    assert stages[0] == "loading the model"
+
+
+def test_components_are_chosen():
+    """Other kinds have other names."""
+    scan = broca.scan("reference-small", components="heads+mlp")
+    assert (scan.kinds, len(scan.components)) == ("heads+mlp", 52)
+    assert scan.components[-1] == "L3M"
+    with pytest.raises(BrocaError, match="headz"):
+        broca.scan("reference-small", components="headz")
+
+
+def test_a_model_in_memory_is_left_as_it_was():
+    """Its training mode, its gradients; the record is plain data."""
+    model = tiny_llama().train()
+    scan = broca.scan(GatedModel.wrap(model, tiny_tokenizer(), name="mine"))
+    assert scan.model == "mine"
+    assert model.training
+    assert all(parameter.requires_grad for parameter in model.parameters())
+    assert asdict(scan)["self_test"][0]["passed"]
+
+
+def test_a_failed_check_fails_the_scan(tiny):
+    """One of several."""
+    scan = broca.scan(tiny)
+    broken = replace(scan.self_test[0], passed=False)
+    assert scan.passed
+    assert not replace(scan, self_test=(broken, *scan.self_test[1:])).passed

@@ -1,0 +1,132 @@
+"""The stress test on models whose roles are known; what it measured is never measured again."""
+
+import pytest
+
+from broca.errors import BadInput, UnknownName
+from broca.journal import Journal
+from broca.results.codec import encode
+from broca.stress_tests.observing import AnswerLogProbs, HeadOutputs, SelfPatch
+from broca.verbs.stress import stress
+
+SORTING = ["L3H12", "L0H3", "L3H1", "L0H4"]
+FEW = {"pairs": 16, "sets": 2}
+
+
+@pytest.fixture(scope="module")
+def sorting(planted):
+    """The planted sorting heads, tested on sorting against reversing."""
+    return stress(planted, heads=SORTING, **FEW)
+
+
+def batches(path):
+    """Batches of a journal, and the vectors that they hold."""
+    with Journal(path, read_only=True) as journal:
+        ((count, vectors),) = journal.query("SELECT count(*), sum(rows) FROM batches")
+    return count, vectors
+
+
+def test_planted_heads_transfer(sorting):
+    """They carry the operation: the write beats every control, and only their family suffers."""
+    assert sorting.verdict == "transfers", sorting.text
+    assert sorting.self_patch == 0
+    assert sorting.positive_control.low > 0
+    assert sorting.probe.accuracy > 0.9 > sorting.probe.surface
+    assert all(line.rank == 1 and line.selective > 1 for line in sorting.necessity)
+    assert [line.ablation for line in sorting.necessity] == ["zero", "mean", "resample"]
+    assert len(sorting.shifts) >= 6
+    assert sorting.heads == tuple(SORTING)
+    assert sorting.pairs == 16
+
+
+def test_the_record_is_json_and_a_page(sorting):
+    """All numbers in both; no figure is lost."""
+    from broca.reports import render_stress_page
+
+    html = render_stress_page(sorting)
+    assert "transfers" in html
+    for shift in sorting.shifts:
+        assert shift.source in html
+        assert shift.source in encode(sorting)
+
+
+def test_a_second_call_measures_nothing(planted, sorting, tmp_path, monkeypatch):
+    """The journal knows all; the result is the same."""
+    journal = tmp_path / "journal.sqlite"
+    assert stress(planted, heads=SORTING, journal=journal, **FEW) == sorting
+    before = batches(journal)
+    assert before[1] == 40
+
+    def refuse(engine, observations):
+        raise AssertionError(f"{len(observations)} observations were taken again")
+
+    for cls in (AnswerLogProbs, HeadOutputs, SelfPatch):
+        monkeypatch.setattr(cls, "observe", refuse)
+    assert stress(planted, heads="+".join(SORTING), journal=journal, **FEW) == sorting
+    assert batches(journal) == before
+
+
+def test_an_ended_test_goes_on_where_it_was(planted, sorting, tmp_path):
+    """Ended before the transfer, it measures neither necessity nor reversal again; all is equal."""
+    journal = tmp_path / "journal.sqlite"
+
+    def end(stage, progress):
+        if stage == "transfer":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stress(planted, heads=SORTING, journal=journal, on_progress=end, **FEW)
+    _, measured = batches(journal)
+    # of both families 3 sets under 3 kinds, intact once; the heads' outputs; 7 parts restored
+    assert measured == 2 * (3 * 3 + 1) + 1 + 7
+    assert stress(planted, heads=SORTING, journal=journal, **FEW) == sorting
+    count, whole = batches(journal)
+    # the self-patch; the targets, 5 writes and 2 random sets; neutral prompts with 2 offsets
+    assert whole - measured == 1 + 1 + 5 + 2 + 3
+    assert stress(planted, heads=SORTING, journal=journal, **FEW) == sorting
+    assert batches(journal) == (count, whole)
+
+
+def test_another_question_is_measured(planted, tmp_path):
+    """Another seed draws other sets and pairs; what both need is measured once."""
+    journal = tmp_path / "journal.sqlite"
+    first = stress(planted, heads=["L0H3"], journal=journal, **FEW)
+    _, measured = batches(journal)
+    second = stress(planted, heads=["L0H3"], journal=journal, seed=1, **FEW)
+    assert first.necessity[0].drop == second.necessity[0].drop
+    assert first.necessity[0].null != second.necessity[0].null
+    assert measured < batches(journal)[1] < 2 * measured
+
+
+def test_stages_are_told(planted):
+    """In their order, from the model to the positive control."""
+    stages = []
+    stress(planted, heads=["L0H3"], on_progress=lambda stage, progress: stages.append(stage), **FEW)
+    assert list(dict.fromkeys(stages[1:])) == [
+        "necessity under zero ablation", "necessity under mean ablation",
+        "necessity under resample ablation", "decodability", "reversal", "transfer",
+        "positive control",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"heads": SORTING, "pairs": 15}, "`pairs` must be at least 16, not 15"),
+        ({}, "no heads are named: give `heads`"),
+        ({"heads": []}, "no heads are named: give `heads`"),
+        ({"heads": ["L0H3", "L0H3"]}, "named twice"),
+        ({"heads": SORTING, "family": "sums"}, "one operation"),
+    ],
+)
+def test_bad_input_is_refused(planted, arguments, message):
+    """In one line that names the parameter."""
+    with pytest.raises(BadInput, match=message):
+        stress(planted, **arguments)
+
+
+def test_unknown_families_are_refused_before_the_model_is_loaded():
+    """The tested family and the controls."""
+    with pytest.raises(UnknownName, match="did you mean 'letters'"):
+        stress("no such model", heads=SORTING, family="leters")
+    with pytest.raises(UnknownName, match="did you mean 'sums'"):
+        stress("no such model", heads=SORTING, control=["sum"])
