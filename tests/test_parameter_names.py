@@ -15,9 +15,6 @@ COMMAND = re.compile(r"`broca [^`]*`")
 PROGRAMS = {"tasks/sandbox/isolation.py": "bwrap", "executors/ray.py": "ray"}
 """Files that hold flags of a program that is started, and the program."""
 
-TO_CONVERT = ("neurons", "runs", "stress_tests", "studies", "tasks", "verbs")
-"""Rooms that still speak of flags; a room that no longer does must be taken off this list."""
-
 FILES = sorted(file for file in SOURCE.rglob("*.py") if file.relative_to(SOURCE).parts[0] != "cli")
 
 
@@ -46,12 +43,5 @@ def test_no_string_speaks_of_flags(file):
     place = file.relative_to(SOURCE)
     if str(place) in PROGRAMS:
         assert PROGRAMS[str(place)] in file.read_text()
-    elif place.parts[0] not in TO_CONVERT:
+    else:
         assert not list(flags_in(file))
-
-
-@pytest.mark.parametrize("room", TO_CONVERT)
-def test_rooms_to_convert_are_few_and_fewer(room):
-    """A room that speaks of no flag is on the list no more."""
-    files = [file for file in FILES if file.relative_to(SOURCE).parts[0] == room]
-    assert any(list(flags_in(file)) for file in files)
