@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from broca.errors import BadInput
+from broca.options import ExecutorOptions, JournalOptions
 from broca.results.codec import encode
-from broca.runs.setup import model_and_heads
+from broca.runs.setup import IN_MEMORY, model_and_heads, workspace
 from broca.verbs.localize import localize
 
 
@@ -25,3 +26,16 @@ def test_a_localization_stands_for_its_model_and_its_selection(planted, tmp_path
         model_and_heads(replace(result, selected=()), None)
     with pytest.raises(BadInput, match="does not exist"):
         model_and_heads("planted", None)
+
+
+def test_a_run_in_memory_says_that_it_cannot_be_resumed(tmp_path, caplog):
+    """A run with a journal says nothing, and neither does one in an open workspace."""
+    here = ExecutorOptions()
+    with workspace(JournalOptions(journal=tmp_path / "j.sqlite"), here) as space:
+        assert not space.in_memory
+        with workspace(JournalOptions(journal=space), here) as shared:
+            assert shared is space
+    assert caplog.messages == []
+    with workspace(JournalOptions(), here) as space:
+        assert space.in_memory
+    assert caplog.messages == [IN_MEMORY]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from broca.engine import Progress
+from broca.runs.notebook import NotebookBar, in_notebook
 
 Report = Callable[[str, Progress | None], None]
 """Receives what is going on: the stage, and how far it is where that is known."""
@@ -12,6 +13,11 @@ Report = Callable[[str, Progress | None], None]
 
 def silent(stage: str, progress: Progress | None) -> None:
     """A report that says nothing."""
+
+
+def usual_report() -> Report:
+    """The report of a caller who names none: a bar in a notebook, and silence elsewhere."""
+    return NotebookBar() if in_notebook() else silent
 
 
 def titled(report: Report, title: str) -> Report:
@@ -28,11 +34,11 @@ class Stages:
     """Reports progress with the stage of a run that it belongs to.
 
     Args:
-        report: Receives both.
+        report: Receives both; in a notebook a bar shows them if None.
     """
 
     def __init__(self, report: Report | None = None) -> None:
-        self._report = report or silent
+        self._report = report or usual_report()
         self._name = ""
         self._done = self._rows = self._total = self._tokens = self._chunk_tokens = 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.models import GatedModel, load
 from broca.options import AblationOptions, ExecutorOptions, JournalOptions, ModelOptions
+from broca.published import is_published, published_heads
 from broca.results.localization import Localization
 from broca.runs.progress import Stages
 from broca.runs.task_sets import (
@@ -23,6 +25,11 @@ from broca.runs.task_sets import (
 )
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, Task, TaskOptions
+
+IN_MEMORY = (
+    "rows are kept in memory, so this run cannot be resumed; `journal` names a file to keep them in"
+)
+"""What a run without a journal says, once it begins."""
 
 
 @contextmanager
@@ -71,11 +78,26 @@ def model_and_heads(
     return str(model) if isinstance(model, Path) else model, heads
 
 
+def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...]:
+    """The names as the model has them, in the order given; published lists are looked up."""
+    if is_published(heads):
+        assert isinstance(heads, str)
+        heads = published_heads(heads, layers=model.structure.layers, heads=model.heads)
+    columns = model.components.columns(heads)
+    if not columns:
+        raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
+    if len(set(columns)) < len(columns):
+        raise BadInput(f"a head is named twice in `heads` {heads}")
+    return tuple(model.components.names[column] for column in columns)
+
+
 @contextmanager
 def workspace(
     journal_options: JournalOptions, executor_options: ExecutorOptions
 ) -> Iterator[Workspace]:
     """A workspace for one call, or the one that the caller has open and closes.
+
+    One without a journal says, in a warning of the logger `broca`, that it cannot be resumed.
 
     Raises:
         BadInput: The caller's workspace is given, and another executor than its own.
@@ -86,6 +108,8 @@ def workspace(
             raise BadInput("`executor` belongs to the workspace that is given as `journal`")
         yield journal
         return
+    if journal is None:
+        logging.getLogger("broca").warning(IN_MEMORY)
     with Workspace(
         journal, executor=executor_options, keep_outputs=journal_options.keep_outputs
     ) as opened:

@@ -172,6 +172,32 @@ def auto_tasks(model: GatedModel, catalog: Catalog) -> tuple[str, ...]:
     return tuple(catalog.shipped if model.source in SHIPPED_MODELS else catalog.included)
 
 
+def compared_tasks(
+    tasks: str | Sequence[str | Task], model: GatedModel, catalog: Catalog
+) -> tuple[str, ...]:
+    """The tasks that an atlas compares, each once; all shipped ones for `auto`.
+
+    Raises:
+        BadInput: There are fewer than two, or one is unknown.
+    """
+    if tasks == "auto":
+        names = auto_tasks(model, catalog)
+        if len(names) < 2:
+            raise BadInput(
+                f"an atlas compares tasks, and there are {len(names)} for this model: name two or "
+                "more in `tasks`, or give `include_path`"
+            )
+        return names
+    given = listed(tasks) if isinstance(tasks, str) else tasks
+    names = tuple(dict.fromkeys(catalog.names_of(given)))
+    if len(names) < 2:
+        raise BadInput(
+            f"`tasks` names {len(names)} task{'s' * (len(names) != 1)}: an atlas compares tasks "
+            "and needs two at least; for a single one use `broca localize`"
+        )
+    return names
+
+
 def listed(names: str | Sequence[str]) -> list[str]:
     """Names from a list, or from one string joined by commas."""
     if isinstance(names, str):

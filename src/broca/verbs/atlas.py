@@ -10,7 +10,7 @@ import numpy as np
 
 from broca import searches
 from broca.atlases.assembling import assembled, at_chance
-from broca.errors import BadInput, NothingToLocalize
+from broca.errors import NothingToLocalize
 from broca.models import GatedModel
 from broca.options import (
     AblationOptions,
@@ -28,9 +28,9 @@ from broca.results.atlas import Atlas
 from broca.runs.progress import Report, Stages
 from broca.runs.run import Run
 from broca.runs.setup import ablation_of, model_in_use, workspace
-from broca.runs.task_sets import auto_tasks, equal_tasks, listed, load_tasks
+from broca.runs.task_sets import compared_tasks, equal_tasks, load_tasks
 from broca.searches.atlas import AtlasProblem, AtlasSearch
-from broca.tasks import Catalog, Task
+from broca.tasks import Task
 
 _DONORS = 100
 
@@ -84,7 +84,7 @@ def atlas(
         started = time.perf_counter()
         stages.enter("building the tasks")
         catalog = space.catalog(source_options)
-        names = _names(tasks, gated, catalog)
+        names = compared_tasks(tasks, gated, catalog)
         AtlasSearch.budget(options.rows, len(names))
         benchmarks = load_tasks(gated, names, catalog, options=task_options)
         task_set = equal_tasks(benchmarks, items=options.items, seed=seed)
@@ -137,25 +137,3 @@ def atlas(
         chart = searches.run(AtlasSearch(problem), run.responding(referenced.response))
         stages.enter("reading the matrix")
         return assembled(run, chart, scores, referenced, k=options.k, seed=seed, started=started)
-
-
-def _names(
-    tasks: str | Sequence[str | Task], model: GatedModel, catalog: Catalog
-) -> tuple[str, ...]:
-    """The tasks to measure, each once."""
-    if tasks == "auto":
-        names = auto_tasks(model, catalog)
-        if len(names) < 2:
-            raise BadInput(
-                f"an atlas compares tasks, and there are {len(names)} for this model: name two or "
-                "more in `tasks`, or give `include_path`"
-            )
-        return names
-    given = listed(tasks) if isinstance(tasks, str) else tasks
-    names = tuple(dict.fromkeys(catalog.names_of(given)))
-    if len(names) < 2:
-        raise BadInput(
-            f"`tasks` names {len(names)} task{'s' * (len(names) != 1)}: an atlas compares tasks "
-            "and needs two at least; for a single one use `broca localize`"
-        )
-    return names

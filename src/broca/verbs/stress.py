@@ -14,7 +14,7 @@ from broca.results.stress_test import StressTest
 from broca.runs.progress import Report, Stages
 from broca.runs.provenance import model_info
 from broca.runs.run import Run
-from broca.runs.setup import model_and_heads, model_in_use, workspace
+from broca.runs.setup import model_and_heads, model_in_use, named_heads, workspace
 from broca.runs.task_sets import TaskSet
 from broca.stress_tests.families import load_family
 from broca.stress_tests.measure import (
@@ -28,7 +28,6 @@ from broca.stress_tests.measure import (
 )
 from broca.stress_tests.subject import Subject
 from broca.stress_tests.verdict import judge
-from broca.verbs.verify import named_heads
 from broca.verification.controls import CONTROLS
 
 _FEWEST_PAIRS = 16

@@ -20,12 +20,11 @@ from broca.options import (
     takes_options,
     without,
 )
-from broca.published import is_published, published_heads
 from broca.results.verification import Crossing, Verification
 from broca.runs.progress import Report, Stages
 from broca.runs.provenance import model_info, verification_of
 from broca.runs.run import Run
-from broca.runs.setup import ablation_of, claimed, model_in_use, workspace
+from broca.runs.setup import ablation_of, claimed, model_in_use, named_heads, workspace
 from broca.runs.task_sets import require_ability
 from broca.tasks import Task
 from broca.verbs.localize import localize
@@ -144,16 +143,3 @@ def _crossing(
     found_on: str, measured_on: str, heads: Sequence[str], drop: MeasuredDrop
 ) -> Crossing:
     return Crossing(found_on, measured_on, tuple(heads), drop.drop, drop.p)
-
-
-def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...]:
-    """The names as the model has them, in the order given; published lists are looked up."""
-    if is_published(heads):
-        assert isinstance(heads, str)
-        heads = published_heads(heads, layers=model.structure.layers, heads=model.heads)
-    columns = model.components.columns(heads)
-    if not columns:
-        raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
-    if len(set(columns)) < len(columns):
-        raise BadInput(f"a head is named twice in `heads` {heads}")
-    return tuple(model.components.names[column] for column in columns)

@@ -12,7 +12,7 @@ from broca.models import GatedModel
 from broca.options import EngineOptions, ModelOptions, SearchOptions, SourceOptions, TaskOptions
 from broca.results.base import version_of_broca
 from broca.results.localization import Localization
-from broca.runs.progress import Report, silent, titled
+from broca.runs.progress import Report, silent, titled, usual_report
 from broca.runs.workspace import Workspace
 from broca.studies.methods.cells import Cell, CellFolder, CellKey, budget_name
 from broca.studies.methods.ground_truth import SingleEffects, planted_recall
@@ -153,7 +153,7 @@ def run_cells(
     Raises:
         BrocaError: The folder cannot be written, or rows cannot be measured.
     """
-    report = on_progress or silent
+    report = on_progress or usual_report()
     missing = [key for key in keys if key not in cells]
     for number, key in enumerate(missing, start=1):
         title = (

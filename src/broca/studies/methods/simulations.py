@@ -15,7 +15,7 @@ from broca import searches
 from broca.errors import BadInput, UnknownName, nearest
 from broca.measurement import Measurement, Plan
 from broca.results.files import check_out_folder
-from broca.runs.progress import Report, silent
+from broca.runs.progress import Report, usual_report
 from broca.runs.task_sets import listed
 from broca.searches import Problem
 from broca.studies.methods.cells import CellFolder, file_name
@@ -192,7 +192,7 @@ def run_simulations(
     grid: SimulatedGrid, cells: CellFolder[SimulatedCell], *, on_progress: Report | None = None
 ) -> int:
     """Runs the cells that the folder lacks; returns how many."""
-    report = on_progress or silent
+    report = on_progress or usual_report()
     missing = [key for key in dict.fromkeys(grid.keys()) if key not in cells]
     for number, key in enumerate(missing, start=1):
         report(

@@ -22,7 +22,7 @@ from broca.options import (
     without,
 )
 from broca.results.base import version_of_broca
-from broca.runs.progress import Report, Stages, silent
+from broca.runs.progress import Report, Stages, usual_report
 from broca.runs.setup import model_in_use, workspace
 from broca.studies.paper import figure_rows, table_rows
 from broca.studies.paper.names import ALL, NAMES
@@ -107,7 +107,7 @@ def reproduce(
         tasks, limit, keep_universal, seed, replace(search_options, method=method),
         source_options, engine_options, model_options,
     )  # fmt: skip
-    report = on_progress or silent
+    report = on_progress or usual_report()
     rows: dict[str, list[Row]] = {name: [] for name in wanted}
     notes: dict[str, list[str]] = {name: [] for name in wanted}
     studied = []

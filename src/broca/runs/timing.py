@@ -1,0 +1,109 @@
+"""Times rows of a run, and counts those that a search would measure."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from broca import searches
+from broca.errors import BadInput, TaskUnusable
+from broca.measurement import Measurement, Plan, Response
+from broca.models import GatedModel
+from broca.results.cost_estimate import MethodCost
+from broca.runs.run import Run, tokens_of
+from broca.searches import Problem
+
+WARM_UP = 4
+"""Rows that are measured before the timed ones."""
+_SHARE = 0.05
+"""Of the components, ablated in timed rows."""
+
+
+def count_rows(
+    method: str, problem: Problem, lengths: NDArray[np.int64], speeds: dict[str, float]
+) -> MethodCost:
+    """Asks a search for its plans and counts instead of measuring.
+
+    Args:
+        method: Name of the method.
+        problem: What it would solve.
+        lengths: Tokens of a row of each bank item.
+        speeds: Tokens a second in `accuracy`, and in `probability` where there is one.
+    """
+    record = searches.require_method(method)
+    default: Response = record.response if "probability" in speeds else "accuracy"
+    continuous = default != "accuracy"
+    others = problem.others if record.measures_others else ()
+    problem = replace(problem, others=others, continuous=continuous, differentiable=continuous)
+    counted = {"accuracy": [0, 0], "probability": [0, 0]}
+    slope = 1e-3 if record.counted_losses == "additive" else 0.0
+    random = record.counted_losses == "random"
+    noise = np.random.default_rng(problem.seed).random if random else np.zeros
+    directions = np.random.default_rng(problem.seed)
+    try:
+        search = record.search(problem, record.counting)
+    except BadInput as error:
+        return MethodCost(method, 0, 0, 0.0, "accuracy", str(error))
+    while (plan := search.ask()) is not None:
+        # a margin is read as fast as the probability that it makes
+        response: Response = (
+            "accuracy" if (plan.response or default) == "accuracy" else "probability"
+        )
+        counted[response][0] += plan.cost
+        counted[response][1] += int(lengths[plan.item_index].sum()) * (plan.cost // len(plan))
+        losses = slope * plan.masks.sum(axis=1)[plan.mask_index]
+        shape = (len(plan), plan.masks.shape[1])
+        gradients = directions.normal(size=shape).astype(np.float32) if plan.gradients else None
+        search.tell(Measurement(plan, 1 - losses - noise(len(plan)), gradients))
+    return MethodCost(
+        method=method,
+        rows=sum(rows for rows, _ in counted.values()),
+        tokens=sum(tokens for _, tokens in counted.values()),
+        seconds=sum(tokens / speeds[name] for name, (_, tokens) in counted.items() if tokens),
+        response=max(counted, key=lambda name: counted[name][0]),
+    )
+
+
+def speeds_of(run: Run, *, seed: int, sample: int) -> tuple[dict[str, float], int]:
+    """Tokens a second in each response that the task has, and the rows that were timed."""
+    located = run.tasks.places["locate"][run.tasks.task]
+    rng = np.random.default_rng(seed)
+    wanted = located[np.arange(sample) % len(located)]
+    masks = rng.random((sample, len(run.model.components))) < _SHARE
+    speeds = {"accuracy": _tokens_a_second(run, Plan(masks, np.arange(sample), wanted), rng)}
+    try:
+        referenced = run.referenced("probability", {run.tasks.task: located}, otherwise=None)
+    except TaskUnusable:
+        return speeds, sample
+    usable = np.isin(wanted, referenced.places[run.tasks.task])
+    if not usable.any():
+        return speeds, sample
+    rows = int(usable.sum())
+    plan = Plan(masks[usable], np.arange(rows), wanted[usable], response="probability")
+    speeds["probability"] = _tokens_a_second(run, plan, rng)
+    return speeds, sample + rows
+
+
+def _tokens_a_second(run: Run, plan: Plan, rng: np.random.Generator) -> float:
+    """Speed of a plan, after a few rows of other masks to warm up."""
+    warm_up = rng.random((WARM_UP, plan.masks.shape[1])) < _SHARE
+    items = plan.item_index[np.arange(WARM_UP) % len(plan)]
+    run.measure(Plan(warm_up, np.arange(WARM_UP), items, response=plan.response))
+    tokens = sum(tokens_of(run.bank[position][1]) for position in plan.item_index)
+    start = time.perf_counter()
+    run.measure(plan)
+    return tokens / max(time.perf_counter() - start, 1e-9)
+
+
+def peak_memory(model: GatedModel) -> int:
+    """Most bytes held so far: on the device, or by the process where that is a CPU."""
+    if model.device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(model.device))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak) * (1 if sys.platform == "darwin" else 1024)
