@@ -33,6 +33,10 @@ CALLS = {
     "atlas": lambda model, folder: broca.atlas(
         model, ["capitals", "sorting"], rows=400, items=8, task_options=FEW
     ).tasks,
+    "compare_methods": lambda model, folder: broca.compare_methods(
+        model, out=folder / "cells", methods="gradient", tasks="capitals", others="sorting",
+        budgets=(60,), items=8, report_items=20, exhaustive=0, limit=40, candidate="gradient",
+    ).cells,
     "describe_task": lambda model, folder: broca.describe_task("capitals", model=model).items,
     "list_tasks": lambda model, folder: broca.list_tasks().names,
     "load": lambda model, folder: broca.load("reference-small", device="cpu").fingerprint,
@@ -43,8 +47,16 @@ CALLS = {
     "published_lists": lambda model, folder: len(broca.published_lists()),
     "read": lambda model, folder: broca.read(folder),
     "refit": lambda model, folder: broca.refit(folder, resamples=0),
+    "reproduce": lambda model, folder: broca.reproduce(
+        "table2", model, tasks="capitals", rows=200, items=10, limit=8, keep_universal=True,
+        journal=folder / "tables.sqlite",
+    )[0].rows,
     "rerun": lambda model, folder: broca.rerun(folder).grade,
     "scan": lambda model, folder: broca.scan(model).components,
+    "simulate_methods": lambda model, folder: broca.simulate_methods(
+        "gradient", out=folder / "simulations", components=(120,), scenarios="additive",
+        rows=(60,), seeds=(0,),
+    ),
     "stress": lambda model, folder: broca.stress(model, heads="L0H1", pairs=16, sets=1),
     "verify": lambda model, folder: broca.verify(
         model, "sorting", "L0H1", others=[], limit=20,
