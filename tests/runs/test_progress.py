@@ -17,8 +17,11 @@ def test_progress_counts_the_plan():
     stages.within(Progress(1, 2, 4))
     assert seen == [
         ("searching", None),
+        ("searching", Progress(0, 100, 0)),
         ("searching", Progress(25, 100, 7)),
+        ("searching", Progress(50, 100, 7)),
         ("searching", Progress(100, 100, 10)),
+        ("searching", Progress(0, 10, 0)),
         ("searching", Progress(5, 10, 4)),
     ]
 
@@ -37,4 +40,4 @@ def test_a_title_stands_for_the_stages_of_a_verb():
     stages.enter("searching")
     stages.at(0, 10, 10)
     stages.within(Progress(1, 2, 4))
-    assert seen == [("cell 1 of 2", Progress(5, 10, 4))]
+    assert seen == [("cell 1 of 2", Progress(done, 10, 4 * (done > 0))) for done in (0, 5)]

@@ -215,7 +215,7 @@ def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted
     with Journal(journal, read_only=True) as kept:
         again = ranking_from_journal(kept, find_run(kept))
     assert tuple(planted.components.names[c] for c in again.selected) == result.selected
-    with pytest.raises(BadInput, match="--response probability or margin"):
+    with pytest.raises(BadInput, match="`response` to probability or margin"):
         localize(planted, task="reversing", others=[], method="gradient", response="accuracy")
 
 
@@ -234,7 +234,7 @@ def test_pairs_are_measured_on_request(reference):
     assert sizes == sorted(sizes, reverse=True)
     for one in result.interactions:
         assert one.ci[0] <= one.interaction <= one.ci[1]
-    with pytest.raises(BadInput, match="--interactions 1 names no pairs"):
+    with pytest.raises(BadInput, match="`interactions` 1 names no pairs"):
         localize(reference, interactions=1, **arguments)
 
 

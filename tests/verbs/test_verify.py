@@ -169,7 +169,7 @@ def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
         ({"heads": "L0H99"}, UnknownName, "no component 'L0H99'"),
         ({"heads": ""}, BadInput, "no heads are named"),
         ({"heads": "L0H1+L0H1"}, BadInput, "named twice"),
-        ({"limit": 3}, BadInput, "--limit must be at least 8"),
+        ({"limit": 3}, BadInput, "`limit` must be at least 8"),
         ({"task": "additon"}, UnknownName, "did you mean 'addition'"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import NoReturn
 from cyclopts import CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from broca.cli.commands import flags_of, make_app
+from broca.cli.output import keep_stdout_for_results
 from broca.cli.wording import in_flags, tell
 from broca.errors import BadInput, BrocaError, nearest
 from broca.executors.process import tune_process
@@ -49,6 +50,7 @@ _HELP = {"--help", "-h"}
 def main() -> NoReturn:
     """Runs the command line; exit codes: 0 done, 2 bad input, 130 interrupted."""
     tune_process()
+    keep_stdout_for_results()
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")

@@ -11,8 +11,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+STDOUT = 1
+"""The file descriptor of stdout."""
+
 WIDTH = 160
 """Columns of tables that go into a pipe, which has no width: 80 would cut the names of tasks."""
+
+
+def keep_stdout_for_results() -> None:
+    """Sends to stderr what native libraries and Ray's processes write to file descriptor 1.
+
+    What Python prints still goes to stdout. So `--json` leaves the JSON alone there. Where stdout
+    is no longer descriptor 1, as under a test that captures it, nothing changes.
+    """
+    try:
+        if sys.stdout.fileno() != STDOUT:
+            return
+    except (AttributeError, OSError, ValueError):  # no stream, or one without a descriptor
+        return
+    sys.stdout.flush()
+    kept = os.dup(STDOUT)
+    os.dup2(sys.stderr.fileno(), STDOUT)
+    sys.stdout = open(  # noqa: SIM115  # it is closed when the process ends
+        kept, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors, newline=None
+    )
 
 
 def print_json(data: Any) -> None:

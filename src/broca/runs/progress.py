@@ -51,6 +51,7 @@ class Stages:
         """A chunk of `rows` begins where `done` of `total` rows are done."""
         self._tokens = 0 if done == 0 else self._tokens + self._chunk_tokens
         self._done, self._rows, self._total, self._chunk_tokens = done, rows, total, 0
+        self._report(self._name, Progress(done, total, self._tokens))
 
     def within(self, progress: Progress) -> None:
         """Turns the engine's progress within the chunk into progress within the plan."""
