@@ -66,7 +66,7 @@ def test_ctrl_c_names_what_goes_on(run, tmp_path, monkeypatch):
     monkeypatch.setattr(broca.studies.methods, "compare_methods", interrupted)
     code, told, progress = run("methods", "planted", *FEW, "--out", tmp_path)
     assert (code, told) == (130, "")
-    assert "the same command goes on" in progress
+    assert "this goes on: broca bench methods planted" in progress
 
 
 @pytest.mark.parametrize(

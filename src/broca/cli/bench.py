@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 from broca.cli.commands import command, make_app
+from broca.cli.keeping import this_command
 from broca.cli.output import console, print_table
 from broca.cli.progress import ProgressLine
-from broca.cli.wording import listed
+from broca.cli.wording import listed, tell
 from broca.errors import BadInput, Interrupted
 from broca.options import (
     EngineOptions,
@@ -73,9 +74,21 @@ def methods(
         out: Folder of the results; what it holds is not measured again.
     """
     import broca
+    from broca.results.files import check_out_folder
+    from broca.runs.folder import JOURNAL, journal_workspace
     from broca.studies.methods import parse_budgets
 
-    with _progress(out, plain=plain) as progress:
+    folder = check_out_folder(out)
+    with (
+        closing(ProgressLine(plain=plain)) as progress,
+        journal_workspace(
+            journal_options.journal or folder / JOURNAL,
+            goes_on=this_command(),
+            executor=executor_options,
+            keep_outputs=journal_options.keep_outputs,
+            say=tell,
+        ) as workspace,
+    ):
         comparison = broca.compare_methods(
             models,
             methods=methods,
@@ -87,15 +100,14 @@ def methods(
             exhaustive=exhaustive,
             candidate=candidate,
             again=again,
-            out=out,
+            out=folder,
+            journal=workspace,
             on_progress=progress,
             search_options=search_options,
             source_options=source_options,
             task_options=task_options,
             model_options=model_options,
             engine_options=engine_options,
-            executor_options=executor_options,
-            journal_options=journal_options,
         )
     _print(comparison, candidate)
 
@@ -125,29 +137,22 @@ def simulations(
     """
     import broca
 
-    with _progress(out, plain=plain) as progress:
-        summaries = broca.simulate_methods(
-            methods,
-            components=_numbers("components", components),
-            scenarios=scenarios,
-            rows=_numbers("rows", rows),
-            seeds=_seeds(seeds, first_seed),
-            out=out,
-            on_progress=progress,
-        )
-    _print_simulations(summaries)
-
-
-@contextmanager
-def _progress(out: str, *, plain: bool) -> Iterator[ProgressLine]:
-    """Shows progress; Ctrl+C says what is kept."""
     with closing(ProgressLine(plain=plain)) as progress:
         try:
-            yield progress
+            summaries = broca.simulate_methods(
+                methods,
+                components=_numbers("components", components),
+                scenarios=scenarios,
+                rows=_numbers("rows", rows),
+                seeds=_seeds(seeds, first_seed),
+                out=out,
+                on_progress=progress,
+            )
         except KeyboardInterrupt as error:
             raise Interrupted(
-                f"interrupted; what was finished is kept in '{out}', and the same command goes on"
+                f"interrupted; what was finished is kept in '{out}'; this goes on: {this_command()}"
             ) from error
+    _print_simulations(summaries)
 
 
 def _numbers(name: str, text: str) -> tuple[int, ...]:

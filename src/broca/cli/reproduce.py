@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from dataclasses import replace
 from typing import Annotated
 
 from broca.cli.commands import PrintOptions, command
+from broca.cli.keeping import this_command
 from broca.cli.progress import ProgressLine
 from broca.cli.wording import tell
 from broca.options import (
@@ -49,21 +49,31 @@ def reproduce(
         tasks: Tasks to measure, T1,T2, or auto: the shipped ones for a shipped model, else those of
             `include_path`, else the paper's.
         method: Search behind the lists; the paper's by default.
+        rows: Rows of each search; default: what the method needs.
+        items: Items of each search.
         limit: Most report items of each task.
+        k: Heads of each list.
         keep_universal: Leave universal heads in the lists.
         out: Folder for JSON, CSV, the page, and the measured rows.
         json: Print JSON on stdout, not CSV.
     """
     import broca
     from broca.results.files import check_out_folder
-    from broca.runs.folder import JOURNAL
+    from broca.runs.folder import JOURNAL, journal_workspace
     from broca.studies.paper import as_csv, as_json, write
     from broca.studies.paper.running import stem_of
 
     folder = check_out_folder(out)
-    if journal_options.journal is None:
-        journal_options = replace(journal_options, journal=folder / JOURNAL)
-    with closing(ProgressLine(plain=print_options.plain)) as progress:
+    with (
+        closing(ProgressLine(plain=print_options.plain)) as progress,
+        journal_workspace(
+            journal_options.journal or folder / JOURNAL,
+            goes_on=this_command(),
+            executor=executor_options,
+            keep_outputs=journal_options.keep_outputs,
+            say=tell,
+        ) as workspace,
+    ):
         reproductions = broca.reproduce(
             name,
             model,
@@ -72,13 +82,12 @@ def reproduce(
             limit=limit,
             keep_universal=keep_universal,
             seed=seed,
+            journal=workspace,
             on_progress=progress,
             search_options=search_options,
             source_options=source_options,
             model_options=model_options,
             engine_options=engine_options,
-            executor_options=executor_options,
-            journal_options=journal_options,
         )
     paths = write(reproductions, folder, stem_of(model))
     if len(reproductions) == 1:
