@@ -115,7 +115,7 @@ def test_others_auto_is_every_other_shipped_task(reference):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"k": 0}, "--k"), ({"rows": 0}, "--rows"), ({"k": 97}, "96"), ({"items": -1}, "--items")],
+    [({"k": 0}, "`k`"), ({"rows": 0}, "`rows`"), ({"k": 97}, "96"), ({"items": -1}, "`items`")],
 )
 def test_numbers_out_of_range_are_refused(reference, arguments, message):
     """Before anything is measured."""
@@ -126,10 +126,10 @@ def test_numbers_out_of_range_are_refused(reference, arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"rows": 599}, "--rows 599 is too few for focus: it needs 600"),
+        ({"rows": 599}, "`rows` 599 is too few for focus: it needs 600"),
         ({"options": {"least": 2.0}}, "drops from 0 to 1"),
         ({"options": {"gradients": "no"}}, "true or false"),
-        ({"method": "greedy", "rows": 20}, "--rows 20 is too few"),
+        ({"method": "greedy", "rows": 20}, "`rows` 20 is too few"),
     ],
 )
 def test_what_a_method_would_refuse_costs_no_row(reference, arguments, message):
