@@ -102,5 +102,5 @@ def test_little_work_and_one_thread_need_one_lane(tiny):
         assert Engine(tiny)._lanes._number == 2
     finally:
         torch.set_num_threads(threads)
-    with pytest.raises(BadInput, match="lanes must be at least 1"):
+    with pytest.raises(BadInput, match="`lanes` must be at least 1"):
         EngineOptions(lanes=0)

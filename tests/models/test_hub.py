@@ -7,7 +7,7 @@ import pytest
 
 from broca.errors import TaskUnusable, UnknownName
 from broca.models import hub, load
-from broca.tasks import Catalog
+from broca.tasks import Catalog, RequestTokenizer
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def test_unknown_hub_model_is_refused_at_once(no_network):
     assert huggingface_hub.constants.HF_HUB_OFFLINE, "the hub library would have retried"
 
 
-def test_task_with_hub_data_is_refused_at_once(no_network):
+def test_task_with_hub_data_is_refused_at_once(no_network, tiny):
     """The message says that the data could not be had."""
     with pytest.raises(TaskUnusable, match=r"'gsm8k' could not be loaded.*network"):
-        Catalog().load("gsm8k", None)
+        Catalog().load("gsm8k", RequestTokenizer(tiny.tokenizer, max_length=tiny.max_length))
     assert huggingface_hub.constants.HF_HUB_OFFLINE, "the hub library would have retried"
 
 

@@ -131,7 +131,7 @@ def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, small_chun
     seen = []
 
     def progress(stage, progress):
-        if stage.startswith("searching") and progress is not None and not seen:
+        if stage.startswith("searching") and progress is not None and progress.done and not seen:
             seen.append(stage)
             os.kill(os.getpid(), signal.SIGINT)
 
