@@ -7,6 +7,7 @@ may be added to them; none may go or change.
 import inspect
 import json
 from pathlib import Path
+from types import NoneType, UnionType
 from typing import get_args, get_origin
 
 import pytest
@@ -23,8 +24,16 @@ def command_of(words):
     return app.parse_commands(words.split())[1][-1]
 
 
+def without_none(hint):
+    """What a value is, whether or not None is the default."""
+    if get_origin(hint) is UnionType:
+        (hint,) = (kind for kind in get_args(hint) if kind is not NoneType)
+    return hint
+
+
 def kind_of(hint):
     """The name of what one word becomes."""
+    hint = without_none(hint)
     return (get_args(hint)[0] if get_origin(hint) in (list, tuple) else hint).__name__
 
 
@@ -62,7 +71,7 @@ def test_flags_are_what_they_were(words):
         default = argument.field_info.default
         assert (None if default is inspect.Parameter.empty else default) == before["default"], flag
         assert kind_of(argument.hint) == before["type"], flag
-        assert (get_origin(argument.hint) is list) == before.get("many", False), flag
+        assert (get_origin(without_none(argument.hint)) is list) == before.get("many", False), flag
         assert argument.required == before.get("required", False), flag
         assert list(argument.negatives) == ([before["off"]] if "off" in before else []), flag
 

@@ -146,3 +146,12 @@ def test_help_of_several_commands_lists_them(app, capsys):
     run(app, "--help")
     text = capsys.readouterr().out
     assert text.index("draw") < text.index("join")
+
+
+def test_defaults_are_right_where_pydantic_is_imported(app, calls):
+    """Then cyclopts checks them: a flag whose default is None takes None."""
+    pydantic = pytest.importorskip("pydantic")
+
+    assert pydantic is sys.modules["pydantic"]
+    app(["draw", "circle"], exit_on_error=False, print_error=False)
+    assert calls[0][4] is None

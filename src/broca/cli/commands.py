@@ -160,14 +160,16 @@ def _place(parameter: Parameter) -> tuple[bool, int]:
 
 
 def _shown(parameter: Parameter, hint: Any, sentence: str, group: Group) -> Parameter:
-    """A parameter as cyclopts reads it."""
+    """A parameter as cyclopts reads it, which checks defaults too where pydantic is imported."""
     kind, many = _kind(hint)
+    value: Any
     if not _is_flag(parameter):
         note = Flag(help=sentence, required=parameter.default is Parameter.empty)
         position = Parameter.VAR_POSITIONAL if many else Parameter.POSITIONAL_ONLY
         if many:
             return Parameter(parameter.name, position, annotation=Annotated[kind, note])
-        return parameter.replace(kind=position, annotation=Annotated[kind, note])
+        value = kind if parameter.default is not None else kind | None
+        return parameter.replace(kind=position, annotation=Annotated[value, note])
     flag = _flag(parameter)
     note = Flag(
         name=flag,
@@ -179,7 +181,10 @@ def _shown(parameter: Parameter, hint: Any, sentence: str, group: Group) -> Para
         show_default=parameter.default not in (None, False, True, "", ()),
         allow_repeating=None if many else True,
     )
-    return parameter.replace(annotation=Annotated[list[kind] if many else kind, note])  # type: ignore[valid-type]
+    value = list[kind] if many else kind  # type: ignore[valid-type]
+    if parameter.default is None:
+        value = value | None
+    return parameter.replace(annotation=Annotated[value, note])
 
 
 def _kind(hint: Any) -> tuple[type[Any], bool]:
