@@ -26,11 +26,12 @@ def test_progress_counts_the_plan():
     ]
 
 
-def test_a_run_without_a_listener_is_silent():
+def test_a_run_without_a_listener_is_silent(capsys):
     """Nobody has to listen."""
     stages = Stages()
     stages.enter("searching")
     stages.within(Progress(1, 2, 4))
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_title_stands_for_the_stages_of_a_verb():
