@@ -116,18 +116,6 @@ def test_choices_with_one_context_are_read_once(tiny, gates):
         assert answer.value == pytest.approx(alone.value, abs=1e-6)
 
 
-def test_stop_string_ends_a_generation(tiny, gates):
-    """The text is cut before the stop string, and decoding stops there."""
-    request = generation_requests(20)[0]
-    whole = Engine(tiny).run([request], gates, np.zeros(1, dtype=int))[0]
-    stop = whole.text[4:6]
-    assert len(stop) == 2
-    stopped = Request("generate_until", request.context, stop=(stop,), max_new_tokens=20)
-    answer = Engine(tiny).run([stopped], gates, np.zeros(1, dtype=int))[0]
-    assert answer.text == whole.text.split(stop)[0]
-    assert answer.tokens < whole.tokens
-
-
 def test_memory_shortage_halves_the_batch_and_loses_nothing(tiny, gates, monkeypatch):
     """Batches above a limit fail; the same rows run again in smaller ones, each once."""
     forward, rows_seen = GatedModel.forward, []

@@ -1,0 +1,89 @@
+"""Decoding: rows leave and enter batches; each generation equals its own run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine.shared_work import five_masks, heads, run
+from independent import plain_generation, zeroed_by_hand
+
+from broca.engine import Engine, decoding
+from broca.engine.stopping import StopRule
+from broca.tasks import Request
+from broca.testing import tiny_llama
+
+
+@pytest.fixture(scope="module")
+def gates():
+    """Five masks of 8 heads."""
+    return five_masks()
+
+
+@pytest.mark.parametrize("compact", [True, False])
+@pytest.mark.parametrize("budget", [60, 150, 100_000])
+def test_rows_that_leave_and_enter_change_no_answer(tiny, gates, compact, budget):
+    """Generations of 2 to 25 tokens in small batches: each equals its own run, once."""
+    rng = np.random.default_rng(5)
+    requests = [
+        Request(
+            "generate_until",
+            tuple(int(t) for t in rng.integers(2, 258, rng.integers(1, 12))),
+            max_new_tokens=int(rng.integers(2, 26)),
+        )
+        for _ in range(14)
+    ]
+    answers, _ = run(
+        tiny, requests, gates, share_prefixes="off", compact=compact, token_budget=budget
+    )
+    bare = tiny_llama()
+    for number, answer in enumerate(answers):
+        request, mask = requests[number % 14], number // 14
+        edited = zeroed_by_hand(bare, heads(gates, mask), head_dim=8)
+        expected = plain_generation(edited, request.context, new_tokens=request.max_new_tokens)
+        assert answer.text == tiny.tokenizer.decode(expected, skip_special_tokens=True)
+        assert answer.tokens == len(expected)
+
+
+def test_new_rows_enter_a_running_batch(tiny, gates, monkeypatch):
+    """When short generations have left, others join the long ones in one forward pass."""
+    joined = []
+    take_in = decoding._Running.take_in
+
+    def counted(self, other, masking):
+        joined.append(len(other.work))
+        take_in(self, other, masking)
+
+    monkeypatch.setattr(decoding._Running, "take_in", counted)
+    # the stop string's length stands for where the text would have ended
+    monkeypatch.setattr(
+        StopRule, "ended", lambda _, tokens, stop, limit: len(tokens) >= len(stop[0])
+    )
+    requests = [
+        Request(
+            "generate_until",
+            (3 + n, 4, 5),
+            stop=("\0" * (20 if n % 4 == 0 else 2),),
+            max_new_tokens=20,
+        )
+        for n in range(24)
+    ]
+    answers, _ = run(tiny, requests, gates[:1], share_prefixes="off", token_budget=160)
+    assert sum(joined) > 0
+    for request, answer in zip(requests, answers, strict=True):
+        expected = plain_generation(
+            tiny_llama(), request.context, new_tokens=len(request.stop[0]), min_new=True
+        )
+        assert answer.text == tiny.tokenizer.decode(expected, skip_special_tokens=True)
+
+
+def test_stop_string_ends_a_generation(tiny, gates):
+    """The text is cut before the stop string, and decoding stops there."""
+    context, intact = tuple(range(40, 60)), np.zeros(1, dtype=int)
+    request = Request("generate_until", context, max_new_tokens=20)
+    whole = Engine(tiny).run([request], gates, intact)[0]
+    stop = whole.text[4:6]
+    assert len(stop) == 2
+    stopped = Request("generate_until", context, stop=(stop,), max_new_tokens=20)
+    answer = Engine(tiny).run([stopped], gates, intact)[0]
+    assert answer.text == whole.text.split(stop)[0]
+    assert answer.tokens < whole.tokens

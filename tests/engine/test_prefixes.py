@@ -1,0 +1,83 @@
+"""Groups of rows that share a prefix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from broca.engine.prefixes import groups_that_fit, prefix_groups
+from broca.engine.work import Decoding, Reading
+from broca.tasks import Request
+
+PREAMBLE = tuple(range(10, 60))
+
+
+def test_groups_hold_every_row_once():
+    """Grouped or alone, nothing is lost and nothing doubled; prefixes leave logits to compute."""
+    rng = np.random.default_rng(0)
+    work = []
+    for number in range(60):
+        tail = tuple(int(t) for t in rng.integers(0, 5, rng.integers(1, 6)))
+        tokens = (*PREAMBLE[: int(rng.integers(0, 50))], *tail)
+        if number % 2:
+            work.append(Reading(int(rng.integers(3)), 0, tokens, [(number, (1,))]))
+        else:
+            request = Request("generate_until", tokens, max_new_tokens=4)
+            work.append(Decoding(int(rng.integers(3)), 0, number, request))
+    for kind in (Reading, Decoding):
+        own = [one for one in work if isinstance(one, kind)]
+        for switch in ("auto", "on", "off"):
+            groups, alone = prefix_groups(own, switch)
+            found = [one for group in groups for one in group.members] + alone
+            assert sorted(map(id, found)) == sorted(map(id, own))
+            for group in groups:
+                assert len({one.mask for one in group.members}) == 1
+                for one in group.members:
+                    assert one.tokens[: len(group.prefix)] == group.prefix
+                    assert len(group.prefix) <= one.sharable
+
+
+def read(tokens, *, mask=0, donor=0):
+    """A sequence whose last token predicts one more."""
+    return Reading(mask, donor, tokens, [(0, (1,))])
+
+
+def test_the_grouping_that_saves_more_wins():
+    """One preamble for all rows, or one context for the choices of each item."""
+    preamble = [read((*range(40), n, n + 1)) for n in (50, 60, 70)]
+    (group,), alone = prefix_groups(preamble, "auto")
+    assert (group.prefix, group.saved, alone) == (tuple(range(40)), 80, [])
+    items = [
+        Reading(0, 0, (*range(first, first + 30), choice, 9), [(0, (choice, 9, 8))])
+        for first in (0, 100)
+        for choice in (5, 6, 7)
+    ]
+    groups, alone = prefix_groups(items, "auto")
+    assert [len(group.prefix) for group in groups] == [29, 29]
+    assert alone == []
+
+
+@pytest.mark.parametrize(("saved", "groups"), [(8, 0), (9, 1)])
+def test_auto_shares_what_saves_more_than_a_quarter(saved, groups):
+    """Of 32 tokens 8 are a quarter; `on` shares whatever is saved."""
+    rows = [read((*range(saved), *range(base, base + 16 - saved))) for base in (100, 200)]
+    assert len(prefix_groups(rows, "auto")[0]) == groups
+    assert len(prefix_groups(rows, "on")[0]) == 1
+
+
+def test_rows_of_other_masks_and_donors_share_nothing():
+    """Their hidden states differ."""
+    tokens = tuple(range(40))
+    for other in (read(tokens, mask=1), read(tokens, donor=1)):
+        groups, alone = prefix_groups([read(tokens), other], "on")
+        assert (groups, len(alone)) == ([], 2)
+
+
+def test_groups_that_fit_counts_members_and_is_at_least_one():
+    """Groups of three rows."""
+    groups, _ = prefix_groups(
+        [read((*range(30), n), mask=mask) for mask in range(4) for n in (50, 60, 70)], "on"
+    )
+    assert [groups_that_fit(groups, rows) for rows in (1, 3, 5, 6, 11, 12, 99)] == [
+        1, 1, 1, 2, 3, 4, 4,
+    ]  # fmt: skip

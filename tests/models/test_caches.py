@@ -1,0 +1,113 @@
+"""Caches of keys and values: cut, copied, trimmed and joined, the logits stay the same."""
+
+import pytest
+import torch
+
+from broca.models.caches import copy_cache, is_plain, join, repeated, select_rows, trim_left
+
+PROMPTS = [(5, 6, 7, 8), (9, 10), (11, 12, 13)]
+NEXT = (40, 41, 42)
+
+
+def prefilled(tiny, prompts, *, padding=0):
+    """A cache of left-padded prompts and its attention mask."""
+    length = max(map(len, prompts)) + padding
+    tokens = torch.tensor([[0] * (length - len(prompt)) + list(prompt) for prompt in prompts])
+    attention = (torch.arange(length) >= length - torch.tensor([[len(p)] for p in prompts])).long()
+    _, cache = tiny.forward(tokens, attention, keep=1, use_cache=True)
+    return cache, attention
+
+
+def continued(tiny, cache, attention, following):
+    """Logits after one more token a row."""
+    attention = torch.nn.functional.pad(attention, (0, 1), value=1)
+    tokens = torch.tensor(following)[:, None]
+    return tiny.forward(tokens, attention, keep=1, cache=cache)[0][:, -1]
+
+
+def whole(tiny, prompt, following):
+    """The same without a cache."""
+    tokens = torch.tensor([[*prompt, following]])
+    return tiny.forward(tokens, torch.ones_like(tokens), keep=1)[0][0, -1]
+
+
+def expected(tiny, rows):
+    """Logits of some prompts with their next tokens."""
+    return torch.stack([whole(tiny, PROMPTS[row], NEXT[row]) for row in rows])
+
+
+@pytest.fixture(autouse=True)
+def _no_gradients():
+    with torch.inference_mode():
+        yield
+
+
+def test_selected_rows_go_on_in_the_order_given(tiny):
+    """A row may be named more than once."""
+    cache, attention = prefilled(tiny, PROMPTS)
+    rows = torch.tensor([2, 0, 2])
+    select_rows(cache, rows)
+    logits = continued(tiny, cache, attention[rows], [NEXT[row] for row in rows])
+    torch.testing.assert_close(logits, expected(tiny, rows))
+
+
+def test_a_copy_is_extended_and_the_original_is_not(tiny):
+    """The original gives the same afterwards."""
+    cache, attention = prefilled(tiny, PROMPTS)
+    continued(tiny, copy_cache(cache), attention, (50, 51, 52))
+    assert cache.get_seq_length() == 4
+    torch.testing.assert_close(continued(tiny, cache, attention, NEXT), expected(tiny, range(3)))
+
+
+def test_padding_that_all_rows_have_is_trimmed(tiny):
+    """Three columns go, no logit changes."""
+    cache, attention = prefilled(tiny, PROMPTS, padding=3)
+    trim_left(cache, 3)
+    assert cache.get_seq_length() == 4
+    logits = continued(tiny, cache, attention[:, 3:], NEXT)
+    torch.testing.assert_close(logits, expected(tiny, range(3)))
+
+
+def test_joined_caches_go_on_together(tiny):
+    """The shorter one is padded on the left."""
+    cache, attention = prefilled(tiny, PROMPTS[:1])
+    other, others_attention = prefilled(tiny, PROMPTS[1:])
+    join(cache, other)
+    attention = torch.cat([attention, torch.nn.functional.pad(others_attention, (1, 0))])
+    torch.testing.assert_close(continued(tiny, cache, attention, NEXT), expected(tiny, range(3)))
+
+
+def test_repeated_rows_are_cut_to_their_first_tokens(tiny):
+    """Each row as often as it is named; the original keeps its length."""
+    cache, _ = prefilled(tiny, [PROMPTS[0], PROMPTS[0][::-1]])
+    rows = torch.tensor([1, 0, 1])
+    taken = repeated(cache, rows, tokens=3, first_layer=0)
+    assert (taken.get_seq_length(), cache.get_seq_length()) == (3, 4)
+    logits = continued(tiny, taken, torch.ones(3, 3, dtype=torch.long), NEXT)
+    prompts = [(PROMPTS[0][::-1], PROMPTS[0])[row] for row in (0, 1, 0)]
+    for row, (prompt, following) in enumerate(zip(prompts, NEXT, strict=True)):
+        torch.testing.assert_close(logits[row], whole(tiny, prompt[:3], following))
+
+
+def test_layers_below_the_first_keep_their_length_alone(tiny):
+    """They take no memory for more rows; those above hold the rows' own values."""
+    cache, _ = prefilled(tiny, PROMPTS)
+    taken = repeated(cache, torch.tensor([2, 1]), tokens=2, first_layer=1)
+    below, above = taken.layers
+    assert below.keys.shape == above.keys.shape == (2, 2, 2, 8)
+    assert below.keys.stride(0) == below.values.stride(0) == 0
+    assert torch.equal(above.keys, cache.layers[1].keys[[2, 1], :, :2])
+    assert torch.equal(above.values, cache.layers[1].values[[2, 1], :, :2])
+
+
+def test_only_caches_of_all_keys_and_values_are_plain(tiny):
+    """A sliding window has no axis of all tokens; nor has what is no list of layers."""
+    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicSlidingWindowLayer
+
+    cache, _ = prefilled(tiny, PROMPTS)
+    assert is_plain(cache)
+    windowed = DynamicCache()
+    windowed.layers = [*cache.layers, DynamicSlidingWindowLayer(sliding_window=4)]
+    assert not is_plain(windowed)
+    assert not is_plain(object())
