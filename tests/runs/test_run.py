@@ -12,20 +12,25 @@ from functools import partial
 
 import numpy as np
 import pytest
+import torch
 
 import broca
-from broca.engine import EngineOptions
+from broca.engine import Ablation, EngineOptions
 from broca.errors import Interrupted, JournalNotWritable
 from broca.journal import Journal, read_run, read_runs
 from broca.journal.checking import check
 from broca.journal.encoding import decoded, encoded
+from broca.measurement import Plan
+from broca.options import SourceOptions
 from broca.results.codec import encode
 from broca.runs import run as runs
 from broca.runs.interrupts import Stopper
 from broca.runs.run import chunk_tokens
+from broca.runs.setup import claimed
 from broca.runs.workspace import Workspace
 from broca.searches import Problem
 from broca.tasks import TaskOptions
+from broca.testing import tiny_llama
 
 ASKED = {
     "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": 360, "items": 9,
@@ -301,3 +306,81 @@ def test_problems_survive_json():
     assert (back.components, back.k, back.rows, back.seed) == (4, 2, None, 7)
     value = {"a": (1, (2.5, None)), 3: [True]}
     assert decoded(json.loads(json.dumps(encoded(value)))) == {"a": (1, (2.5, None)), 3: (True,)}
+
+
+SENTENCES = broca.Task.from_examples(
+    [
+        {"prompt": "-", "choices": [f" the {noun} sings.", f" the {noun} sing much."], "label": 0}
+        for noun in ("bird", "old man", "cat", "wind", "black dog", "child", "sea", "king")
+    ],
+    name="sentences",
+)
+
+
+def inputs_of(model, sequences, replaced=None):
+    """Inputs of the last output projection of plain transformers, and the logits, by sequence.
+
+    `replaced` takes the place of its second head's slice.
+    """
+    seen, logits = [], []
+
+    def hook(_module, arguments):
+        (states,) = arguments
+        seen.append(states[0].clone())
+        if replaced is None:
+            return None
+        states = states.clone()
+        states[..., 8:16] = replaced
+        return (states,)
+
+    handle = model.model.layers[1].self_attn.o_proj.register_forward_pre_hook(hook)
+    with torch.no_grad():
+        for tokens in sequences:
+            logits.append(model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0])
+    handle.remove()
+    return seen, logits
+
+
+def test_donors_and_norms_come_from_all_scored_tokens(tiny):
+    """Where the prompt is short the sentences are nearly all: against plain hooks, by hand."""
+    bare = tiny_llama()
+    with Workspace() as space:
+        tasks = claimed(
+            tiny, SENTENCES, space.catalog(SourceOptions()), others=(), items=4, seed=0,
+        )  # fmt: skip
+        located = tasks.places["locate"]["sentences"].tolist()
+        run = broca.Run(tiny, tasks, space, ablation=Ablation("mean"), donors=located)
+        sentences = [tokens for _, tokens in tasks.scored_tokens(located)]
+        assert len(sentences) == 2 * len(located)
+        assert all(len(tokens) > 8 for tokens in sentences)
+        activations = torch.cat(inputs_of(bare, sentences)[0])  # (tokens, 32)
+        column = tiny.components.column("L1H1")
+        norm = activations[:, 8:16].norm(dim=-1).mean()
+        assert run.norms[column] == pytest.approx(float(norm), rel=1e-5)
+        position = int(tasks.places["report"]["sentences"][0])
+        answers = run.answers(Plan.crossed(run.mask([column])[None], np.array([position])))[0]
+        for request, answer in zip(tasks.bank[position][1].requests, answers, strict=True):
+            tokens = (*request.context, *request.continuation)
+            _, (logits,) = inputs_of(bare, [tokens], activations[:, 8:16].mean(0))
+            chosen = torch.log_softmax(logits, -1)[
+                range(len(request.context) - 1, len(tokens) - 1), list(request.continuation)
+            ]
+            assert answer.value == pytest.approx(float(chosen.sum()), abs=1e-4)
+
+
+def test_no_row_is_ablated_by_its_own_item(tiny):
+    """An item has several donors, one for each request: none of them stands in on that item."""
+    with Workspace() as space:
+        tasks = claimed(
+            tiny, SENTENCES, space.catalog(SourceOptions()), others=(), items=4, seed=0,
+        )  # fmt: skip
+        located = tasks.places["locate"]["sentences"]
+        run = broca.Run(tiny, tasks, space, ablation=Ablation("resample"), donors=located.tolist())
+        donors = [position for position, _ in tasks.scored_tokens(located.tolist())]
+        masks = np.random.default_rng(0).random((20, len(tiny.components))) < 0.5
+        plan = Plan.crossed(masks, located)
+        chosen = run._asker.questions(plan, outputs=True).donor_index
+        rows = np.repeat(plan.item_index, 2)
+        assert len(chosen) == len(rows)
+        assert all(donors[donor] != item for donor, item in zip(chosen, rows, strict=True))
+        assert len(set(chosen.tolist())) == len(donors)

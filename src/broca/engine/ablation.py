@@ -25,23 +25,24 @@ class AblationKind:
     Attributes:
         name: The name that `ablation` takes.
         help: What replaces a component's output, for the menu and the docs.
-        of_prompt: Reduces a component's activations over a donor's prompt, `(tokens, width)`, with
-            a token drawn by seed, to `(width,)`; None where nothing replaces the output.
-        donors: Makes the donors, `(donors, width)`, from the reduced activations of all prompts,
-            `(prompts, width)`, and their tokens in all.
+        of_sequence: Reduces a component's activations over the tokens of a sequence,
+            `(tokens, width)`, with a token drawn by seed, to `(width,)`; None where nothing
+            replaces the output.
+        donors: Makes the donors, `(donors, width)`, from the reduced activations of all sequences,
+            `(sequences, width)`, and their tokens in all.
         draws_donors: Whether every row draws its donor by seed.
     """
 
     name: AblationName
     help: str
-    of_prompt: Callable[[Tensor, int], Tensor] | None = None
+    of_sequence: Callable[[Tensor, int], Tensor] | None = None
     donors: Callable[[Tensor, int], Tensor] = lambda activations, tokens: activations
     draws_donors: bool = False
 
     @property
     def needs_donors(self) -> bool:
         """Whether activations of other items replace the output; routed experts have none."""
-        return self.of_prompt is not None
+        return self.of_sequence is not None
 
 
 ABLATIONS: dict[str, AblationKind] = {
@@ -50,14 +51,14 @@ ABLATIONS: dict[str, AblationKind] = {
         AblationKind(name="zero", help="nothing"),
         AblationKind(
             name="mean",
-            help="its mean over the tokens of the locate items",
-            of_prompt=lambda activations, token: activations.sum(0),
+            help="its mean over all tokens, prompt and continuation, of the locate items",
+            of_sequence=lambda activations, token: activations.sum(0),
             donors=lambda sums, tokens: sums.sum(0)[None] / tokens,
         ),
         AblationKind(
             name="resample",
             help="what it was at one token, drawn by seed, of another locate item",
-            of_prompt=lambda activations, token: activations[token],
+            of_sequence=lambda activations, token: activations[token],
             draws_donors=True,
         ),
     )
@@ -117,14 +118,14 @@ class Ablation:
 
 @torch.inference_mode()
 def donor_activations(
-    model: GatedModel, prompts: Sequence[tuple[int, ...]], ablation: Ablation
+    model: GatedModel, sequences: Sequence[tuple[int, ...]], ablation: Ablation
 ) -> dict[GatePoint, Tensor]:
     """Collects the activations that stand in for ablated ones.
 
     Args:
         model: The model; it is run intact.
-        prompts: Tokens of the donor items' prompts.
-        ablation: Its kind says how a prompt's activations become donors.
+        sequences: Tokens of the donor items, prompt and continuation; every token counts the same.
+        ablation: Its kind says how a sequence's activations become donors.
 
     Returns:
         For every gate point `(donors, width)`; empty where nothing replaces the output.
@@ -133,7 +134,7 @@ def donor_activations(
         BadInput: A component has no activation that could be replaced (routed experts).
     """
     kind = ABLATIONS[ablation.kind]
-    if kind.of_prompt is None:
+    if kind.of_sequence is None:
         return {}
     routed = [point for point in model.points if point.place == "routing"]
     if routed:
@@ -141,12 +142,12 @@ def donor_activations(
             f"`ablation` {kind.name} cannot replace routed experts ({routed[0].path}): use zero"
         )
     rng = np.random.default_rng(ablation.seed)
-    chosen = [int(rng.integers(len(prompt))) for prompt in prompts]
+    chosen = [int(rng.integers(len(sequence))) for sequence in sequences]
     collected: dict[GatePoint, list[Tensor]] = {point: [] for point in model.points}
     budget, start = Budget(model, None), 0
-    longest = max(len(prompt) for prompt in prompts)
-    while start < len(prompts):
-        batch = list(prompts[start : start + budget.rows(longest)])
+    longest = max(len(sequence) for sequence in sequences)
+    while start < len(sequences):
+        batch = list(sequences[start : start + budget.rows(longest)])
         tokens, attention = left_padded(batch, device=model.device)
         with model.in_use(), captured(model.points) as seen:
             model.forward(tokens, attention, keep=1)
@@ -154,8 +155,8 @@ def donor_activations(
             shaped = activation.reshape(*tokens.shape, -1)  # (rows, tokens, width)
             present = attention.to(shaped.device, torch.bool)
             for row in range(len(batch)):
-                of_prompt = shaped[row][present[row]].float()  # (tokens, width)
-                collected[point].append(kind.of_prompt(of_prompt, chosen[start + row]))
+                of_sequence = shaped[row][present[row]].float()  # (tokens, width)
+                collected[point].append(kind.of_sequence(of_sequence, chosen[start + row]))
         start += len(batch)
-    count = sum(len(prompt) for prompt in prompts)
+    count = sum(len(sequence) for sequence in sequences)
     return {point: kind.donors(torch.stack(rows), count) for point, rows in collected.items()}

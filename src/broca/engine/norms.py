@@ -15,13 +15,13 @@ from broca.models import GatedModel, captured
 
 @torch.inference_mode()
 def output_norms(
-    model: GatedModel, prompts: Sequence[tuple[int, ...]]
+    model: GatedModel, sequences: Sequence[tuple[int, ...]]
 ) -> NDArray[np.float64] | None:
     """Mean Euclidean norm of every component's output, where its gate meets it.
 
     Args:
         model: The model; it is run intact.
-        prompts: Tokens of the prompts to average over, every token counting the same.
+        sequences: Tokens to average over, every token counting the same.
 
     Returns:
         `(components,)`; None if some components have no activation (routed experts).
@@ -30,9 +30,9 @@ def output_norms(
         return None
     total = np.zeros(len(model.components))
     budget, start = Budget(model, None), 0
-    longest = max(len(prompt) for prompt in prompts)
-    while start < len(prompts):
-        batch = list(prompts[start : start + budget.rows(longest)])
+    longest = max(len(sequence) for sequence in sequences)
+    while start < len(sequences):
+        batch = list(sequences[start : start + budget.rows(longest)])
         tokens, attention = left_padded(batch, device=model.device)
         with model.in_use(), captured(model.points) as seen:
             model.forward(tokens, attention, keep=1)
@@ -42,4 +42,4 @@ def output_norms(
             norms = slices.norm(dim=-1) * attention.to(slices.device)[..., None]
             total[point.columns] += norms.double().sum((0, 1)).cpu().numpy()
         start += len(batch)
-    return total / sum(len(prompt) for prompt in prompts)
+    return total / sum(len(sequence) for sequence in sequences)

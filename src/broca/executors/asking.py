@@ -101,8 +101,8 @@ class Asker:
         bank: The items that plans refer to by position, each with the task that scores it.
         response: What plans return that do not say it themselves.
         ablation: What becomes of ablated components.
-        donors: Positions in the bank of the items whose activations the engine's donors are, for
-            `resample`: no row gets its own item's.
+        donors: For every donor of the engine the position in the bank of its item, for `resample`:
+            no row gets one of its own item.
         donor_keys: Seed of every bank item's draws of donors; its position if None.
         keep_outputs: Whether to hand over what the model answered.
     """
@@ -263,7 +263,11 @@ class Asker:
             key = self._donor_keys[position]
             rng = np.random.default_rng([self._ablation.seed, keys[mask], key])
             donor = int(rng.integers(len(self._donors)))
-            if self._donors[donor] == position:
-                donor = (donor + 1) % len(self._donors)
-            chosen[row] = donor
+            chosen[row] = self._next_other(donor, position)
         return chosen
+
+    def _next_other(self, donor: int, position: int) -> int:
+        """The first donor from a given one on that is of another item than `position`."""
+        count = len(self._donors)
+        later = (candidate % count for candidate in range(donor, donor + count))
+        return next((one for one in later if self._donors[one] != position), donor)

@@ -217,9 +217,9 @@ class Run:
 
     @cached_property
     def norms(self) -> NDArray[np.float64] | None:
-        """Mean output norm of every component over the `locate` items of the task."""
+        """Mean output norm of every component over the tokens of the task's `locate` items."""
         located = self.tasks.places["locate"][self.tasks.task].tolist()
-        return output_norms(self.model, self.tasks.prompts(located))
+        return output_norms(self.model, [tokens for _, tokens in self.tasks.scored_tokens(located)])
 
     @property
     def search_rows(self) -> int:
@@ -250,10 +250,17 @@ class Run:
         return bank_digests(self.tasks.bank)
 
     @cached_property
+    def _donor_sequences(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Tokens whose activations stand in for ablated ones, each with its item's position."""
+        return self.tasks.scored_tokens(self.donors) if self.ablation.needs_donors else []
+
+    @cached_property
     def condition(self) -> Condition:
         """What a row depends on besides its mask and its item, in accuracy."""
         ablation = self.ablation
-        donors = b"".join(self._digests[position] for position in self.donors)
+        # the token count tells these donors from those of the prompts alone, as older journals have
+        count = sum(len(tokens) for _, tokens in self._donor_sequences)
+        donors = b"".join([b"%d" % count, *(self._digests[place] for place in self.donors)])
         weights = self.model.fingerprint
         if self.delta is not None:
             weights = _digest(f"{weights} {self.delta.digest}".encode()).hex()
@@ -273,7 +280,7 @@ class Run:
         return Asker(
             self._bank,
             ablation=self.ablation,
-            donors=self.donors,
+            donors=[position for position, _ in self._donor_sequences],
             # donors are drawn by an item's content, not by its place
             donor_keys=[zlib.crc32(digest) for digest in self._digests],
             keep_outputs=self.workspace.keep_outputs > 0,
@@ -281,8 +288,8 @@ class Run:
 
     @cached_property
     def _executor(self) -> Executor:
-        prompts = self.tasks.prompts(self.donors)
-        donors = donor_activations(self.model, prompts, self.ablation)
+        sequences = [tokens for _, tokens in self._donor_sequences]
+        donors = donor_activations(self.model, sequences, self.ablation)
         condition = self.condition
         key = [condition.ablation, condition.seed, condition.donors, condition.weights]
         setting = Setting(

@@ -58,9 +58,25 @@ class TaskSet:
             self.task, self.same_skill, self.others, self.benchmarks, self.places[part], items
         )
 
-    def prompts(self, positions: Sequence[int]) -> list[tuple[int, ...]]:
-        """Tokens of the prompts of some items."""
-        return [self.bank[position][1].requests[0].context for position in positions]
+    def scored_tokens(self, positions: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
+        """Tokens that the task scores of some items, prompt and continuation.
+
+        Args:
+            positions: Of the items in the bank.
+
+        Returns:
+            For every request its item's position and its tokens; equal ones of an item once. Those
+            of a generation are its prompt alone: what is written after it differs from mask to
+            mask.
+        """
+        return [
+            (position, tokens)
+            for position in positions
+            for tokens in dict.fromkeys(
+                (*request.context, *request.continuation)
+                for request in self.bank[position][1].requests
+            )
+        ]
 
     def notes_of(self, name: str) -> tuple[str, ...]:
         """What the reader should know of a task and its items."""
