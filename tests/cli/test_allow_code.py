@@ -1,14 +1,17 @@
 """Executing what a model writes is off by default, and the command line says how to allow it."""
 
-from cli.running import assert_refused, broca, broca_process
+import sys
+
+from cli.running import assert_refused, broca
 
 
-def test_code_task_is_refused_before_anything_is_measured(tmp_path):
+def test_code_task_is_refused_before_anything_is_measured(tmp_path, monkeypatch):
     """Exit code 2 and one line that names the option; no result is written."""
-    # in a process of its own: what another test allowed to be imported stays imported
-    done = broca_process(
-        "localize", "reference", "--task", "mbpp", "--others", "", "--out", tmp_path
-    )
+    # as in a new process: what another test allowed to be imported is imported again
+    monkeypatch.delenv("HF_ALLOW_CODE_EVAL", raising=False)
+    for name in [name for name in sys.modules if name.startswith("lm_eval.tasks.mbpp")]:
+        monkeypatch.delitem(sys.modules, name)
+    done = broca("localize", "reference-small", "--task", "mbpp", "--others", "", "--out", tmp_path)
     assert_refused(done, r"executes code .*off by default.*--allow-code.*docs/sandbox\.md")
     assert "scoring" not in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -13,15 +13,17 @@ from cli.running import assert_refused, broca
 from broca.results.localization import Localization
 from broca.searches import METHODS
 
+SMALL = (
+    "localize", "reference-small", "--task", "sorting", "--others", "capitals,brackets",
+    "--rows", 600, "--items", 12, "--limit", 60,
+)  # fmt: skip
+
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """One run of the command with --json, small."""
     out = tmp_path_factory.mktemp("run") / "out"
-    done = broca(
-        "localize", "reference", "--task", "addition", "--others", "sorting,mc_biology",
-        "--rows", 1000, "--items", 20, "--out", out, "--json",
-    )  # fmt: skip
+    done = broca(*SMALL, "--out", out, "--json")
     return done, out
 
 
@@ -37,15 +39,15 @@ def test_result_keeps_the_contract(finished):
     """Budget, tasks, ranking and drops fit together."""
     _, out = finished
     result = Localization.read(out)
-    assert result.task == "addition"
-    assert result.others == ("sorting", "mc_biology")
-    assert result.cost.rows <= 1000
-    assert len(result.ranking) == 96
+    assert result.task == "sorting"
+    assert result.others == ("capitals", "brackets")
+    assert result.cost.rows <= 600
+    assert len(result.ranking) == 48
     assert len(result.selected) <= 5
     assert set(result.baseline) == set(result.verification.after) == {
-        "addition", "sorting", "mc_biology",
+        "sorting", "capitals", "brackets",
     }  # fmt: skip
-    drop = result.baseline["addition"] - result.verification.after["addition"]
+    drop = result.baseline["sorting"] - result.verification.after["sorting"]
     assert result.verification.drop == pytest.approx(drop)
     first = [one.name for one in result.ranking[: len(result.selected)]]
     assert first == list(result.selected)
@@ -63,10 +65,7 @@ def test_report_is_written(finished):
 def test_same_command_gives_the_same_bytes_apart_from_times(finished, tmp_path):
     """Same seed, same machine, same result."""
     _, out = finished
-    done = broca(
-        "localize", "reference", "--task", "addition", "--others", "sorting,mc_biology",
-        "--rows", 1000, "--items", 20, "--out", tmp_path, "--json",
-    )  # fmt: skip
+    done = broca(*SMALL, "--out", tmp_path, "--json")
     first, second = json.loads((out / "result.json").read_text()), json.loads(done.stdout)
     first["cost"].pop("wall_s"), second["cost"].pop("wall_s")
     assert first == second
@@ -78,7 +77,7 @@ def test_same_command_gives_the_same_bytes_apart_from_times(finished, tmp_path):
         (["./nowhere", "--task", "addition"], "folder './nowhere' does not exist"),
         (["reference", "--task", "additoin"], "did you mean 'addition'"),
         (["reference", "--task", "addition", "--k", "0"], "--k must be at least 1"),
-        (["reference", "--task", "addition", "--k", "97"], "more than the 96 heads"),
+        (["reference", "--task", "calls", "--others", "", "--k", "97"], "more than the 96 heads"),
         (["reference", "--task", "addition", "--rows", "0"], "--rows must be at least 1"),
         (["reference", "--task", "calls", "--others", "", "--rows", "50"], "--rows 50 is too f"),
         (["reference", "--task", "addition", "--items", "0"], "--items must be at least 1"),
@@ -150,7 +149,7 @@ def test_a_run_can_be_verified(finished):
     assert done.stdout == (out / "verification.json").read_text()
     data = json.loads(done.stdout)
     assert data["heads"] == list(Localization.read(out).selected)
-    assert [one["task"] for one in data["drops"]] == ["addition", "sorting", "mc_biology"]
+    assert [one["task"] for one in data["drops"]] == ["sorting", "capitals", "brackets"]
     assert f"Verdict: {data['verdict']['label']}" in (out / "report.html").read_text()
     again = broca("rerun", out)  # what verify added to the run's journal is in nobody's way
     assert again.returncode == 0, again.stderr
@@ -159,13 +158,14 @@ def test_a_run_can_be_verified(finished):
 def test_named_heads_and_neurons_can_be_verified_together(tmp_path):
     """Without a run: a page of its own, and the table; random sets hold as many of each kind."""
     done = broca(
-        "verify", "reference", "--heads", "L0H15+L0H5", "--neurons", "L2N17", "--task", "addition",
-        "--others", "sorting", "--limit", 16, "--controls", 3, "--out", tmp_path,
+        "verify", "reference-small", "--heads", "L0H9+L0H5", "--neurons", "L2N17",
+        "--task", "sorting", "--others", "capitals", "--limit", 16, "--controls", 3,
+        "--out", tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "specific" in done.stdout
     data = json.loads((tmp_path / "verification.json").read_text())
-    assert data["heads"] == ["L0H15", "L0H5", "L2N17"]
+    assert data["heads"] == ["L0H9", "L0H5", "L2N17"]
     for one in data["controls"]:
         assert all(sum("N" in name for name in each["heads"]) == 1 for each in one["sets"])
     assert (tmp_path / "verification.html").is_file()
@@ -226,8 +226,9 @@ def test_scan_lists_components_and_the_self_test():
 def test_other_components_and_ablations_run(tmp_path):
     """MLP blocks and KV groups under mean ablation, searched by margin."""
     done = broca(
-        "localize", "reference", "--task", "capitals", "--others", "rhyming",
-        "--method", "one-shot", "--components", "mlp+kv-groups", "--ablation", "mean",
+        "localize", "reference-small", "--task", "capitals", "--others", "sorting",
+        "--method", "one-shot", "--limit", 40, "--components", "mlp+kv-groups",
+        "--ablation", "mean",
         "--response", "margin", "--k", 2,
         "--items", 10, "--out", tmp_path, "--json",
     )  # fmt: skip
@@ -237,7 +238,7 @@ def test_other_components_and_ablations_run(tmp_path):
     assert data["ablation"] == {"kind": "mean", "scale": 0.0}
     assert data["response"] == "margin"
     assert {re.sub(r"\d+", "", one["name"]) for one in data["ranking"]} == {"LM", "LG"}
-    assert len(data["ranking"]) == 6 + 24
+    assert len(data["ranking"]) == 4 + 12
 
 
 def test_tasks_lists_the_shipped_tasks():
@@ -257,9 +258,9 @@ def test_locale_need_not_be_utf8(tmp_path):
     }
     done = subprocess.run(
         [
-            sys.executable, "-c", "from broca.cli import main; main()", "localize", "reference",
-            "--task", "mc_biology", "--others", "", "--rows", "300", "--items", "20",
-            "--out", "out",
+            sys.executable, "-c", "from broca.cli import main; main()", "localize",
+            "reference-small", "--task", "sorting", "--others", "", "--method", "one-shot",
+            "--items", "8", "--limit", "40", "--out", "out",
         ],
         capture_output=True, env=environment, cwd=tmp_path, timeout=300,
     )  # fmt: skip

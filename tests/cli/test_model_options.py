@@ -101,22 +101,26 @@ def test_lm_eval_takes_it_among_the_model_arguments(pickled, monkeypatch):
 
 
 def test_offline_makes_no_network_call(tmp_path):
-    """With any verb: every way to a socket raises, and an unknown model ends in one line."""
+    """Every way to a socket raises: a shipped model is scanned, an unknown one ends in one line.
+
+    With any verb, whether the hub libraries are imported before the flag is read or after.
+    """
     code = (
         "import os, socket, sys\n"
         "def refuse(*a, **k): raise SystemError('a network call')\n"
         "socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse\n"
-        "import huggingface_hub.constants\n"
         "from broca.cli import main\n"
         "for line in sys.stdin.read().splitlines():\n"
-        "    huggingface_hub.constants.HF_HUB_OFFLINE = False\n"
+        "    hub = sys.modules.get('huggingface_hub.constants')\n"
+        "    if hub: hub.HF_HUB_OFFLINE = False\n"
         "    for name in ('HF_HUB_OFFLINE', 'HF_DATASETS_OFFLINE', 'TRANSFORMERS_OFFLINE'):\n"
         "        os.environ.pop(name, None)\n"
         "    sys.argv = line.split()\n"
         "    try: main()\n"
-        "    except SystemExit as end: print(end.code)\n"
+        "    except SystemExit as end: print('exit', end.code)\n"
     )
-    lines = [" ".join(words(verb, "no/such-model")) for verb in VERBS]
+    lines = ["broca scan reference-small"]
+    lines += [" ".join(words(verb, "no/such-model")) for verb in VERBS]
     lines.append("broca neurons locate reference --task data:no/such-set --out out")
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -127,4 +131,6 @@ def test_offline_makes_no_network_call(tmp_path):
     )
     assert "Traceback" not in done.stderr
     assert "a network call" not in done.stderr
-    assert done.stdout.split() == ["2"] * len(lines), done.stderr
+    assert "48 components" in done.stdout
+    codes = [line for line in done.stdout.splitlines() if line.startswith("exit")]
+    assert codes == ["exit 0"] + ["exit 2"] * (len(lines) - 1), done.stderr

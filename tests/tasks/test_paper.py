@@ -96,7 +96,7 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, small, full_manager):
     responses = LocalExecutor(Engine(small), Asker(bank)).run(plan).responses
 
     lm = HFLM(pretrained=small.model, tokenizer=small.tokenizer, batch_size=16)
-    results = harness(lm, name, full_manager)
+    results = harness(lm, name, full_manager())
     expected = sample_scores(results, PAPER_TASKS[name].metric)
     members = [task for task in expected for _ in expected[task]]
     assert len(members) == len(bank)
@@ -164,7 +164,7 @@ def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks, full_manager):
     scores = [
         benchmark.score(item, [one]) for item, one in zip(benchmark.items, answers, strict=True)
     ]
-    results = harness(CannedModel(name), name, full_manager)
+    results = harness(CannedModel(name), name, full_manager())
     (expected,) = sample_scores(results, PAPER_TASKS[name].metric).values()
     assert scores == expected
     assert 0 < sum(scores) < len(scores)
