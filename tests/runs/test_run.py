@@ -180,12 +180,13 @@ def require_equal(found, other):
         {},
         {"task": "addition", "rows": 180, "response": "accuracy"},
         {
-            "task": "addition",
-            "others": ["sorting"],
+            "model": "reference-small",
+            "task": "sorting",
+            "others": ["capitals"],
             "method": "focus",
             "rows": 700,
             "response": None,
-            "items": 40,
+            "items": 20,
         },
     ],
     ids=["margin", "text", "focus"],
@@ -194,7 +195,8 @@ def test_batch_sizes_change_no_ranking(reference, asked):
     """Neither that of margins nor that of generated answers."""
     found = [
         broca.localize(
-            reference, **{**ASKED, **asked}, engine_options=EngineOptions(token_budget=budget)
+            **{"model": reference, **ASKED, **asked},
+            engine_options=EngineOptions(token_budget=budget),
         )
         for budget in (None, 700, 90)
     ]

@@ -1,77 +1,89 @@
 """A verb that measures is killed by SIGKILL and goes on: the result is the undisturbed one."""
 
-import multiprocessing
-import signal
-import sqlite3
-import time
+from dataclasses import replace
+from functools import partial
 
 import pytest
-from verbs.measuring import VERBS, measure
+from dying import killed_in_batch, killed_in_training
+from verbs.measuring import VERBS
+from verbs.neurons.small_runs import RUNS, asked
 
+import broca
 from broca.journal import Journal
 from broca.journal.checking import check
+from broca.results.codec import encode
 from broca.runs import run
 
-PRELOADED = [
-    "broca.verbs.stress", "broca.verbs.atlas", "lm_eval.tasks", "sklearn.linear_model",
-    "transformers.core_model_loading", "transformers.models.llama.modeling_llama",
-]  # fmt: skip
-"""What takes seconds to import."""
+
+@pytest.fixture(scope="module")
+def models():
+    """The shipped model `reference-small`, by its heads and by its neurons."""
+    return {
+        kind: broca.load("reference-small", device="cpu", components=kind)
+        for kind in ("heads", "neurons")
+    }
 
 
 @pytest.fixture(autouse=True)
 def _commits_are_frequent(monkeypatch):
-    """What `measure` sets holds for this file alone."""
+    """A commit after every batch of rows: a short run has many."""
     monkeypatch.setattr(run, "NOMINAL_S", 0.0)
 
 
-@pytest.fixture(scope="module")
-def processes():
-    """Forks processes of a server that has imported everything."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*PRELOADED, "verbs.measuring"])
-    return context
+def call_of(verb, models, journal):
+    """A small call of a verb on a journal; it takes `on_progress`."""
+    family, _, name = verb.rpartition(" ")
+    if family:
+        return partial(
+            getattr(broca.neurons, name), models["neurons"], **asked(name), journal=journal
+        )
+    return partial(VERBS[verb], models["heads"], journal)
 
 
-def batches(path):
-    """Batches that a journal holds so far; 0 while there is none."""
-    if not path.exists():
-        return 0
-    try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as journal:
-            return journal.execute("SELECT count(*) FROM batches").fetchone()[0]
-    except sqlite3.OperationalError:  # its tables are being made
-        return 0
+def result_of(call):
+    """What a call returns, written as it is in files, without its times."""
+    result = call()
+    if hasattr(result, "cost"):
+        result = replace(result, cost=replace(result.cost, wall_s=0.0))
+    return encode(result)
 
 
 def totals(path):
     """Batches, rows and vectors of a sound journal, and what its batches say was measured."""
     with Journal(path, read_only=True) as journal:
         assert [finding.wrong for finding in check(journal) if not finding.passed] == []
-        ((count, measured),) = journal.query("SELECT count(*), sum(rows) FROM batches")
+        ((count, measured),) = journal.query("SELECT count(*), coalesce(sum(rows), 0) FROM batches")
         ((rows,),) = journal.query("SELECT count(*) FROM rows")
         ((outputs,),) = journal.query("SELECT count(*) FROM outputs")
         ((vectors,),) = journal.query("SELECT count(*) FROM vectors")
-    return {"batches": count, "measured": measured, "kept": (rows, outputs, vectors)}
+    assert rows + vectors == measured
+    return {"batches": count, "rows": rows, "outputs": outputs, "vectors": vectors}
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_killed_verb_goes_on_where_it_was(processes, tmp_path, verb):
-    """Killed twice; nothing that was kept is measured again, and the result is the same."""
-    undisturbed, journal = tmp_path / "undisturbed.sqlite", tmp_path / "killed.sqlite"
-    expected = measure(verb, undisturbed)
+@pytest.mark.parametrize("verb", [*VERBS, *(f"neurons {name}" for name in RUNS)])
+def test_a_killed_verb_goes_on_where_it_was(models, tmp_path, verb):
+    """Killed after a third of what it measures, and in its last batch.
+
+    What was committed stays, nothing of it is measured again, and the result is the same.
+    """
+    undisturbed, journal = tmp_path / "whole.sqlite", tmp_path / "killed" / "j.sqlite"
+    journal.parent.mkdir()  # trained weights lie beside the journal
+    expected = result_of(call_of(verb, models, undisturbed))
     whole = totals(undisturbed)
-    kept = 0
-    for share in (3, 2):
-        wanted = max(kept + 1, whole["batches"] // share)
-        process = processes.Process(target=measure, args=(verb, journal))
-        process.start()
-        while process.is_alive() and batches(journal) < wanted:
-            time.sleep(0.001)
-        process.kill()
-        process.join()
-        assert process.exitcode == -signal.SIGKILL
-        assert kept < totals(journal)["batches"] < whole["batches"]
-        kept = totals(journal)["batches"]
-    assert measure(verb, journal) == expected
+    call = call_of(verb, models, journal)
+    for batch in sorted({whole["batches"] // 3 + 1, whole["batches"]}):
+        killed_in_batch(call, batch)
+        assert totals(journal)["batches"] == batch - 1
+    assert result_of(call) == expected
     assert totals(journal) == whole
+
+
+def test_a_verb_that_is_killed_while_it_trains_goes_on(models, tmp_path):
+    """Weights that were not trained to the end are trained again, from the same start."""
+    expected = result_of(call_of("neurons enhance", models, tmp_path / "whole.sqlite"))
+    journal = tmp_path / "killed" / "j.sqlite"
+    journal.parent.mkdir()
+    call = call_of("neurons enhance", models, journal)
+    killed_in_training(call, steps=2)
+    assert result_of(call) == expected
+    assert totals(journal) == totals(tmp_path / "whole.sqlite")

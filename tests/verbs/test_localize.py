@@ -221,7 +221,7 @@ def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted
 
 def test_pairs_are_measured_on_request(reference):
     """Those of the selected heads and the next ones; the search costs no more."""
-    arguments = {"task": "addition", "others": ["sorting"], "items": 20, "rows": 2000}
+    arguments = {"task": "addition", "others": ["sorting"], "items": 20, "rows": 900}
     plain = localize(reference, verify=False, **arguments)
     result = localize(reference, verify=False, interactions=7, **arguments)
     assert plain.interactions == ()

@@ -187,7 +187,10 @@ def test_a_task_that_the_model_cannot_do_is_refused(tiny):
 
 def test_localize_ends_with_a_verdict(reference):
     """The result carries its verification, and reads back equal; it can be left out."""
-    call = {"task": "sorting", "others": ["rhyming"], "rows": 2000, "items": 40}
+    call = {
+        "task": "sorting", "others": ["rhyming"], "rows": 900, "items": 20,
+        "task_options": TaskOptions(limit=80),
+    }  # fmt: skip
     result = broca.localize(reference, **call)
     assert result.verification.heads == result.selected
     assert result.verification.verdict is result.verdict is not None

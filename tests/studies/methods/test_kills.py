@@ -1,6 +1,8 @@
 """SIGKILL in the middle of a comparison: the same call goes on, with the same cells."""
 
-from studies.dying import killed
+from functools import partial
+
+from dying import killed_in_stage
 
 import broca
 
@@ -12,12 +14,10 @@ FEW = {
 
 def test_a_killed_comparison_goes_on_with_the_same_cells(planted, tmp_path):
     """The cell that was finished stays, the one that was running is the same as undisturbed."""
-    killed(
-        "compare_methods", "planted", **FEW, out=str(tmp_path / "killed"),
-        stage="planted, cell 2 of 2: focus",
-    )  # fmt: skip
+    call = partial(broca.compare_methods, planted, **FEW, out=tmp_path / "killed")
+    killed_in_stage(call, "planted, cell 2 of 2: focus")
     whole = broca.compare_methods(planted, **FEW, out=tmp_path / "whole")
-    resumed = broca.compare_methods(planted, **FEW, out=tmp_path / "killed")
+    resumed = call()
     assert (resumed.ran, whole.ran) == (1, 2)
     untimed = [
         [{**vars(cell), "seconds": 0} for cell in comparison.cells]

@@ -1,6 +1,8 @@
 """SIGKILL in the middle of a reproduction: the same call goes on, with the same result."""
 
-from studies.dying import killed
+from functools import partial
+
+from dying import killed_in_stage
 
 import broca
 from broca.journal import Journal
@@ -11,10 +13,8 @@ FEW = {"tasks": "rhyming,capitals", "rows": 300, "items": 10, "limit": 8, "keep_
 def test_a_killed_reproduction_goes_on_with_the_same_result(planted, tmp_path):
     """What was measured before is not measured again; every row of the table is the same."""
     journal = tmp_path / "journal.sqlite"
-    killed(
-        "reproduce", "table2", "planted", **FEW, journal=str(journal),
-        stage="cs-stratified on capitals",
-    )  # fmt: skip
+    call = partial(broca.reproduce, "table2", planted, **FEW, journal=journal)
+    killed_in_stage(call, "cs-stratified on capitals")
 
     def rows(path):
         with Journal(path, read_only=True) as opened:
@@ -23,5 +23,5 @@ def test_a_killed_reproduction_goes_on_with_the_same_result(planted, tmp_path):
     before = rows(journal)
     whole = broca.reproduce("table2", planted, **FEW, journal=tmp_path / "whole.sqlite")
     assert 0 < before < rows(tmp_path / "whole.sqlite")
-    assert broca.reproduce("table2", planted, **FEW, journal=journal) == whole
+    assert call() == whole
     assert rows(journal) == rows(tmp_path / "whole.sqlite")

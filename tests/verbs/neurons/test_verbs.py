@@ -1,23 +1,17 @@
 """The neuron verbs on a shipped model: what they return, and that they go on after a kill."""
 
 import json
-import multiprocessing
-import os
-import signal
-import threading
-import time
 from pathlib import Path
 
 import pytest
+from verbs.neurons.small_runs import FEW, RUNS, asked
 
 import broca
 from broca import neurons
 from broca.errors import BadInput
 from broca.journal import Journal
 from broca.journal.checking import check
-from broca.options import EngineOptions
 from broca.results.codec import encode
-from broca.runs import run as runs
 from broca.runs.workspace import Workspace
 
 
@@ -25,36 +19,6 @@ from broca.runs.workspace import Workspace
 def small():
     """The shipped model `reference-small` with its neurons."""
     return broca.load("reference-small", device="cpu", components="neurons")
-
-
-FEW = {"items": 6, "steps": 4, "engine_options": EngineOptions(token_budget=256)}
-"""Little to measure, in small batches."""
-RUNS = {
-    "locate": {"task": "sorting", "sigma": 3.0},
-    "fidelity": {"task": "capitals", "contents": 3, "wordings": 2, "count": 4},
-    "reliability": {"task": "sorting", "others": "capitals", "count": 4, "draws": 1},
-    "decouple": {"count": 4},
-    "overlap": {"tasks": "sorting,capitals", "count": 4},
-    "erase": {
-        "task": "sorting", "others": "capitals", "report_items": 8, "draws": 2, "count": 4,
-        "methods": "cnl,sensing", "rows": 30,
-    },
-    "enhance": {
-        "task": "sorting", "report_items": 8, "draws": 1, "count": 4, "lr": 1e-3, "epochs": 2,
-    },
-    "cross": {
-        "tasks": "sorting,capitals", "action": "tune", "report_items": 8, "draws": 1, "count": 4,
-        "lr": 1e-3, "epochs": 1,
-    },
-}  # fmt: skip
-
-
-def asked(verb):
-    """The arguments of a small run of a verb."""
-    few = dict(FEW)
-    if verb == "fidelity":
-        few.pop("items")
-    return {**few, **RUNS[verb]}
 
 
 def totals(path):
@@ -124,66 +88,6 @@ def test_weights_are_as_before_afterwards(small):
     before = fingerprint(small.model)
     neurons.enhance(small, **asked("enhance"))
     assert fingerprint(small.model) == before
-
-
-def _doomed(seconds):
-    """Kills this process once it has computed so long, whatever it is doing then."""
-    end = time.process_time() + seconds
-
-    def wait():
-        while time.process_time() < end:
-            time.sleep(0.001)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
-@pytest.mark.parametrize(
-    ("verb", "stages"),
-    [
-        ("locate", ("scoring", "scoring")),
-        ("enhance", ("scoring", "measuring", "training", "measuring without")),
-        ("erase", ("scoring", "erasing", "erasing on capitals")),
-    ],
-)
-def test_a_killed_run_ends_as_if_nothing_had_been(small, tmp_path, monkeypatch, verb, stages):
-    """SIGKILL in several stages on one journal: nothing lost, the same bytes at the end."""
-    monkeypatch.setattr(runs, "NOMINAL_S", 0.0)  # many commits in a short run
-    times = {}
-
-    def note(stage, _):
-        times.setdefault(stage, time.process_time())
-
-    function, arguments = getattr(neurons, verb), asked(verb)
-    whole = function(small, **arguments, journal=tmp_path / "whole.sqlite", on_progress=note)
-    ends = [*list(times.values())[1:], time.process_time()]
-    spent = {stage: end - begin for (stage, begin), end in zip(times.items(), ends, strict=True)}
-    journal = tmp_path / "killed" / "j.sqlite"
-    journal.parent.mkdir()
-
-    def run(wanted):
-        seen = []
-
-        def kill_within(stage, _):
-            if stage.startswith(wanted) and not seen:
-                seen.append(stage)
-                _doomed(0.4 * spent[stage])
-
-        function(small, **arguments, journal=journal, on_progress=kill_within)
-
-    before = kills = 0
-    for stage in stages:
-        child = multiprocessing.get_context("fork").Process(target=run, args=(stage,))
-        child.start()
-        child.join()
-        assert child.exitcode in (-signal.SIGKILL, 0)  # a stage may end before the kill comes
-        kills += child.exitcode != 0
-        rows, measured = totals(journal)
-        assert rows == measured >= before
-        before = rows
-    assert kills
-    assert encode(function(small, **arguments, journal=journal)) == encode(whole)
-    assert totals(journal) == totals(tmp_path / "whole.sqlite")
 
 
 def test_trained_weights_lie_beside_the_journal(small, tmp_path):
