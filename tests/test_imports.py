@@ -31,6 +31,7 @@ ORDER = (
     "stress_tests",
     "neurons",
     "reports",
+    "exports",
     "verbs",
     "studies",
     "integrations",

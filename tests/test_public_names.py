@@ -3,6 +3,7 @@
 import pkgutil
 from importlib import import_module
 from inspect import isclass
+from tempfile import TemporaryDirectory
 
 import pytest
 from verbs.run_folders import localize_into
@@ -29,7 +30,16 @@ def folder(tmp_path_factory):
     return folder
 
 
+def applied(model, folder):
+    """The files of a patched model; the first call makes the patch."""
+    if not (folder / "patch").exists():
+        broca.export(model, folder / "patch", heads="L0H1", kind="patch")
+    with TemporaryDirectory() as place:
+        return sorted(file.name for file in broca.apply(folder / "patch", model, place).iterdir())
+
+
 CALLS = {
+    "apply": lambda model, folder: applied(model, folder),
     "atlas": lambda model, folder: broca.atlas(
         model, ["capitals", "sorting"], rows=400, items=8, task_options=FEW
     ).tasks,
@@ -38,6 +48,9 @@ CALLS = {
         budgets=(60,), items=8, report_items=20, exhaustive=0, limit=40, candidate="gradient",
     ).cells,
     "describe_task": lambda model, folder: broca.describe_task("capitals", model=model).items,
+    "export": lambda model, folder: broca.export(
+        model, folder / "heads", heads="L0H1", kind="heads"
+    ).components,
     "list_tasks": lambda model, folder: broca.list_tasks().names,
     "load": lambda model, folder: broca.load("reference-small", device="cpu").fingerprint,
     "localize": lambda model, folder: broca.localize(

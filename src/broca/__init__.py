@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from broca.options import TaskOptions as TaskOptions
     from broca.published import published_lists as published_lists
     from broca.results.atlas import Atlas as Atlas
+    from broca.results.export import Export as Export
     from broca.results.localization import Localization as Localization
     from broca.results.reading import read as read
     from broca.results.refit import Refit as Refit
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
     from broca.studies.methods import simulate_methods as simulate_methods
     from broca.studies.paper import reproduce as reproduce
     from broca.tasks import Task as Task
+    from broca.verbs.apply import apply as apply
     from broca.verbs.atlas import atlas as atlas
     from broca.verbs.describe_task import TaskDescription as TaskDescription
     from broca.verbs.describe_task import describe_task as describe_task
+    from broca.verbs.export import export as export
     from broca.verbs.list_tasks import TaskList as TaskList
     from broca.verbs.list_tasks import list_tasks as list_tasks
     from broca.verbs.localize import localize as localize
@@ -52,6 +55,7 @@ _HOME = {
     "Component": "broca.components",
     "ComponentSet": "broca.components",
     "EngineOptions": "broca.options",
+    "Export": "broca.results.export",
     "ExecutorOptions": "broca.options",
     "GatedModel": "broca.models",
     "Localization": "broca.results.localization",
@@ -67,9 +71,11 @@ _HOME = {
     "TaskOptions": "broca.options",
     "Verification": "broca.results.verification",
     "Workspace": "broca.runs.workspace",
+    "apply": "broca.verbs.apply",
     "atlas": "broca.verbs.atlas",
     "compare_methods": "broca.studies.methods",
     "describe_task": "broca.verbs.describe_task",
+    "export": "broca.verbs.export",
     "list_tasks": "broca.verbs.list_tasks",
     "load": "broca.models",
     "localize": "broca.verbs.localize",

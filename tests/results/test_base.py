@@ -4,6 +4,7 @@ import pytest
 from reports.test_escaping import make_stress
 from reports.test_page import make_result
 from results.test_atlas import make_atlas
+from results.test_export import make_export
 from simulated import toy_verification
 
 from broca.errors import BadInput
@@ -64,6 +65,7 @@ MAKERS = {
     make_experiment: (2, ["a"]),
     make_refit: (6, ["component", "layer", "head", "effect"]),
     make_estimate: (2, ["method", "rows", "tokens", "seconds"]),
+    make_export: (2, ["component", "ablation", "scale"]),
 }
 
 
@@ -115,7 +117,7 @@ def test_selected_components_are_marked_in_the_frame():
 
 
 @pytest.mark.parametrize(
-    "make", [make for make in MAKERS if make not in (make_experiment, make_estimate)]
+    "make", [make for make in MAKERS if make not in (make_experiment, make_estimate, make_export)]
 )
 def test_plot_shows_the_numbers(make):
     """One figure with data."""
@@ -123,7 +125,7 @@ def test_plot_shows_the_numbers(make):
     assert len(figure.data) >= 1
 
 
-@pytest.mark.parametrize("make", [make_experiment, make_estimate])
+@pytest.mark.parametrize("make", [make_experiment, make_estimate, make_export])
 def test_what_has_no_figure_says_so(make):
     """And what to use instead."""
     with pytest.raises(BadInput, match="has no figure: use `to_frame"):

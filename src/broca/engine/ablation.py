@@ -118,7 +118,11 @@ class Ablation:
 
 @torch.inference_mode()
 def donor_activations(
-    model: GatedModel, sequences: Sequence[tuple[int, ...]], ablation: Ablation
+    model: GatedModel,
+    sequences: Sequence[tuple[int, ...]],
+    ablation: Ablation,
+    *,
+    points: Sequence[GatePoint] | None = None,
 ) -> dict[GatePoint, Tensor]:
     """Collects the activations that stand in for ablated ones.
 
@@ -126,6 +130,7 @@ def donor_activations(
         model: The model; it is run intact.
         sequences: Tokens of the donor items, prompt and continuation; every token counts the same.
         ablation: Its kind says how a sequence's activations become donors.
+        points: Where activations are collected; by default where the model's components are gated.
 
     Returns:
         For every gate point `(donors, width)`; empty where nothing replaces the output.
@@ -136,20 +141,21 @@ def donor_activations(
     kind = ABLATIONS[ablation.kind]
     if kind.of_sequence is None:
         return {}
-    routed = [point for point in model.points if point.place == "routing"]
+    points = model.points if points is None else points
+    routed = [point for point in points if point.place == "routing"]
     if routed:
         raise BadInput(
             f"`ablation` {kind.name} cannot replace routed experts ({routed[0].path}): use zero"
         )
     rng = np.random.default_rng(ablation.seed)
     chosen = [int(rng.integers(len(sequence))) for sequence in sequences]
-    collected: dict[GatePoint, list[Tensor]] = {point: [] for point in model.points}
+    collected: dict[GatePoint, list[Tensor]] = {point: [] for point in points}
     budget, start = Budget(model, None), 0
     longest = max(len(sequence) for sequence in sequences)
     while start < len(sequences):
         batch = list(sequences[start : start + budget.rows(longest)])
         tokens, attention = left_padded(batch, device=model.device)
-        with model.in_use(), captured(model.points) as seen:
+        with model.in_use(), captured(points) as seen:
             model.forward(tokens, attention, keep=1)
         for point, activation in seen.items():
             shaped = activation.reshape(*tokens.shape, -1)  # (rows, tokens, width)

@@ -1,9 +1,16 @@
 """Hugging Face model in, components and gates out: the only room that touches torch modules."""
 
-from broca.models.choosing import KINDS
-from broca.models.gated import GatedModel
+from broca.models.choosing import KINDS, kinds_of
+from broca.models.fingerprint import fingerprint as fingerprint
+from broca.models.gated import GatedModel, GatedParts
 from broca.models.gates import ActiveGates, GatePoint, Replacement, captured
-from broca.models.loading import SHIPPED_MODELS, load, load_tokenizer, shipped_model_folder
+from broca.models.loading import (
+    SHIPPED_MODELS,
+    load,
+    load_tokenizer,
+    location_of,
+    shipped_model_folder,
+)
 from broca.models.neurons import (
     NeuronBlock,
     Slice,
@@ -13,7 +20,13 @@ from broca.models.neurons import (
     neuron_slices,
 )
 from broca.models.selftest import Check, require_self_test, self_test
-from broca.models.structure import LayerParts, OutputProjection, Structure, find_structure
+from broca.models.structure import (
+    LayerParts,
+    OutputProjection,
+    Structure,
+    find_structure,
+    is_transposed,
+)
 from broca.models.structure import text_config as text_config
 
 __all__ = [
@@ -23,6 +36,7 @@ __all__ = [
     "Check",
     "GatePoint",
     "GatedModel",
+    "GatedParts",
     "LayerParts",
     "NeuronBlock",
     "OutputProjection",
@@ -31,9 +45,12 @@ __all__ = [
     "Structure",
     "captured",
     "find_structure",
+    "is_transposed",
+    "kinds_of",
     "last_token_replaced",
     "load",
     "load_tokenizer",
+    "location_of",
     "met_neurons",
     "neuron_blocks",
     "neuron_slices",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from broca.components import Component, ComponentSet
@@ -152,3 +152,10 @@ def choose(
                 f"no {kind} were found in '{architecture}': `broca scan` lists what it has"
             )
     return ComponentSet(tuple(components)), tuple(points)
+
+
+def kinds_of(components: Iterable[Component]) -> str:
+    """The kinds that some components are of, as `components` takes them, such as `heads+mlp`."""
+    singular = {component.kind: None for component in components}
+    kinds = (next(name for name in KINDS if name.startswith(kind)) for kind in singular)
+    return "+".join(kinds)

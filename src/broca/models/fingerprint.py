@@ -9,11 +9,16 @@ import torch
 from torch import Tensor, nn
 
 
-def fingerprint(model: nn.Module) -> str:
+def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
     """Returns a digest of every weight: name, shape, type and bytes.
 
     Tied weights are read once. Digests of tensors are taken in threads (hashing releases the
     interpreter's lock) and combined in the order of the names.
+
+    Args:
+        model: The model.
+        dtype: Takes the digest of the model as it would be in this number format; by default of
+            the model as it is.
 
     Returns:
         32 hexadecimal digits.
@@ -26,8 +31,12 @@ def fingerprint(model: nn.Module) -> str:
         seen.add(tensor.data_ptr())
         tensors.append((name, tensor))
     with ThreadPoolExecutor() as pool:
-        digests = list(pool.map(lambda pair: _digest(*pair), tensors))
+        digests = list(pool.map(lambda pair: _digest(pair[0], _cast(pair[1], dtype)), tensors))
     return hashlib.blake2b(b"".join(digests), digest_size=16).hexdigest()
+
+
+def _cast(tensor: Tensor, dtype: torch.dtype | None) -> Tensor:
+    return tensor if dtype is None or not tensor.is_floating_point() else tensor.to(dtype)
 
 
 def _digest(name: str, tensor: Tensor) -> bytes:

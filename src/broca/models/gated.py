@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from broca.components import Component, ComponentSet
 from broca.errors import BadInput
-from broca.models.choosing import KINDS, choose
+from broca.models.choosing import choose, kinds_of
 from broca.models.gates import ActiveGates, GatePoint, Replacement
 from broca.models.resuming import (
     Shortcut,
@@ -33,6 +33,23 @@ _GREEDY = {
     "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
 }  # fmt: skip
 """What makes transformers' `generate` greedy whatever the model's own settings are."""
+
+
+@dataclass(frozen=True, eq=False)
+class GatedParts:
+    """Some components of a model with the gates that scale them.
+
+    Attributes:
+        named: The components that were named, each once.
+        known: All components of their kinds: the columns of `values`.
+        points: Where the gates of `known` act.
+        values: The gate of every column, `(1, columns)`: 1 where nothing is scaled.
+    """
+
+    named: tuple[Component, ...]
+    known: ComponentSet
+    points: tuple[GatePoint, ...]
+    values: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,21 +175,35 @@ class GatedModel:
             UnknownName: The model has no such component.
             UnsupportedModel: The model has no components of such a kind.
         """
-        if not math.isfinite(scale):
-            raise BadInput(f"`scale` must be a finite number, not {scale}")
-        wanted = _listed(components)
-        kinds = dict.fromkeys(_plural(component) for component in wanted)
-        known, points = self._choose("+".join(kinds)) if wanted else (self.components, ())
-        names = [component.name for component in wanted]
-        values = torch.ones(1, len(known), device=self.device)
-        values[:, known.columns(names)] = scale
-        with ActiveGates(points, values, every_row=True):
+        gated = self.gated_parts(components, scale)
+        names = [component.name for component in gated.named]
+        with ActiveGates(gated.points, gated.values, every_row=True):
             self._usage.ablated += names
             try:
                 yield self
             finally:
                 for name in names:
                     self._usage.ablated.remove(name)
+
+    def gated_parts(self, components: Any, scale: float = 0.0) -> GatedParts:
+        """The gates that scale some components, of whichever kinds.
+
+        Args:
+            components: As `ablated` takes them.
+            scale: Factor of their outputs; 0 ablates.
+
+        Raises:
+            BadInput: A name is malformed, or `scale` is no finite number.
+            UnknownName: The model has no such component.
+            UnsupportedModel: The model has no components of such a kind.
+        """
+        if not math.isfinite(scale):
+            raise BadInput(f"`scale` must be a finite number, not {scale}")
+        named = _listed(components)
+        known, points = self._choose(kinds_of(named)) if named else (self.components, ())
+        values = torch.ones(1, len(known), device=self.device)
+        values[:, known.columns([component.name for component in named])] = scale
+        return GatedParts(tuple(named), known, points, values)
 
     def _choose(self, kinds: str) -> tuple[ComponentSet, tuple[GatePoint, ...]]:
         """The components of some kinds and their gate points; chosen once."""
@@ -517,8 +548,3 @@ def _listed(components: Any) -> list[Component]:
         for entry in components
     )
     return list(dict.fromkeys(Component.parse(name) for name in names))
-
-
-def _plural(component: Component) -> str:
-    """The key of `KINDS` that a component belongs to."""
-    return next(kinds for kinds in KINDS if kinds.startswith(component.kind))

@@ -19,7 +19,7 @@ from broca.models.structure import text_config
 SHIPPED_MODELS = ("reference", "reference-small", "planted")
 """Names of the models that are part of the package."""
 
-DTYPES = ("auto", "float32", "bfloat16", "float16")
+DTYPES = ("auto", "stored", "float32", "bfloat16", "float16")
 
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
@@ -27,6 +27,16 @@ _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 def shipped_model_folder(name: str) -> Path:
     """Returns the folder of a model that is part of the package."""
     return Path(str(files("broca") / "reference_models" / name))
+
+
+def location_of(name: str) -> str:
+    """What transformers loads a model from: the folder that a name means, or the hub id.
+
+    Raises:
+        UnknownName: No such folder.
+        BadInput: The folder holds no model.
+    """
+    return str(_source(name))
 
 
 def load(
@@ -53,7 +63,8 @@ def load(
         name: What to call a model in memory; by default where its configuration says it comes
             from, marked as in memory.
         components: Which parts can be ablated, such as `heads` or `heads+mlp`; see `KINDS`.
-        dtype: `float32`, `bfloat16`, `float16`, or `auto`: float32 on a CPU, else bfloat16.
+        dtype: `float32`, `bfloat16`, `float16`, `stored`, as the files have it, or `auto`: float32
+            on a CPU, else bfloat16.
         device: Where to put it; the first GPU if there is one, else the CPU.
         device_map: Passed to transformers (`auto` spreads a model over devices).
         allow_pickle: Whether weights in pickle format may be loaded, where there are no others.
@@ -142,9 +153,9 @@ def _loaded(
         # grouped-query attention without copying keys for every query head; on a GPU this setting
         # would choose a slower kernel
         os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
-    torch_dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    torch_dtype: Any = torch.float32 if device == "cpu" else torch.bfloat16
     if dtype != "auto":
-        torch_dtype = getattr(torch, dtype)
+        torch_dtype = "auto" if dtype == "stored" else getattr(torch, dtype)
     placement = {"device_map": device_map} if device_map else {}
     options = {"trust_remote_code": False, "local_files_only": offline or isinstance(source, Path)}
     try:

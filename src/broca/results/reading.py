@@ -11,6 +11,7 @@ from broca.results.atlas import Atlas
 from broca.results.base import Result
 from broca.results.codec import read_text
 from broca.results.cost_estimate import CostEstimate
+from broca.results.export import Export
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronExperiment, NeuronSet
 from broca.results.refit import Refit
@@ -19,7 +20,7 @@ from broca.results.verification import Verification
 
 KINDS: tuple[type[Result], ...] = (
     Localization, Atlas, NeuronSet, Verification, StressTest, Refit, CostEstimate,
-    NeuronExperiment,
+    NeuronExperiment, Export,
 )  # fmt: skip
 """All kinds; of several in a folder the first is what the folder is read as."""
 

@@ -129,6 +129,11 @@ class Benchmark:
         return tuple(part.name for part in self._parts)
 
     @property
+    def harness_tasks(self) -> tuple[Any, ...]:
+        """lm-eval's own task objects, prepared: one, or those of the group."""
+        return tuple(part.harness_task for part in self._parts)
+
+    @property
     def kind(self) -> str:
         """Its output type in lm-eval's words; several are joined by `+`."""
         return "+".join(dict.fromkeys(part.kind for part in self._parts))

@@ -52,6 +52,11 @@ class PreparedTask:
         return len(self._instances)
 
     @property
+    def harness_task(self) -> Any:
+        """lm-eval's own task object."""
+        return self._task
+
+    @property
     def kind(self) -> str:
         """The task's output type, in lm-eval's words."""
         return str(self._task.OUTPUT_TYPE)

@@ -1,0 +1,47 @@
+"""Models without some components, in forms that other libraries load: adapters, weights, lists."""
+
+from broca.exports.adapter import require_peft, write_adapter
+from broca.exports.card import PICTURE, card
+from broca.exports.checking import Answers, answers, compare_answers, prompt_tokens
+from broca.exports.factors import factors_of
+from broca.exports.head_list import head_list, write_head_list
+from broca.exports.patch import Patch, read_patch, write_patch
+from broca.exports.picture import picture
+from broca.exports.pushing import upload
+from broca.exports.reloading import LIBRARIES, Origin, reload
+from broca.exports.scoring import compare_scores, harness_score, require_single
+from broca.exports.weights import (
+    changed_tensors,
+    shard_size,
+    with_tensors,
+    write_checkpoint,
+)
+
+__all__ = [
+    "LIBRARIES",
+    "PICTURE",
+    "Answers",
+    "Origin",
+    "Patch",
+    "answers",
+    "card",
+    "changed_tensors",
+    "compare_answers",
+    "compare_scores",
+    "factors_of",
+    "harness_score",
+    "head_list",
+    "picture",
+    "prompt_tokens",
+    "read_patch",
+    "reload",
+    "require_peft",
+    "require_single",
+    "shard_size",
+    "upload",
+    "with_tensors",
+    "write_adapter",
+    "write_checkpoint",
+    "write_head_list",
+    "write_patch",
+]

@@ -1,0 +1,91 @@
+"""An ablation as an adapter of PEFT: a few kilobytes that switch it on and off on the base model.
+
+(IA)^3 adapters (Liu et al., 2022) multiply the input of some layers, or the output of others, by a
+vector: what factors on projections are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from broca.errors import BadInput, UnsupportedModel
+from broca.exports.factors import Factors, ProjectionFactors
+from broca.models import is_transposed
+
+WEIGHTS = "adapter_model.safetensors"
+
+NEEDS_PEFT = "an adapter needs PEFT: install it with `pip install 'broca[export]'`"
+
+
+def require_peft() -> Any:
+    """The library PEFT.
+
+    Raises:
+        BadInput: It is not installed.
+    """
+    try:
+        import peft
+    except ImportError as error:
+        raise BadInput(NEEDS_PEFT) from error
+    return peft
+
+
+def write_adapter(
+    factors: Factors, folder: Path, *, base: str | None, revision: str | None = None
+) -> None:
+    """Writes an (IA)^3 adapter that multiplies what the factors multiply.
+
+    Args:
+        factors: What `factors_of` returned.
+        folder: Where `adapter_config.json` and the vectors go; it exists.
+        base: What PEFT loads the base model from; None for a model in memory.
+        revision: Its revision on the hub.
+
+    Raises:
+        BadInput: PEFT is not installed.
+        UnsupportedModel: An adapter cannot express a factor.
+    """
+    peft = require_peft()
+    projections = [require_adaptable(found) for found in factors]
+    paths = [found.path for found in projections]
+    twice = next((path for path in paths if paths.count(path) > 1), None)
+    if twice is not None:
+        raise UnsupportedModel(
+            f"an adapter multiplies either the input or the output of {twice}, and neurons with "
+            "their whole MLP block need both: use `kind` weights"
+        )
+    config = peft.IA3Config(
+        base_model_name_or_path=base,
+        revision=revision,
+        task_type="CAUSAL_LM",
+        inference_mode=True,
+        target_modules=sorted(paths),
+        feedforward_modules=sorted(found.path for found in projections if found.side == "input"),
+        fan_in_fan_out=any(is_transposed(found.module) for found in projections),
+    )
+    config.save_pretrained(str(folder))
+    vectors = {
+        f"base_model.model.{found.path}.ia3_l": (
+            found.values[None] if found.side == "input" else found.values[:, None]
+        ).to(torch.float32)
+        for found in projections
+    }
+    save_file(vectors, folder / WEIGHTS, metadata={"format": "pt"})
+
+
+def require_adaptable(found: Any) -> ProjectionFactors:
+    """Factors that an adapter can hold.
+
+    Raises:
+        UnsupportedModel: They belong to routed experts.
+    """
+    if isinstance(found, ProjectionFactors):
+        return found
+    raise UnsupportedModel(
+        f"an adapter multiplies what enters or leaves a linear layer, and the experts of "
+        f"{found.path} are held in one tensor: use `kind` weights or patch"
+    )

@@ -1,0 +1,171 @@
+"""The model card of an export: what it is, how it is loaded, and what it rests on."""
+
+from __future__ import annotations
+
+from broca.models import SHIPPED_MODELS
+from broca.results.export import Export, Form, HeldOut
+
+PICTURE = "components.png"
+
+_LIBRARY: dict[Form, str] = {
+    "adapter": "peft", "weights": "transformers", "patch": "transformers", "heads": "broca",
+}  # fmt: skip
+
+_KIND: dict[Form, str] = {
+    "adapter": "An (IA)^3 adapter for PEFT,",
+    "weights": "A checkpoint for transformers,",
+    "patch": "The changed tensors of a model,",
+    "heads": "A list of components for other libraries,",
+}
+
+_USE: dict[Form, str] = {
+    "adapter": """from peft import PeftModel
+from transformers import AutoModelForCausalLM
+
+model = AutoModelForCausalLM.from_pretrained({base})
+model = PeftModel.from_pretrained(model, "PATH")  # the folder or repository of this card
+with model.disable_adapter():
+    ...  # the base model
+model = model.merge_and_unload()  # for good""",
+    "weights": """from transformers import AutoModelForCausalLM, AutoTokenizer
+
+model = AutoModelForCausalLM.from_pretrained("PATH")  # the folder or repository of this card
+tokenizer = AutoTokenizer.from_pretrained("PATH")""",
+    "patch": """import broca
+
+broca.apply("PATH", {base}, "patched")  # the folder of this card; writes a whole model
+
+# or with transformers alone
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
+
+model = AutoModelForCausalLM.from_pretrained({base}, dtype="{dtype}")
+model.load_state_dict(load_file("PATH/patch.safetensors"), strict=False)""",
+    "heads": """import json
+
+content = json.load(open("heads.json"))
+print(content["heads"])  # (layer, head) pairs
+print(content["snippets"]["hooks"])  # or transformer_lens, nnsight, pyvene, mib""",
+}
+
+
+_SHIPPED = "from broca.models import shipped_model_folder  # the base is part of broca\n"
+
+
+def card(export: Export) -> str:
+    """Writes the model card as Markdown, with the metadata that the hub reads."""
+    names = ", ".join(export.components)
+    scale = export.ablation.scale
+    how = f"{export.ablation.kind} ablation" if scale == 0 else f"their outputs times {scale:g}"
+    title = f"{export.model.name} without {_first(export.components)}"
+    if scale != 0:
+        title = f"{export.model.name} with {_first(export.components)} at {scale:g}"
+    base = export.base.id or export.model.name
+    shipped = base in SHIPPED_MODELS
+    use = _USE[export.form].format(
+        imports=_SHIPPED if shipped else "",
+        base=f"shipped_model_folder({base!r})" if shipped else repr(base),
+        name=base,
+        dtype=export.base.dtype,
+    )
+    lines = [
+        *_metadata(export),
+        f"# {title}",
+        "",
+        f"{_KIND[export.form]} made with broca. In it, "
+        f"components of `{base}` are ablated ({how}): {names}.",
+        "",
+        f"![Layers from the top, heads from the left, MLP blocks apart]({PICTURE})",
+        "",
+        "Dark frames are what is ablated; where there are colours, red heads are those that the "
+        "task gets worse without.",
+        "",
+        "## Use",
+        "",
+        "```python",
+        use,
+        "```",
+        "",
+        *(() if export.held_out is None else _held_out(export.held_out)),
+        "## Recipe",
+        "",
+        *_recipe(export),
+        "",
+        *_checks(export),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _first(components: tuple[str, ...], most: int = 5) -> str:
+    more = f" and {len(components) - most} more" if len(components) > most else ""
+    return ", ".join(components[:most]) + more
+
+
+def _metadata(export: Export) -> list[str]:
+    """The block that the hub reads; a base that is not on the hub is not named in it."""
+    base = export.base.id
+    on_hub = base is not None and base not in SHIPPED_MODELS and export.base.revision is not None
+    relation = {"adapter": "adapter", "weights": "finetune", "patch": "finetune"}.get(export.form)
+    lines = ["---", f"library_name: {_LIBRARY[export.form]}"]
+    if on_hub:
+        lines.append(f"base_model: {base}")
+        if relation is not None:
+            lines.append(f"base_model_relation: {relation}")
+    if export.form in ("adapter", "weights"):
+        lines.append("pipeline_tag: text-generation")
+    return [*lines, "tags:", "- broca", "- interpretability", "- ablation", "---", ""]
+
+
+def _held_out(found: HeldOut) -> list[str]:
+    """The verdict and the table of what every task lost."""
+    lines = [f"## On held-out items of {found.task}", ""]
+    if found.verdict is not None:
+        lines += [f"**{found.verdict.label}**: {found.verdict.text}", ""]
+    lines += [
+        "| task | items | intact | ablated | lost | 95 % interval |",
+        "|---|---|---|---|---|---|",
+    ]
+    for line in found.drops:
+        ends = "" if line.ci is None else f"{100 * line.ci[0]:.1f} to {100 * line.ci[1]:.1f}"
+        lines.append(
+            f"| {line.task} | {line.items} | {found.before[line.task]:.3f} | "
+            f"{found.after[line.task]:.3f} | {100 * line.drop:.1f} points | {ends} |"
+        )
+    return [*lines, ""]
+
+
+def _recipe(export: Export) -> list[str]:
+    """The table of everything that is needed to make the export again."""
+    rows = {
+        "base model": f"`{export.base.id or f'{export.model.name}, in memory'}`",
+        "revision": f"`{export.base.revision}`" if export.base.revision else "",
+        "fingerprint of its weights": f"`{export.model.fingerprint}` ({export.base.dtype})",
+        "architecture": export.model.architecture,
+        "components": f"`{'+'.join(export.components)}`",
+        "ablation": f"{export.ablation.kind}, factor {export.ablation.scale:g}",
+        "made by": f"`{export.command}`",
+        "broca": export.broca,
+    }
+    return ["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in rows.items() if text)]
+
+
+def _checks(export: Export) -> list[str]:
+    """What was checked after writing, in words."""
+    lines = []
+    if export.reloaded is not None:
+        check = export.reloaded
+        by = " and ".join(f"{name} {version}" for name, version in check.libraries.items())
+        lines.append(
+            f"- Loaded again by {by} alone it reads {check.prompts} prompts and continues them by "
+            f"{check.tokens} tokens as the model that broca ablates: log-probabilities differ by "
+            f"{check.difference:.1e} at most (tolerance {check.tolerance:.1e}), "
+            f"{check.same_continuations} continuations are the same."
+        )
+    if export.scored is not None:
+        check_score = export.scored
+        lines.append(
+            f"- lm-eval's `hf` model scores {check_score.hf:.4f} with it on {check_score.task} "
+            f"({check_score.metric}, {check_score.items} items), broca's ablated model "
+            f"{check_score.broca:.4f}."
+        )
+    return ["## Checked", "", *lines] if lines else []

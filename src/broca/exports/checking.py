@@ -1,0 +1,144 @@
+"""Compares what an export answers, loaded by other libraries, with broca's own answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from broca.errors import SelfTestFailed
+from broca.results.export import ReloadCheck
+
+NEW_TOKENS = 12
+"""Tokens by which every prompt is continued."""
+
+TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
+"""Largest difference of log-probabilities, relative to their spread, that counts as equal."""
+
+PROMPTS = (
+    "The capital of France is", "2 + 2 =", "17 * 3 =", "Once upon a time there was",
+    "The opposite of hot is", "def add(a, b):\n    return", "Water boils at", "A B C D E",
+    "1, 2, 3, 4,", "Monday, Tuesday,", "The cat sat on the", "Q: Who wrote Hamlet?\nA:",
+    "In the year 1969", "for i in range(10):", "She said that she", "cat -> chat, dog ->",
+    "x", "The dogs that the man owns", "Red, green and", "SELECT name FROM", "Bonjour, je",
+    "The sum of 12 and 30 is", "If it rains, then", "\n", "Hello! How are", "100 - 1 =",
+    "The moon orbits the", "import numpy as", "He opened the door and", "Yes or no:",
+    "3 < 5 is true, 5 < 3 is", "The end.",
+)  # fmt: skip
+"""What both models read: 32 short texts of several kinds."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model answers to some prompts.
+
+    Attributes:
+        read: Log-probabilities at every token of every prompt, `(tokens, vocabulary)` each.
+        continued: Log-probabilities of the continuations, `(prompts, new tokens, vocabulary)`.
+        tokens: The continuations, `(prompts, new tokens)`.
+    """
+
+    read: tuple[Tensor, ...]
+    continued: Tensor
+    tokens: Tensor
+
+
+def prompt_tokens(tokenizer: Any, vocabulary: int) -> list[list[int]]:
+    """The prompts in tokens; random ones where there is no tokenizer."""
+    if tokenizer is not None:
+        first = [token for token in (tokenizer.bos_token_id, tokenizer.eos_token_id) if token]
+        return [list(tokenizer.encode(text)) or first[:1] or [0] for text in PROMPTS]
+    generator = torch.Generator().manual_seed(0)
+    lengths = [3 + number % 9 for number in range(len(PROMPTS))]
+    return [
+        torch.randint(0, vocabulary, (length,), generator=generator).tolist() for length in lengths
+    ]
+
+
+@torch.no_grad()
+def answers(model: Any, prompts: Sequence[Sequence[int]], *, padding: int = 0) -> Answers:
+    """Lets a model of transformers read prompts and continue them greedily.
+
+    Args:
+        model: The model, or what wraps one and generates as it does.
+        prompts: Tokens of the prompts.
+        padding: Token that fills shorter prompts up.
+    """
+    device = model.get_input_embeddings().weight.device
+    longest = max(map(len, prompts))
+    right = torch.full((len(prompts), longest), padding)
+    left, attention = right.clone(), torch.zeros_like(right)
+    for row, prompt in enumerate(prompts):
+        right[row, : len(prompt)] = torch.tensor(prompt)
+        left[row, longest - len(prompt) :] = torch.tensor(prompt)
+        attention[row, longest - len(prompt) :] = 1
+    # padding on the right changes nothing that a causal model says before it
+    logits = model(input_ids=right.to(device), use_cache=False).logits
+    output = model.generate(
+        input_ids=left.to(device),
+        attention_mask=attention.to(device),
+        max_new_tokens=NEW_TOKENS,
+        min_new_tokens=NEW_TOKENS,
+        do_sample=False,
+        num_beams=1,
+        repetition_penalty=1.0,
+        no_repeat_ngram_size=0,
+        pad_token_id=padding,
+        output_logits=True,
+        return_dict_in_generate=True,
+    )
+    read = logits.float().log_softmax(-1).cpu()
+    return Answers(
+        tuple(read[row, : len(prompt)] for row, prompt in enumerate(prompts)),
+        torch.stack(output.logits, dim=1).float().log_softmax(-1).cpu(),
+        output.sequences[:, longest:].cpu(),
+    )
+
+
+def compare_answers(
+    ours: Answers, theirs: Answers, *, dtype: str, libraries: Sequence[str]
+) -> ReloadCheck:
+    """Compares the answers of an export with broca's.
+
+    A continuation is compared up to the first token that differs, which may only follow from a
+    difference within the tolerance.
+
+    Args:
+        ours: The ablated model's.
+        theirs: Those of the export.
+        dtype: Number format of the weights.
+        libraries: What loaded the export.
+
+    Raises:
+        SelfTestFailed: They differ by more than the number format explains.
+    """
+    spread = max(float(torch.cat(ours.read).std()), 1.0)
+    tolerance = TOLERANCE.get(dtype, 1e-1) * spread
+    differences = [
+        float((one - other).abs().max()) for one, other in zip(ours.read, theirs.read, strict=True)
+    ]
+    same = ours.tokens == theirs.tokens  # (prompts, new tokens)
+    for row in range(len(same)):
+        agreed = int(same[row].long().cumprod(0).sum())
+        until = slice(0, agreed + 1)  # the step that parts them had the same past
+        parted = ours.continued[row, until] - theirs.continued[row, until]
+        differences.append(float(parted.abs().max()))
+    worst = max(differences)
+    if not worst <= tolerance:
+        raise SelfTestFailed(
+            f"the export does not answer as the ablated model does: log-probabilities differ by "
+            f"{worst:.2g}, the number format explains {tolerance:.2g}; do not use the files that "
+            "were written, and please report the architecture"
+        )
+    return ReloadCheck(
+        libraries={name: version(name) for name in libraries},
+        prompts=len(ours.read),
+        tokens=ours.tokens.shape[1],
+        difference=worst,
+        tolerance=tolerance,
+        same_continuations=int(same.all(dim=1).sum()),
+    )

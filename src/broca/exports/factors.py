@@ -1,0 +1,225 @@
+"""What scales components of a model, as factors on the inputs or outputs of its projections.
+
+A gate on heads multiplies the input of the attention output projection, so it is a vector of
+factors of that input; the same holds for neurons at the last projection of a feed-forward block. A
+gate on a whole block multiplies the output of its last projection. What an architecture cannot
+express so is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from broca.errors import UnsupportedModel
+from broca.models import ActiveGates, GatedModel, GatedParts, GatePoint, is_transposed
+
+Side = Literal["input", "output"]
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionFactors:
+    """Factors on one side of one projection.
+
+    Attributes:
+        path: Dotted name of the projection.
+        module: The projection: a linear layer, or transformers' `Conv1D`.
+        side: Whether the projection's input or its output is multiplied.
+        values: The factors in float32, `(width of that side,)`.
+    """
+
+    path: str
+    module: nn.Module
+    side: Side
+    values: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class ExpertFactors:
+    """Factors on the outputs of routed experts that one module holds together.
+
+    Attributes:
+        point: Where the router's weights enter the module.
+        values: The factors in float32, `(experts,)`.
+    """
+
+    point: GatePoint
+    values: Tensor
+
+    @property
+    def path(self) -> str:
+        """Dotted name of the module."""
+        return self.point.path
+
+    @property
+    def module(self) -> nn.Module:
+        """The module."""
+        return self.point.module
+
+
+Factors = tuple[ProjectionFactors | ExpertFactors, ...]
+
+
+def factors_of(model: GatedModel, components: Any, scale: float = 0.0) -> Factors:
+    """Turns the gates of components into factors on projections and experts.
+
+    Args:
+        model: The model.
+        components: As `GatedModel.ablated` takes them.
+        scale: Factor of their outputs; 0 ablates. It is rounded to the number format of the
+            weights, as the gates are.
+
+    Returns:
+        At most two for each projection, one for each side.
+
+    Raises:
+        BrocaError: A name is wrong, or the model has no such components.
+        UnsupportedModel: A component cannot be expressed exactly; the message says why.
+    """
+    parts = model.gated_parts(components, scale)
+    rounding = model.model.dtype
+    merged: dict[tuple[str, Side], ProjectionFactors] = {}
+    experts: list[ExpertFactors] = []
+    for point in parts.points:
+        values = parts.values[0, point.columns].to(rounding).float().cpu()
+        if not bool((values != 1).any()):
+            continue
+        if point.place == "routing":
+            experts.append(ExpertFactors(point, values))
+            continue
+        _require_projection(point, parts)
+        found = _on_projection(point, values)
+        place = (found.path, found.side)
+        if place in merged:
+            known = merged[place].values
+            found = ProjectionFactors(found.path, found.module, found.side, known * found.values)
+        merged[place] = found
+    found_factors: Factors = (*merged.values(), *experts)
+    _require_unshared(model.model, found_factors)
+    return found_factors
+
+
+def _on_projection(point: GatePoint, values: Tensor) -> ProjectionFactors:
+    """The factors of one gate point; of a block without a bias they go to the input."""
+    if point.place == "input":
+        wide = values.repeat_interleave(point.width)
+        return ProjectionFactors(point.path, point.module, "input", wide)
+    inputs, outputs = projection_shape(point.module)
+    if getattr(point.module, "bias", None) is None:
+        return ProjectionFactors(point.path, point.module, "input", values.expand(inputs).clone())
+    return ProjectionFactors(point.path, point.module, "output", values.expand(outputs).clone())
+
+
+def projection_shape(module: nn.Module) -> tuple[int, int]:
+    """Width of a projection's input and output.
+
+    Packed weights of quantized layers have another shape than the layer.
+    """
+    inputs, outputs = getattr(module, "in_features", None), getattr(module, "out_features", None)
+    if isinstance(inputs, int) and isinstance(outputs, int):
+        return inputs, outputs
+    weight: Tensor = module.weight  # type: ignore[assignment]
+    first, second = (int(size) for size in weight.shape)
+    return (first, second) if is_transposed(module) else (second, first)
+
+
+def _require_projection(point: GatePoint, parts: GatedParts) -> None:
+    """Refuses a gate that is no factor on a projection.
+
+    Raises:
+        UnsupportedModel: The message names the component and the reason.
+    """
+    columns = range(point.columns.start, point.columns.stop)
+    name = next(parts.known.names[column] for column in columns if parts.values[0, column] != 1)
+    weight = getattr(point.module, "weight", None)
+    if point.place == "update":
+        raise UnsupportedModel(
+            f"{name} cannot be exported exactly: what a decoder layer adds is the sum of its "
+            f"attention and its MLP block; export {name}A+{name}M"
+        )
+    if isinstance(weight, Tensor) and weight.dim() == 2:
+        return
+    if point.place == "input":
+        raise UnsupportedModel(
+            f"{name} cannot be exported exactly: a norm ({point.path}) mixes the heads before "
+            "their projection, so no matrix has a head's columns alone; ablate it while the model "
+            "runs, with `model.ablated`"
+        )
+    raise UnsupportedModel(
+        f"{name} cannot be exported exactly: {point.path} adds up several experts, so no one "
+        "matrix makes its output; export its experts, or ablate it while the model runs, with "
+        "`model.ablated`"
+    )
+
+
+def _require_unshared(model: nn.Module, factors: Factors) -> None:
+    """Refuses a projection whose weights another part of the model uses too.
+
+    Raises:
+        UnsupportedModel: Scaling it would change that part as well.
+    """
+    names: dict[int, list[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
+    for found in factors:
+        for parameter in found.module.parameters(recurse=False):
+            others = [
+                name for name in names[id(parameter)] if not name.startswith(f"{found.path}.")
+            ]
+            if others:
+                raise UnsupportedModel(
+                    f"{found.path} shares its weights with {others[0]}: an exported model would "
+                    "lose both; ablate the component while the model runs, with `model.ablated`"
+                )
+
+
+@torch.no_grad()
+def expert_parameters(model: GatedModel, found: ExpertFactors) -> tuple[str, ...]:
+    """Names of the parameters of an experts module that an expert's output is linear in.
+
+    The last matrix of every expert, with its bias where it has one. Which it is is tried on a few
+    tokens: factors on it must do what gates do.
+
+    Raises:
+        UnsupportedModel: There is none.
+    """
+    point = replace(found.point, first_column=0)
+    parameters = dict(point.module.named_parameters(recurse=False))
+    factors = torch.linspace(0.5, 2.0, point.units, device=model.device)
+    arguments = _arguments(model, point.module)
+    with ActiveGates((point,), factors[None], every_row=True):
+        gated = point.module(*arguments)
+    tolerance = (1e-4 if gated.dtype == torch.float32 else 5e-2) * float(gated.abs().max())
+    matrices = [name for name, parameter in parameters.items() if parameter.dim() == 3]
+    for name in sorted(matrices, key=lambda name: "down" not in name):
+        group = tuple(one for one in (name, f"{name}_bias") if one in parameters)
+        scaled = {one: scaled_experts(parameters[one], factors) for one in group}
+        output = torch.func.functional_call(point.module, scaled, arguments)
+        if float((output - gated).abs().max()) <= tolerance:
+            return group
+    raise UnsupportedModel(
+        f"the experts of {found.path} cannot be exported exactly: no matrix of theirs scales their "
+        "output; ablate them while the model runs, with `model.ablated`"
+    )
+
+
+def _arguments(model: GatedModel, module: nn.Module) -> tuple[Any, ...]:
+    """What a module is called with when the model reads a few tokens."""
+    seen: list[tuple[Any, ...]] = []
+    handle = module.register_forward_pre_hook(lambda _module, args: seen.append(args))
+    tokens = torch.arange(3, 11, device=model.device)[None] % model.vocabulary
+    try:
+        with model.in_use():
+            model.forward(tokens, torch.ones_like(tokens), keep=1)
+    finally:
+        handle.remove()
+    return seen[0]
+
+
+def scaled_experts(parameter: Tensor, values: Tensor) -> Tensor:
+    """A parameter whose first dimension are the experts, each multiplied by its factor."""
+    wide = values.reshape(-1, *[1] * (parameter.dim() - 1)).to(parameter.device)
+    return (parameter.float() * wide).to(parameter.dtype)

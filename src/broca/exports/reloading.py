@@ -1,0 +1,94 @@
+"""Loads an export with other libraries alone, as its user does."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from broca.exports.adapter import require_peft
+from broca.exports.head_list import FILE as HEADS
+from broca.exports.head_list import HOOKS
+from broca.exports.patch import FILE as PATCH
+from broca.models import GatedModel, location_of
+from broca.results.export import Form
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a base model comes from, so that it can be loaded without broca.
+
+    Attributes:
+        location: A folder or a hub id; None for a model in memory.
+        revision: Its commit on the hub.
+        dtype: Number format to load it in.
+        device: Where to put it.
+        copied: Makes a copy of a model in memory.
+    """
+
+    location: str | None
+    revision: str | None
+    dtype: str
+    device: torch.device
+    copied: Callable[[], Any] | None = None
+
+    @classmethod
+    def of(cls, model: GatedModel) -> Origin:
+        """Where a model comes from."""
+        revision = getattr(model.model.config, "_commit_hash", None)
+        if model.source is None:
+            return cls(None, None, model.dtype, model.device, lambda: copy.deepcopy(model.model))
+        return cls(location_of(model.source), revision, model.dtype, model.device)
+
+    def load(self) -> Any:
+        """The base model, loaded by transformers alone."""
+        if self.location is None:
+            assert self.copied is not None
+            return self.copied().eval()
+        return self.load_folder(self.location, revision=self.revision)
+
+    def load_folder(self, location: str | Path, **options: Any) -> Any:
+        """Any checkpoint in the number format and on the device of the base."""
+        from transformers import AutoModelForCausalLM
+
+        dtype = getattr(torch, self.dtype)
+        model = AutoModelForCausalLM.from_pretrained(str(location), dtype=dtype, **options)
+        return model.to(self.device).eval()
+
+
+LIBRARIES: dict[Form, tuple[str, ...]] = {
+    "adapter": ("transformers", "peft"),
+    "weights": ("transformers",),
+    "patch": ("transformers", "safetensors"),
+    "heads": ("transformers",),
+}
+"""What loads each form."""
+
+
+def reload(form: Form, folder: Path, origin: Origin) -> Any:
+    """The exported model, as other libraries load it.
+
+    Args:
+        form: What was exported.
+        folder: Where it was written.
+        origin: Where its base comes from.
+    """
+    if form == "weights":
+        return origin.load_folder(folder)
+    model = origin.load()
+    if form == "adapter":
+        return require_peft().PeftModel.from_pretrained(model, str(folder)).eval()
+    if form == "patch":
+        from safetensors.torch import load_file
+
+        model.load_state_dict(load_file(folder / PATCH), strict=False)
+        return model
+    snippet: dict[str, Any] = {"open": lambda name: (folder / name).open(encoding="utf-8")}
+    assert HEADS in HOOKS
+    exec(HOOKS, snippet)  # the lines that the list itself gives its reader
+    snippet["ablate"](model)
+    return model

@@ -1,0 +1,183 @@
+"""An ablation written into the weights: what changes, and a checkpoint that needs no broca."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from broca.errors import BadInput, UnsupportedModel
+from broca.exports.factors import (
+    ExpertFactors,
+    ProjectionFactors,
+    expert_parameters,
+    factors_of,
+    scaled_experts,
+)
+from broca.models import GatedModel, GatePoint, is_transposed
+
+_FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+
+Means = Mapping[GatePoint, Tensor]
+"""What replaces ablated activations, `(1, width)` for each gate point."""
+
+
+def changed_tensors(
+    model: GatedModel, components: Any, scale: float = 0.0, *, means: Means | None = None
+) -> dict[str, Tensor]:
+    """The tensors of a model in whose weights components are scaled.
+
+    Args:
+        model: The model; it is not changed.
+        components: As `GatedModel.ablated` takes them.
+        scale: Factor of their outputs; 0 ablates.
+        means: For mean ablation, what `donor_activations` returned: the remaining `1 - scale` of
+            an output is its mean, which goes into the projection's bias.
+
+    Returns:
+        New values by name of the parameter, on the parameter's device, in its number format.
+
+    Raises:
+        BrocaError: A name is wrong, or the model has no such components.
+        UnsupportedModel: The ablation cannot be written into the weights; the message says why.
+    """
+    factors = factors_of(model, components, scale)
+    shifts = {} if means is None else _shifts(model, components, scale, means)
+    changed: dict[str, Tensor] = {}
+    with torch.no_grad():
+        for found in factors:
+            require_plain_weights(found)
+            if isinstance(found, ExpertFactors):
+                for name in expert_parameters(model, found):
+                    parameter = found.module.get_parameter(name)
+                    changed[f"{found.path}.{name}"] = scaled_experts(parameter, found.values)
+            else:
+                _scale_projection(found, changed)
+        for path, shift in shifts.items():
+            bias = changed.get(f"{path}.bias")
+            if bias is None:
+                bias = model.model.get_parameter(f"{path}.bias").detach()
+            changed[f"{path}.bias"] = (bias.float() + shift.to(bias.device)).to(bias.dtype)
+    return changed
+
+
+def _scale_projection(found: ProjectionFactors, changed: dict[str, Tensor]) -> None:
+    """Adds a projection's scaled weight, and its bias where the output is scaled."""
+    values = found.values.to(found.module.get_parameter("weight").device)
+    weight = changed.get(f"{found.path}.weight", found.module.get_parameter("weight"))
+    along_rows = (found.side == "input") == is_transposed(found.module)
+    wide = values[:, None] if along_rows else values[None, :]
+    changed[f"{found.path}.weight"] = (weight.detach().float() * wide).to(weight.dtype)
+    if found.side == "output":
+        bias = found.module.get_parameter("bias").detach()
+        changed[f"{found.path}.bias"] = (bias.float() * values).to(bias.dtype)
+
+
+def _shifts(model: GatedModel, components: Any, scale: float, means: Means) -> dict[str, Tensor]:
+    """What mean ablation adds to the bias of every projection, `(outputs,)`.
+
+    Raises:
+        UnsupportedModel: A projection has no bias.
+    """
+    parts = model.gated_parts(components, scale)
+    known = {(point.path, point.place, point.units): mean for point, mean in means.items()}
+    shifts: dict[str, Tensor] = {}
+    for point in parts.points:
+        kept = parts.values[0, point.columns].float().cpu()
+        if not bool((kept != 1).any()):
+            continue
+        if getattr(point.module, "bias", None) is None:
+            name = parts.known.names[point.first_column + int((kept != 1).int().argmax())]
+            raise UnsupportedModel(
+                f"mean ablation of {name} cannot be exported: its mean would go into the bias of "
+                f"{point.path}, which has none; use zero ablation, or ablate it while the model "
+                "runs"
+            )
+        mean = known[point.path, point.place, point.units][0].float().cpu()
+        if point.place == "output":
+            shift = (1 - kept) * mean
+        else:
+            weight = point.module.get_parameter("weight").detach().float().cpu()
+            replaced = (1 - kept).repeat_interleave(point.width) * mean
+            shift = replaced @ (weight if is_transposed(point.module) else weight.T)
+        shifts[point.path] = shifts.get(point.path, torch.zeros_like(shift)) + shift
+    return shifts
+
+
+def require_plain_weights(found: ProjectionFactors | ExpertFactors) -> None:
+    """Refuses weights that are quantized.
+
+    Raises:
+        UnsupportedModel: They are: scaled columns would not be what was quantized.
+    """
+    for parameter in found.module.parameters(recurse=False):
+        if type(found.module).__name__ in _QUANTIZED or parameter.dtype not in _FLOATS:
+            raise UnsupportedModel(
+                f"the weights of {found.path} are quantized ({type(found.module).__name__}, "
+                f"{str(parameter.dtype).removeprefix('torch.')}): export the ablation as an "
+                "adapter, which leaves them as they are"
+            )
+
+
+_QUANTIZED = ("Linear4bit", "Linear8bitLt", "FP8Linear", "QLinear", "HQQLinear")
+"""Layers whose parameters may look like plain ones."""
+
+
+@contextmanager
+def with_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> Iterator[None]:
+    """Within the context a model has other values in some of its parameters.
+
+    Args:
+        model: The transformers model.
+        tensors: Values by name of the parameter.
+
+    Raises:
+        BadInput: The model has no such parameter, or one of another shape.
+    """
+    saved: dict[str, Tensor] = {}
+    parameters = dict(model.named_parameters())
+    for name, tensor in tensors.items():
+        if name not in parameters or parameters[name].shape != tensor.shape:
+            raise BadInput(
+                f"the model has no tensor '{name}' of shape {tuple(tensor.shape)}: give the model "
+                "that the patch is of"
+            )
+    try:
+        with torch.no_grad():
+            for name, tensor in tensors.items():
+                saved[name] = parameters[name].detach().clone()
+                parameters[name].copy_(tensor)
+        yield
+    finally:
+        with torch.no_grad():
+            for name, tensor in saved.items():
+                parameters[name].copy_(tensor)
+
+
+def write_checkpoint(
+    model: nn.Module, tokenizer: Any, folder: Path, *, shard_bytes: int | None = None
+) -> None:
+    """Writes a model, its tokenizer and its chat template as transformers does.
+
+    Args:
+        model: The transformers model, as it is to be written.
+        tokenizer: Its tokenizer; None leaves it out.
+        folder: Where it goes.
+        shard_bytes: Largest size of one file; None leaves it to transformers.
+    """
+    sizes = {} if shard_bytes is None else {"max_shard_size": shard_bytes}
+    model.save_pretrained(str(folder), **sizes)  # type: ignore[operator]
+    if tokenizer is not None:
+        tokenizer.save_pretrained(str(folder))
+
+
+def shard_size(folder: Path) -> int | None:
+    """Size of the largest file of a sharded checkpoint in a folder; None if it is not sharded."""
+    files = sorted(folder.glob("*.safetensors"))
+    if len(files) < 2:
+        return None
+    return max(file.stat().st_size for file in files)

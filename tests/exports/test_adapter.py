@@ -1,0 +1,76 @@
+"""The adapter does on the plain base model, with PEFT alone, what the ablation does."""
+
+import json
+
+import peft
+import pytest
+import torch
+import transformers as hf
+from exports.families import FAMILIES, assert_same, log_probabilities, scaled_by_hand
+
+from broca.errors import BadInput, UnsupportedModel
+from broca.exports.adapter import WEIGHTS, require_peft, write_adapter
+from broca.exports.factors import factors_of
+from broca.models import GatedModel
+
+
+def exported(family, folder, scale=0.0, components=None):
+    """The plain model, and a copy of it from disk with the adapter."""
+    model = family.make()
+    model.save_pretrained(folder / "base")
+    gated = GatedModel.wrap(model, None, name=family.what)
+    factors = factors_of(gated, components or family.components, scale)
+    write_adapter(factors, folder, base=str(folder / "base"))
+    base = hf.AutoModelForCausalLM.from_pretrained(folder / "base", dtype=torch.float32)
+    return model, peft.PeftModel.from_pretrained(base, folder).eval()
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.what)
+def test_adapter_equals_the_model_scaled_by_hand(family, tmp_path):
+    """On, off, and merged for good; a few kilobytes."""
+    model, adapted = exported(family, tmp_path)
+    reference = scaled_by_hand(model, family, 0.0)
+    assert not torch.allclose(log_probabilities(reference), log_probabilities(model), atol=1e-2)
+    assert_same(adapted, reference)
+    with adapted.disable_adapter():
+        assert_same(adapted, model, within=1e-5)
+    assert (tmp_path / WEIGHTS).stat().st_size < 4096
+    assert_same(adapted.merge_and_unload(), reference)
+
+
+@pytest.mark.parametrize("family", FAMILIES[:3], ids=lambda family: family.what)
+def test_adapter_scales(family, tmp_path):
+    """Any factor, not only zero."""
+    model, adapted = exported(family, tmp_path, 0.3)
+    assert_same(adapted, scaled_by_hand(model, family, 0.3))
+
+
+def test_the_configuration_names_the_base_and_what_is_multiplied(tmp_path):
+    """Inputs of the projections; the output of a block with a bias."""
+    _, _ = exported(FAMILIES[2], tmp_path)
+    said = json.loads((tmp_path / "adapter_config.json").read_text())
+    assert said["peft_type"] == "IA3"
+    assert said["base_model_name_or_path"] == str(tmp_path / "base")
+    assert said["fan_in_fan_out"]
+    assert sorted(said["feedforward_modules"]) == [
+        "transformer.h.0.attn.c_proj", "transformer.h.2.attn.c_proj",
+    ]  # fmt: skip
+    assert "transformer.h.1.mlp.c_proj" in said["target_modules"]
+
+
+def test_what_an_adapter_cannot_hold_is_refused(tmp_path):
+    """Fused experts, and both sides of one projection."""
+    moe = GatedModel.wrap(FAMILIES[3].make(), None, name="moe")
+    with pytest.raises(UnsupportedModel, match=r"experts of .* use `kind` weights"):
+        write_adapter(factors_of(moe, "L0E1"), tmp_path, base=None)
+    biased = GatedModel.wrap(FAMILIES[2].make(), None, name="gpt2")
+    with pytest.raises(UnsupportedModel, match=r"either the input or the output of .*mlp.c_proj"):
+        write_adapter(factors_of(biased, "L0M+L0N1"), tmp_path, base=None)
+
+
+def test_peft_is_asked_for(monkeypatch):
+    """In one line."""
+    assert require_peft() is peft
+    monkeypatch.setitem(__import__("sys").modules, "peft", None)
+    with pytest.raises(BadInput, match=r"pip install 'broca\[export\]'"):
+        require_peft()

@@ -1,0 +1,72 @@
+"""The card says what the export is, how it is loaded and what it rests on."""
+
+from dataclasses import replace
+
+import pytest
+import yaml
+from results.test_export import make_export
+
+from broca.exports.card import card
+from broca.results.export import BaseModel
+
+
+def metadata(text):
+    """The block that the hub reads."""
+    _, block, _ = text.split("---\n", 2)
+    return yaml.safe_load(block)
+
+
+@pytest.mark.parametrize(
+    ("form", "library", "use"),
+    [
+        ("adapter", "peft", "PeftModel.from_pretrained"),
+        ("weights", "transformers", 'AutoModelForCausalLM.from_pretrained("PATH")'),
+        ("patch", "transformers", "broca.apply("),
+        ("heads", "broca", 'json.load(open("heads.json"))'),
+    ],
+)
+def test_every_form_says_how_it_is_used(form, library, use):
+    """In lines of Python."""
+    text = card(make_export(form=form))
+    assert metadata(text)["library_name"] == library
+    code = text.split("```python\n")[1].split("```")[0]
+    assert use in code
+    compile(code, "card", "exec")
+
+
+def test_the_base_on_the_hub_is_named_to_the_hub():
+    """A folder or a shipped model is not: the hub does not know it."""
+    export = make_export(base=BaseModel("org/base", "0123abc", "bfloat16"))
+    said = metadata(card(export))
+    assert (said["base_model"], said["base_model_relation"]) == ("org/base", "adapter")
+    assert "`0123abc`" in card(export)
+    for base in (BaseModel("reference", None, "float32"), BaseModel(None, None, "float32")):
+        assert "base_model" not in metadata(card(replace(export, base=base)))
+
+
+def test_a_shipped_base_is_loaded_from_the_package():
+    """Transformers does not know it by its name."""
+    text = card(make_export(base=BaseModel("reference", None, "float32")))
+    assert "from_pretrained(shipped_model_folder('reference'))" in text
+
+
+def test_recipe_verdict_numbers_and_checks_are_there():
+    """Everything that is needed to make it again."""
+    export = make_export()
+    text = card(export)
+    for part in (
+        "![", "components.png", export.model.fingerprint, "L1H2+L0H0", "zero, factor 0",
+        export.command, export.broca, export.held_out.verdict.text, "32 prompts",
+        "lm-eval's `hf` model scores 0.2500", "| adding |",
+    ):  # fmt: skip
+        assert part in text, part
+    plain = card(replace(export, held_out=None, reloaded=None, scored=None))
+    assert "held-out" not in plain
+    assert "Checked" not in plain
+
+
+def test_a_scale_is_said():
+    """The model is not without the components then."""
+    export = make_export(scale=0.5)
+    assert "# toy with L1H2, L0H0 at 0.5" in card(export)
+    assert "their outputs times 0.5" in card(export)

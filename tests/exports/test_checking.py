@@ -1,0 +1,84 @@
+"""Answers are compared to the number format's tolerance, continuations to the first that parts."""
+
+import pytest
+import torch
+
+from broca.errors import SelfTestFailed
+from broca.exports.checking import (
+    NEW_TOKENS,
+    PROMPTS,
+    Answers,
+    answers,
+    compare_answers,
+    prompt_tokens,
+)
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+def test_there_are_32_prompts():
+    """Of the tokenizer, or random ones; none is empty."""
+    assert len(PROMPTS) == 32
+    assert all(prompt_tokens(tiny_tokenizer(), 258))
+    drawn = prompt_tokens(None, 50)
+    assert len(drawn) == 32
+    assert drawn == prompt_tokens(None, 50)
+    assert max(max(prompt) for prompt in drawn) < 50
+
+
+def test_answers_are_those_of_each_prompt_alone():
+    """Whatever the batch pads."""
+    model = tiny_llama()
+    prompts = prompt_tokens(tiny_tokenizer(), 258)[:5]
+    together = answers(model, prompts)
+    assert together.tokens.shape == (5, NEW_TOKENS)
+    for row, prompt in enumerate(prompts):
+        tokens = torch.tensor([prompt])
+        with torch.no_grad():
+            alone = model(input_ids=tokens).logits[0].log_softmax(-1)
+        assert torch.allclose(together.read[row], alone, atol=1e-4)
+        assert torch.allclose(together.continued[row, 0], alone[-1], atol=1e-4)
+        assert together.tokens[row, 0] == alone[-1].argmax()
+
+
+def altered(found, *, read=0.0, continued=0.0, token=None):
+    """Answers that differ a little."""
+    tokens = found.tokens.clone()
+    if token is not None:
+        tokens[0, token:] += 1
+    steps = found.continued.clone()
+    steps[0, slice(token, None)] += continued
+    return Answers(tuple(one + read for one in found.read), steps, tokens)
+
+
+@pytest.fixture(scope="module")
+def ours():
+    """Answers of a tiny model to four prompts."""
+    return answers(tiny_llama(), prompt_tokens(tiny_tokenizer(), 258)[:4])
+
+
+def test_equal_answers_pass(ours):
+    """With what was compared."""
+    check = compare_answers(ours, ours, dtype="float32", libraries=["torch"])
+    assert (check.prompts, check.tokens, check.difference) == (4, NEW_TOKENS, 0.0)
+    assert check.same_continuations == 4
+    assert check.libraries["torch"].startswith(torch.__version__.split("+")[0])
+
+
+def test_differences_beyond_the_number_format_are_refused(ours):
+    """In prompts and in continuations."""
+    for theirs in (altered(ours, read=0.01), altered(ours, continued=0.01)):
+        with pytest.raises(SelfTestFailed, match="does not answer as the ablated model"):
+            compare_answers(ours, theirs, dtype="float32", libraries=[])
+        assert compare_answers(ours, theirs, dtype="bfloat16", libraries=[]).difference > 0
+
+
+def test_a_near_tie_may_part_two_continuations(ours):
+    """What follows it is another text and no longer compared; a parting without a tie is."""
+    parted = altered(ours, token=3)
+    parted.continued[0, 4:] += 5
+    assert compare_answers(ours, parted, dtype="float32", libraries=[]).same_continuations == 3
+    with pytest.raises(SelfTestFailed):
+        compare_answers(ours, altered(ours, token=3, continued=0.5), dtype="float32", libraries=[])
+    nothing = altered(ours, read=float("nan"))
+    with pytest.raises(SelfTestFailed):
+        compare_answers(ours, nothing, dtype="float32", libraries=[])

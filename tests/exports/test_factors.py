@@ -1,0 +1,110 @@
+"""Gates become factors on projections, and what cannot is refused with its reason."""
+
+import pytest
+import torch
+from exports.families import FAMILIES
+from models.architectures import ARCHITECTURES, make_model
+
+from broca.errors import UnknownName, UnsupportedModel
+from broca.exports.factors import (
+    ExpertFactors,
+    expert_parameters,
+    factors_of,
+    projection_shape,
+    scaled_experts,
+)
+from broca.models import GatedModel
+from broca.testing import tiny_llama
+
+
+def gated(name):
+    """A tiny model of an architecture by its name in the tests' list."""
+    (found,) = (one for one in ARCHITECTURES if one.name == name)
+    return GatedModel.wrap(make_model(found), None, name=name)
+
+
+def test_a_head_is_a_slice_of_the_input(tiny):
+    """8 wide; a KV group has two of them, the layer all four; factors multiply."""
+    (found,) = factors_of(tiny, "L1H1+L1G0", 0.5)
+    assert (found.path, found.side) == ("model.layers.1.self_attn.o_proj", "input")
+    assert found.values.tolist() == [0.5] * 8 + [0.25] * 8 + [1.0] * 16
+    (layer,) = factors_of(tiny, "L0A")
+    assert layer.values.tolist() == [0.0] * 32
+
+
+def test_a_block_without_bias_is_a_factor_of_its_input_and_with_one_of_its_output(tiny):
+    """A bias is part of what the block says."""
+    (plain,) = factors_of(tiny, "L0M+L0N3", 0.5)
+    assert (plain.side, len(plain.values)) == ("input", 64)
+    assert set(plain.values.tolist()) == {0.5, 0.25}
+    sides = [found.side for found in factors_of(gated("GPT-2"), "L0M+L0N3", 0.5)]
+    assert sorted(sides) == ["input", "output"]
+
+
+def test_factors_are_rounded_as_gates_are():
+    """In bfloat16 0.3 is 0.30078125."""
+    model = GatedModel.wrap(tiny_llama().bfloat16(), None, name="tiny")
+    (found,) = factors_of(model, "L0H0", 0.3)
+    assert found.values[0] == 0.30078125
+
+
+def test_nothing_named_is_no_factor(tiny):
+    """And a component that the model lacks is refused."""
+    assert factors_of(tiny, "") == ()
+    with pytest.raises(UnknownName, match="no component 'L7H0'"):
+        factors_of(tiny, "L7H0")
+
+
+@pytest.mark.parametrize(
+    ("model", "component", "reason"),
+    [
+        ("BitNet", "L0H1", r"a norm \(model.layers.0.self_attn.attn_sub_norm\) mixes the heads"),
+        ("Llama", "L1", "what a decoder layer adds is the sum of .* export L1A\\+L1M"),
+        ("Qwen3-MoE", "L0M", "adds up several experts"),
+    ],
+)
+def test_what_is_no_factor_is_refused_with_the_reason(model, component, reason):
+    """A norm over the heads, a whole layer, a block of experts."""
+    with pytest.raises(
+        UnsupportedModel, match=f"{component} cannot be exported exactly: .*{reason}"
+    ):
+        factors_of(gated(model), component)
+
+
+def test_shared_weights_are_refused():
+    """Scaling one layer would scale the other."""
+    model = tiny_llama()
+    layers = model.model.layers
+    layers[1].self_attn.o_proj.weight = layers[0].self_attn.o_proj.weight
+    with pytest.raises(UnsupportedModel, match=r"shares its weights with model.layers.1"):
+        factors_of(GatedModel.wrap(model, None, name="tiny"), "L0H0")
+
+
+@pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "OLMoE", "DeepSeek-V3"])
+def test_the_last_matrix_of_experts_is_found(name):
+    """Scaling it does what the router's weights do; the gated first matrix does not."""
+    model = gated(name)
+    (found,) = factors_of(model, "L1E2", 0.5)
+    assert isinstance(found, ExpertFactors)
+    assert found.values.tolist() == [1.0, 1.0, 0.5, 1.0]
+    assert expert_parameters(model, found) == ("down_proj",)
+
+
+def test_experts_are_scaled_along_the_first_dimension():
+    """Each tensor by its own factor."""
+    scaled = scaled_experts(torch.ones(2, 3, 4), torch.tensor([0.0, 0.5]))
+    assert (scaled[0] == 0).all()
+    assert (scaled[1] == 0.5).all()
+
+
+def test_widths_are_those_of_the_layer():
+    """Linear layers say theirs, Conv1D keeps its weight transposed."""
+    from transformers.pytorch_utils import Conv1D
+
+    assert projection_shape(torch.nn.Linear(3, 5)) == (3, 5)
+    assert projection_shape(Conv1D(5, 3)) == (3, 5)
+
+
+def test_eight_architectures_are_covered():
+    """The list that exports are tested on."""
+    assert len({family.what for family in FAMILIES}) == 8

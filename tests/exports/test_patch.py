@@ -1,0 +1,32 @@
+"""A patch holds the changed tensors and whose they are."""
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from broca.errors import BadInput
+from broca.exports.patch import FILE, Patch, read_patch, write_patch
+
+TENSORS = {"a.weight": torch.arange(6.0).reshape(2, 3), "b.bias": torch.ones(2).bfloat16()}
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    """From the folder or the file; plain safetensors for others."""
+    write_patch(Patch("abc", "bfloat16", TENSORS), tmp_path)
+    for place in (tmp_path, tmp_path / FILE):
+        found = read_patch(place)
+        assert (found.fingerprint, found.dtype) == ("abc", "bfloat16")
+        assert all(torch.equal(found.tensors[name], TENSORS[name]) for name in TENSORS)
+    assert set(load_file(tmp_path / FILE)) == set(TENSORS)
+
+
+def test_anything_else_is_refused(tmp_path):
+    """Nothing there, another kind of file, tensors without a fingerprint."""
+    with pytest.raises(BadInput, match=f"holds no {FILE}"):
+        read_patch(tmp_path)
+    (tmp_path / FILE).write_text("text")
+    with pytest.raises(BadInput, match="is no patch of broca"):
+        read_patch(tmp_path)
+    save_file(TENSORS, tmp_path / FILE)
+    with pytest.raises(BadInput, match=r"is no patch of broca .*base_fingerprint"):
+        read_patch(tmp_path)

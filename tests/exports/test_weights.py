@@ -1,0 +1,159 @@
+"""Written into the weights, the ablation needs nothing but transformers."""
+
+import pytest
+import torch
+import transformers as hf
+from exports.families import FAMILIES, assert_same, log_probabilities, scaled_by_hand
+from models.architectures import ARCHITECTURES, make_model
+
+from broca.errors import BadInput, UnsupportedModel
+from broca.exports.factors import ProjectionFactors
+from broca.exports.weights import (
+    changed_tensors,
+    require_plain_weights,
+    shard_size,
+    with_tensors,
+    write_checkpoint,
+)
+from broca.models import GatedModel, captured
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.3])
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.what)
+def test_checkpoint_equals_the_model_scaled_by_hand(family, scale, tmp_path):
+    """Loaded by transformers alone; the model in memory is what it was."""
+    model = family.make()
+    before = log_probabilities(model)
+    gated = GatedModel.wrap(model, None, name=family.what)
+    with with_tensors(model, changed_tensors(gated, family.components, scale)):
+        write_checkpoint(model, None, tmp_path)
+    assert torch.equal(log_probabilities(model), before)
+    loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
+    assert_same(loaded, scaled_by_hand(model, family, scale))
+
+
+@pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "DeepSeek-V3"])
+def test_experts_are_scaled_in_their_last_matrix(name, tmp_path):
+    """The saved file has a tensor for every expert; only that of expert 2 is zero."""
+    (found,) = (one for one in ARCHITECTURES if one.name == name)
+    model = make_model(found)
+    gated = GatedModel.wrap(model, None, name=name)
+    with gated.ablated("L1E2"):
+        reference = log_probabilities(model)
+    with with_tensors(model, changed_tensors(gated, "L1E2")):
+        write_checkpoint(model, None, tmp_path)
+    loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
+    down = loaded.get_submodule(found.experts.format(1)).down_proj
+    assert [bool(expert.any()) for expert in down] == [True, True, False, True]
+    assert torch.allclose(log_probabilities(loaded), reference, atol=1e-4)
+    assert not torch.allclose(log_probabilities(model), reference, atol=1e-3)
+
+
+def test_shards_number_format_tokenizer_and_chat_template_are_kept(tmp_path):
+    """As the base has them."""
+    base = tiny_llama(layers=4).bfloat16()
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}{% endfor %}"
+    base.save_pretrained(tmp_path / "base", max_shard_size=60_000)
+    sizes = [file.stat().st_size for file in (tmp_path / "base").glob("*.safetensors")]
+    assert len(sizes) > 1
+    assert shard_size(tmp_path / "base") == max(sizes)
+    gated = GatedModel.wrap(base, tokenizer, name="tiny")
+    with with_tensors(base, changed_tensors(gated, "L0H1")):
+        write_checkpoint(base, tokenizer, tmp_path / "out", shard_bytes=max(sizes))
+    assert len(list((tmp_path / "out").glob("*.safetensors"))) == len(sizes)
+    assert shard_size(tmp_path / "out") <= max(sizes)
+    loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out", dtype="auto")
+    assert loaded.dtype == torch.bfloat16
+    changed = [
+        name
+        for name, tensor in loaded.state_dict().items()
+        if not torch.equal(tensor, base.state_dict()[name])
+    ]
+    assert changed == ["model.layers.0.self_attn.o_proj.weight"]
+    template = hf.AutoTokenizer.from_pretrained(tmp_path / "out").chat_template
+    assert template == tokenizer.chat_template
+
+
+def test_one_file_has_no_shard_size(tmp_path):
+    """Nothing to keep."""
+    tiny_llama().save_pretrained(tmp_path)
+    assert shard_size(tmp_path) is None
+
+
+@pytest.mark.parametrize("components", ["L0H1+L2H0", "L1M", "L0A+L1M+L1H2"])
+def test_mean_ablation_goes_into_the_biases(components):
+    """As if every token had the mean output; the mean is one of these tokens'."""
+    model = FAMILIES[2].make()
+    gated = GatedModel.wrap(model, None, name="gpt2")
+    points = gated.gated_parts(components).points
+    with captured(points) as seen:
+        log_probabilities(model)
+    means = {point: found.flatten(0, 1).mean(0)[None] for point, found in seen.items()}
+    changed = changed_tensors(gated, components, means=means)
+
+    def replaced(point):
+        mean, slices = means[point][0], gated.gated_parts(components).values[0, point.columns]
+
+        def of(activation):
+            shaped = activation.unflatten(-1, (point.units, -1)).clone()
+            for unit in (slices == 0).nonzero()[:, 0].tolist():
+                shaped[..., unit, :] = mean.unflatten(-1, (point.units, -1))[unit]
+            return shaped.flatten(-2)
+
+        if point.place == "input":
+            return point.module.register_forward_pre_hook(lambda _m, a: (of(a[0]), *a[1:]))
+        return point.module.register_forward_hook(lambda _m, _a, output: of(output))
+
+    handles = [replaced(point) for point in points]
+    reference = log_probabilities(model)
+    for handle in handles:
+        handle.remove()
+    with with_tensors(model, changed):
+        assert torch.allclose(log_probabilities(model), reference, atol=1e-4)
+    assert not torch.allclose(log_probabilities(model), reference, atol=1e-2)
+
+
+def test_mean_ablation_without_a_bias_is_refused(tiny):
+    """There is no place for the mean."""
+    points = tiny.gated_parts("L0H2").points
+    means = {point: torch.zeros(1, 32) for point in points}
+    with pytest.raises(UnsupportedModel, match=r"mean ablation of L0H2 .* which has none"):
+        changed_tensors(tiny, "L0H2", means=means)
+
+
+def test_quantized_weights_are_refused():
+    """They say which, and what to use."""
+    layer = torch.nn.Linear(4, 4, bias=False)
+    layer.weight = torch.nn.Parameter(torch.zeros(4, 4, dtype=torch.int8), requires_grad=False)
+    found = ProjectionFactors("model.o_proj", layer, "input", torch.zeros(4))
+    with pytest.raises(UnsupportedModel, match=r"model.o_proj are quantized \(Linear, int8\)"):
+        require_plain_weights(found)
+    require_plain_weights(
+        ProjectionFactors("model.o_proj", torch.nn.Linear(4, 4), "input", torch.zeros(4))
+    )
+
+
+def test_tensors_are_put_back_after_an_error():
+    """And tensors of another model are refused before anything is changed."""
+    model = tiny_llama()
+    name = "model.layers.0.self_attn.o_proj.weight"
+    before = model.get_parameter(name).detach().clone()
+
+    class Stop(Exception):
+        """What ends the context."""
+
+    def fail():
+        with with_tensors(model, {name: before * 0}):
+            assert not model.get_parameter(name).any()
+            raise Stop
+
+    with pytest.raises(Stop):
+        fail()
+    assert torch.equal(model.get_parameter(name), before)
+    with (
+        pytest.raises(BadInput, match="no tensor 'nowhere'"),
+        with_tensors(model, {"nowhere": before}),
+    ):
+        pass

@@ -1,0 +1,220 @@
+"""`broca.export`: what a run found becomes something that other libraries load."""
+
+import json
+from dataclasses import replace
+
+import huggingface_hub
+import pytest
+import torch
+import transformers as hf
+from exports.hub import fake_hub
+from peft import PeftModel
+from safetensors.torch import load_file
+from verbs.run_folders import localize_into
+
+import broca
+from broca.errors import BadInput, SelfTestFailed, UnsupportedModel
+from broca.models import GatedModel, shipped_model_folder
+from broca.results.base import AblationInfo
+from broca.testing import tiny_llama, tiny_tokenizer
+from broca.verbs import export as export_module
+
+FORMS = ("adapter", "weights", "heads", "patch")
+TOKENS = torch.tensor([[5, 6, 7, 8]])
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The folder of a run on `reference-small`."""
+    folder = tmp_path_factory.mktemp("run")
+    localize_into(
+        folder, model="reference-small", task="capitals", method="cs-stratified", rows=600,
+        items=12, verify=False, k=2, task_options={"limit": 40},
+    )  # fmt: skip
+    return folder
+
+
+@pytest.fixture(scope="module")
+def small():
+    """The shipped model `reference-small`."""
+    return broca.load("reference-small", device="cpu")
+
+
+@torch.no_grad()
+def zeroed(heads):
+    """The plain model with the columns of some heads zeroed, `(layer, head)`."""
+    folder = shipped_model_folder("reference-small")
+    model = hf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    width = model.config.head_dim
+    for layer, head in heads:
+        weight = model.model.layers[layer].self_attn.o_proj.weight
+        weight[:, head * width : (head + 1) * width] = 0
+    return model
+
+
+@torch.no_grad()
+def logits(model):
+    """Of a few tokens."""
+    return model(input_ids=TOKENS).logits
+
+
+def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
+    """Selection, model, held-out numbers, card, picture and record; PEFT alone loads it."""
+    found = broca.read(run)
+    assert found.selected
+    done = broca.export(run, tmp_path / "out")
+    assert done == broca.read(tmp_path / "out")
+    assert (done.form, done.components) == ("adapter", found.selected)
+    assert done.held_out.drops == found.verification.drops
+    assert done.model.fingerprint == found.model.fingerprint
+    assert done.reloaded.same_continuations == 32
+    names = {file.name for file in (tmp_path / "out").iterdir()}
+    assert names == {*done.files, "README.md", "export.json"}
+    assert set(done.files) == {"adapter_config.json", "adapter_model.safetensors", "components.png"}
+    heads = [(int(name[1]), int(name[3:])) for name in found.selected]
+    base = hf.AutoModelForCausalLM.from_pretrained(
+        shipped_model_folder("reference-small"), dtype=torch.float32
+    )
+    adapted = PeftModel.from_pretrained(base, tmp_path / "out").eval()
+    assert torch.allclose(logits(adapted), logits(zeroed(heads)), atol=1e-4)
+    again = broca.export(found, tmp_path / "out", kind="heads")
+    assert set(again.files) == {"heads.json", "components.png"}
+    assert not (tmp_path / "out" / "adapter_config.json").exists()
+    nodes = json.loads((tmp_path / "out" / "heads.json").read_text())["mib"]["nodes"]
+    line = found.ranking[0]
+    assert nodes[f"a{line.layer}.h{line.head}"]["score"] == -line.effect
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_every_form_of_a_model_and_heads(kind, small, tmp_path):
+    """Checked against the ablated model; the caller's model is what it was."""
+    before = small.fingerprint
+    done = broca.export(small, tmp_path, heads="L1H2+L0H1", kind=kind)
+    assert done.components == ("L1H2", "L0H1")
+    assert done.held_out is None
+    assert done.reloaded.difference < 1e-3
+    assert small.fingerprint == before
+    assert kind in done.command
+    if kind == "weights":
+        loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
+        assert torch.allclose(logits(loaded), logits(zeroed([(1, 2), (0, 1)])), atol=1e-4)
+        assert hf.AutoTokenizer.from_pretrained(tmp_path).encode("2") == small.tokenizer.encode("2")
+
+
+def test_weights_keep_their_number_format(tmp_path):
+    """Bfloat16 and shards of the base, though broca runs float32 on a CPU."""
+    tiny_llama(layers=4).bfloat16().save_pretrained(tmp_path / "base", max_shard_size=60_000)
+    tiny_tokenizer().save_pretrained(tmp_path / "base")
+    done = broca.export(str(tmp_path / "base"), tmp_path / "out", heads="L0H1", kind="weights")
+    assert done.base.dtype == "bfloat16"
+    shards = [name for name in done.files if name.endswith(".safetensors")]
+    assert len(shards) == len(list((tmp_path / "base").glob("*.safetensors"))) > 1
+    tensors = {k: v for name in shards for k, v in load_file(tmp_path / "out" / name).items()}
+    assert {tensor.dtype for tensor in tensors.values()} == {torch.bfloat16}
+
+
+def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
+    """On every item of the limit."""
+    done = broca.export(small, tmp_path, heads="L0H1", check=True, task="capitals", limit=30)
+    assert (done.scored.task, done.scored.items) == ("capitals", 30)
+    assert done.scored.hf == pytest.approx(done.scored.broca, abs=1e-6)
+    with pytest.raises(BadInput, match="`check` needs a `task`"):
+        broca.export(small, tmp_path / "other", heads="L0H1", check=True)
+
+
+def test_an_export_is_pushed(small, tmp_path, monkeypatch):
+    """To a hub on this machine: every file, the card among them."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("HF_TOKEN", "hf_test")
+    with fake_hub() as hub:
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", hub.address)
+        monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", hub.address)
+        done = broca.export(small, tmp_path, heads="L0H1", push="me/without")
+    assert done.pushed == f"{hub.address}/me/without" == broca.read(tmp_path).pushed
+    assert {*done.files, "README.md", "export.json"} == set(hub.repositories["me/without"])
+
+
+def test_mean_ablation_of_a_run_goes_into_the_biases(tmp_path):
+    """The mean over the run's own items; without a bias it is refused, as is an adapter."""
+    folder = tmp_path / "base"
+    config = hf.GPTNeoXConfig(
+        vocab_size=258, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=4, max_position_embeddings=256, initializer_range=0.2,
+        bos_token_id=0, eos_token_id=1,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    hf.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    task = tmp_path / "own.jsonl"
+    lines = ({"prompt": f"{n} and {n} =", "answer": " x"} for n in range(24))
+    task.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    model = broca.load(str(folder), device="cpu")
+    small = localize_like(model, str(task), AblationInfo("mean", 0.0))
+    done = broca.export(small, tmp_path / "out", kind="weights", items=8)
+    assert (done.ablation.kind, done.reloaded.same_continuations) == ("mean", 32)
+    loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
+    bias = "gpt_neox.layers.0.attention.dense.bias"
+    assert not torch.equal(loaded.get_parameter(bias), model.model.get_parameter(bias))
+    with pytest.raises(UnsupportedModel, match="`kind` adapter multiplies outputs"):
+        broca.export(small, tmp_path / "other")
+    with pytest.raises(UnsupportedModel, match="resample ablation cannot be exported"):
+        broca.export(replace(small, ablation=AblationInfo("resample", 0.0)), tmp_path / "other")
+
+
+def localize_like(model, task, ablation):
+    """A localization of a model that could not do anything: as if it had found a head."""
+    from reports.test_page import make_result
+
+    from broca.runs.provenance import model_info
+
+    info = model_info(model)
+    return replace(
+        make_result(), model=info, task=task, selected=("L0H1",), ablation=ablation, others=()
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "adaptor"}, "`kind` 'adaptor' is unknown; did you mean 'adapter'"),
+        ({"heads": ""}, "no components are named"),
+        ({"heads": None}, "no components are named"),
+        ({"heads": "L9H9"}, "has no component 'L9H9'"),
+    ],
+)
+def test_bad_input_is_one_line(small, tmp_path, arguments, message):
+    """And nothing is written."""
+    with pytest.raises(BadInput, match=message):
+        broca.export(small, tmp_path, **{"heads": "L0H1", **arguments})
+    assert not list(tmp_path.iterdir())
+
+
+def test_folders_of_others_and_other_weights_are_refused(run, small, tmp_path):
+    """Nothing is overwritten that broca did not write."""
+    (tmp_path / "README.md").write_text("mine")
+    with pytest.raises(BadInput, match="holds other files"):
+        broca.export(small, tmp_path, heads="L0H1")
+    assert (tmp_path / "README.md").read_text() == "mine"
+    other = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
+    with pytest.raises(BadInput, match="are not those of the result"):
+        broca.export(other, tmp_path / "out", heads=broca.read(run))
+    with pytest.raises(BadInput, match="is no folder of a run"):
+        broca.export("reference-small", tmp_path / "out")
+    with pytest.raises(BadInput, match="is no folder of a run"):
+        broca.export(shipped_model_folder("reference-small"), tmp_path / "out")
+
+
+def test_an_export_that_answers_otherwise_is_not_left(small, tmp_path, monkeypatch):
+    """The check comes before anything is in its folder."""
+    monkeypatch.setattr(export_module, "factors_of", lambda *_: export_module_factors(small))
+    with pytest.raises(SelfTestFailed, match="does not answer as the ablated model"):
+        broca.export(small, tmp_path / "out", heads="L0H1")
+    assert not list((tmp_path / "out").iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def export_module_factors(model):
+    """Those of another head."""
+    from broca.exports import factors_of
+
+    return factors_of(model, "L1H1")
