@@ -4,7 +4,7 @@ import pytest
 
 from broca.components import Component
 from broca.errors import BadInput, UnknownName
-from broca.models import KINDS, GatedModel
+from broca.models import KINDS, GatedModel, kinds_of
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
@@ -36,3 +36,10 @@ def test_kinds_that_make_no_sense_are_refused(components, error, message):
     """By name."""
     with pytest.raises(error, match=message):
         GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components=components)
+
+
+def test_kinds_are_found_from_components():
+    """In the order in which they are met, each once."""
+    components = [Component.parse(name) for name in ("L0H1", "L1M", "L0H0", "L0G1", "L2", "L0A")]
+    assert kinds_of(components) == "heads+mlp+kv-groups+layers+attention"
+    assert kinds_of([]) == ""

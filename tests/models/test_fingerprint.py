@@ -24,3 +24,11 @@ def test_one_changed_weight_changes_the_fingerprint():
 def test_number_format_is_part_of_the_fingerprint():
     """The same weights rounded to bfloat16 give other scores."""
     assert fingerprint(tiny_llama()) != fingerprint(tiny_llama().bfloat16())
+
+
+def test_the_digest_in_another_number_format_is_that_of_the_cast_model():
+    """So that a run in float32 on a CPU is recognized in the bfloat16 files of its model."""
+    stored = tiny_llama().bfloat16()
+    cast = fingerprint(stored, dtype=torch.float32)
+    assert cast != fingerprint(stored)
+    assert cast == fingerprint(stored.float())

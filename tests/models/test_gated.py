@@ -241,3 +241,12 @@ def test_a_model_in_memory_is_tested_and_named(plain):
     )
     with pytest.raises(UnsupportedModel, match="BertForMaskedLM"):
         broca.load(encoder, tiny_tokenizer())
+
+
+def test_gated_parts_hold_the_gates_of_the_named_components(tiny):
+    """Whatever their kinds; each named once."""
+    parts = tiny.gated_parts("L0H1+L1M+L0H1", 0.5)
+    assert [component.name for component in parts.named] == ["L0H1", "L1M"]
+    scaled = (parts.values[0] == 0.5).nonzero()[:, 0].tolist()
+    assert [parts.known.names[column] for column in scaled] == ["L0H1", "L1M"]
+    assert {point.place for point in parts.points} == {"input", "output"}

@@ -7,7 +7,7 @@ import torch
 from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration
 
 from broca.errors import BadInput, SelfTestFailed, UnknownName, UnsupportedModel
-from broca.models import SHIPPED_MODELS, load, shipped_model_folder
+from broca.models import SHIPPED_MODELS, load, location_of, shipped_model_folder
 from broca.runs.run import Run
 from broca.runs.setup import claimed
 from broca.runs.workspace import Workspace
@@ -239,3 +239,17 @@ def test_the_small_reference_does_the_same_tasks(reference):
         scores = Run(small, tasks, workspace).scores([])
     assert set(scores) == {"addition", *others}
     assert all(score > 0.8 for score in scores.values())
+
+
+def test_stored_keeps_the_number_format_of_the_files(tmp_path):
+    """Where auto would run float32 on a CPU."""
+    tiny_llama().bfloat16().save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    assert load(str(tmp_path), device="cpu", dtype="stored").dtype == "bfloat16"
+    assert load(str(tmp_path), device="cpu").dtype == "float32"
+
+
+def test_the_location_is_what_transformers_loads_from():
+    """A shipped model's folder, or the name as it is."""
+    assert location_of("reference") == str(shipped_model_folder("reference"))
+    assert location_of("org/model") == "org/model"

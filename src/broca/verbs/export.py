@@ -390,9 +390,11 @@ def _means(
         model, run.task, catalog, others=[], task_options=options, items=items,
         seed=run.search.seed, searched="task",
     )  # fmt: skip
-    prompts = tasks.prompts(tasks.places["locate"][tasks.task].tolist())
+    scored = tasks.scored_tokens(tasks.places["locate"][tasks.task].tolist())
     points = model.gated_parts(names).points
-    return donor_activations(model, prompts, Ablation("mean"), points=points)
+    return donor_activations(
+        model, [tokens for _, tokens in scored], Ablation("mean"), points=points
+    )
 
 
 def _write(
