@@ -45,9 +45,9 @@ HEAVY = {
     "designs": {"torch", "transformers", "lm_eval", "sklearn"},
     "recovery": {"torch", "transformers", "lm_eval", "sqlite3"},
     "searches": {"torch", "transformers", "lm_eval", "sqlite3"},
-    "results": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
+    "results": {"torch", "transformers", "lm_eval", "sklearn", "matplotlib"},
     "atlases": {"torch", "transformers", "lm_eval", "sqlite3"},
-    "reports": {"torch", "transformers", "lm_eval", "sklearn"},
+    "reports": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
     "tasks/sandbox": {"torch", "transformers", "lm_eval", "sklearn", "numpy"},
     "journal": {"torch", "transformers", "lm_eval", "sklearn"},
 }
@@ -106,7 +106,7 @@ def test_help_loads_nothing_heavy():
     """`broca --help` answers at once: no torch, no transformers, no lm-eval."""
     code = (
         "import sys; import broca.cli.main; "
-        "print([m for m in ('torch','transformers','lm_eval','sklearn','plotly','datasets') "
+        "print([m for m in ('torch','transformers','lm_eval','sklearn','matplotlib','datasets') "
         "if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

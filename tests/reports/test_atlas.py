@@ -1,12 +1,15 @@
 """The page of an atlas: self-contained, complete, and safe with any text."""
 
+import json
 import re
 
+import numpy as np
 import pytest
 from results.test_atlas import make_atlas
 
 from broca.reports import render_atlas_page
-from broca.reports.atlas import matrix_figure
+from broca.reports.atlas import matrix_figure, mean_figure
+from broca.reports.colours import level
 from broca.results.atlas import AtlasTask, Cluster, Selection
 from broca.results.base import ModelInfo
 
@@ -14,16 +17,15 @@ from broca.results.base import ModelInfo
 def test_page_needs_nothing_from_outside():
     """No script, style, image or font is fetched."""
     html = render_atlas_page(make_atlas())
-    head = html[: html.index("<style>")] + html[html.index("</script>") :]
-    assert not re.search(r"<(?:script|img|iframe|link)[^>]*\s(?:src|href)\s*=", head)
+    assert not re.search(r"<(?:script|img|iframe|link)[^>]*\s(?:src|href)\s*=", html)
 
 
 def test_page_shows_the_findings():
     """Universal components, selections with intervals, clusters, groups, cost and notes."""
     html = render_atlas_page(make_atlas())
-    body = html[html.index("</script>") :]
+    body = html[html.index("<main") :]
     for text in (
-        "What 2 tasks need in toy", "1 of 1", "-0.11 [-0.20, -0.02]", "cannot do the task",
+        "What 2 tasks need in toy", "−0.11 [−0.20, −0.02]", "cannot do the task",
         "L0H2 L0H0", "+1.4 standard", "0.35", "(chance)", "1,600", "123,456", "abc123",
         "three prompts were cut", "0.52",
     ):  # fmt: skip
@@ -33,11 +35,44 @@ def test_page_shows_the_findings():
 def test_heat_map_is_the_matrix():
     """Every cell as measured, own components framed in their cells."""
     atlas = make_atlas()
-    figure = matrix_figure(atlas)
-    assert [list(row) for row in figure.data[0].z] == [list(row) for row in atlas.effects]
-    (frame,) = figure.layout.shapes
-    assert (frame.x0, frame.y0) == (0.5, -0.5)  # column 1, L0H0; row 0, adding
-    assert list(figure.layout.xaxis.ticktext) == list(atlas.components)
+    chart = matrix_figure(atlas).chart
+    assert chart.values == atlas.effects
+    assert chart.framed == {(0, 1)}  # adding needs L0H0, column 1
+    assert chart.columns == atlas.components
+
+
+def test_picture_of_the_model_is_the_mean_over_tasks():
+    """Every component is a cell; the views have every task's effects, in the same colours."""
+    atlas = make_atlas()
+    grid = mean_figure(atlas).chart
+    able = [row for task, row in zip(atlas.tasks, atlas.effects, strict=True) if not task.at_chance]
+    means = [sum(values) / len(able) for values in zip(*able, strict=True)]
+    assert list(grid.effects.values()) == pytest.approx(means)
+    html = render_atlas_page(atlas)
+    views = json.loads(re.search(r"data-views>(.*?)</script>", html, re.DOTALL).group(1))
+    assert [view["name"] for view in views] == ["mean over tasks", "adding", "sorting"]
+    assert views[0]["names"] == list(atlas.components)
+    steps = [ord(letter) - 81 for letter in views[1]["steps"]]
+    assert steps == [level(effect, grid.full) for effect in atlas.effects[0]]
+
+
+def test_a_large_atlas_has_a_small_page():
+    """80 layers x 128 heads on 12 tasks: under 1 MB; the matrix has the columns that matter."""
+    columns = tuple(f"L{layer}H{head}" for layer in range(80) for head in range(128))
+    random = np.random.default_rng(0)
+    effects = tuple(map(tuple, random.normal(0, 0.1, (12, len(columns))).tolist()))
+    names = [f"task{number}" for number in range(12)]
+    atlas = make_atlas(
+        components=columns, effects=effects, low=effects, high=effects,
+        tasks=tuple(AtlasTask(n, n, "acc", 1.0, 8, False, 0.0, 0.0) for n in names),
+        selections=tuple(Selection(n, (), (), "nothing") for n in names), universal=(), clusters=(),
+        task_clusters=(), groups=None, groups_note="none",
+        model=ModelInfo("large", "f", "A", 80, 128, 8, "bfloat16"),
+    )  # fmt: skip
+    html = render_atlas_page(atlas)
+    assert len(html.encode()) < 1_000_000
+    assert html.count("data-component=") == len(columns)
+    assert "The first 120 of 10,240 components" in " ".join(html.split())
 
 
 def test_page_without_findings():

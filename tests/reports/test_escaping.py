@@ -20,7 +20,7 @@ from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressT
 from broca.results.verification import TaskFailures
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>"
-KEPT = {"kind", "kinds", "role", "response", "level", "components", "modes"}
+KEPT = {"kind", "kinds", "role", "response", "level", "components", "modes", "label"}
 """Fields whose words broca itself writes and looks up."""
 
 
@@ -37,13 +37,6 @@ def planted(value):
     if isinstance(value, tuple | list):
         return type(value)(planted(one) for one in value)
     return value
-
-
-@pytest.fixture
-def _no_plotly(monkeypatch):
-    """The library itself holds tags, in strings that it never writes into a page."""
-    monkeypatch.setattr("broca.reports.filling.get_plotlyjs", lambda: "")
-    monkeypatch.setattr("plotly.offline.get_plotlyjs", lambda: "")
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +65,11 @@ def shown_as_text(page):
     return not as_tag and "&lt;script&gt;alert" in page
 
 
-@pytest.mark.usefixtures("_no_plotly")
 def test_report_escapes_everything():
     """Task, model, notes, options, heads."""
     assert shown_as_text(render_html(planted(make_result())))
 
 
-@pytest.mark.usefixtures("_no_plotly")
 def test_verification_escapes_everything(verification):
     """Prompts and what the model answered to them, among the rest."""
     assert verification.samples
@@ -89,19 +80,16 @@ def test_verification_escapes_everything(verification):
     assert all(text.startswith(EVIL) for text in answers)
 
 
-@pytest.mark.usefixtures("_no_plotly")
 def test_stress_page_escapes_everything():
     """Families come from files of the user."""
     assert shown_as_text(render_stress_page(planted(make_stress())))
 
 
-@pytest.mark.usefixtures("_no_plotly")
 def test_atlas_escapes_everything():
     """In the tables and in what the figure shows."""
     assert shown_as_text(render_atlas_page(planted(make_atlas())))
 
 
-@pytest.mark.usefixtures("_no_plotly")
 def test_overlap_page_escapes_everything():
     """Names of data sets and of the model."""
     from broca.neurons.sets import Overlap

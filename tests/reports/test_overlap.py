@@ -39,11 +39,12 @@ def test_page_and_figure_are_made_of_a_file_too(tmp_path):
     files = again.save(tmp_path)
     assert [file.name for file in files] == ["overlap.json", "overlap.html"]
     assert "&lt;b&gt;" in files[1].read_text()
-    assert list(again.plot().data[0].x) == ["a", "b"]
+    assert again.plot().chart.rows == ("a", "b")
 
 
-def test_other_experiments_have_no_page(tmp_path):
-    """One file, and no figure."""
-    assert len(made("broca neurons erase").save(tmp_path)) == 1
+def test_other_experiments_have_no_figure(tmp_path):
+    """A page of their tables."""
+    files = made("broca neurons erase").save(tmp_path)
+    assert [file.name for file in files] == ["erase.json", "erase.html"]
     with pytest.raises(BadInput, match="no figure"):
         made("broca neurons erase").plot()

@@ -13,6 +13,7 @@ from broca.cli.wording import say, tell
 from broca.options import ExecutorOptions, JournalOptions, ModelOptions, without
 
 if TYPE_CHECKING:
+    from broca.results.base import Interval
     from broca.results.stress_test import StressTest
 
 
@@ -78,8 +79,6 @@ def stress(
 
 
 def _print(result: StressTest) -> None:
-    from broca.reports.filling import interval_text
-
     for shift in result.shifts:
         say(f"write {shift.source}: {interval_text(shift.transfer)} nats")
     for necessity in result.necessity:
@@ -98,3 +97,8 @@ def _print(result: StressTest) -> None:
         f"positive control {interval_text(result.positive_control)} nats",
         f"{result.verdict}: {result.text}",
     )
+
+
+def interval_text(interval: Interval) -> str:
+    """An interval in its own unit."""
+    return f"{interval.value:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}]"

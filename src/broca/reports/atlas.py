@@ -2,94 +2,239 @@
 
 from __future__ import annotations
 
-from html import escape
+import json
+from collections.abc import Sequence
 
-import plotly.graph_objects as go
-
-from broca.reports.figures import INK, TARGET, styled
+from broca.reports.charts import Matrix
+from broca.reports.colours import level
+from broca.reports.figure import Figure
 from broca.reports.filling import filled
+from broca.reports.grid import ComponentGrid, counted, group_of
+from broca.reports.tables import Column, Table, count, fixed, interval
 from broca.results.atlas import Atlas
+from broca.results.base import Interval, listed
 
-_TICKS = 128
-"""Columns up to which each is named."""
+MOST_COLUMNS = 120
+"""Columns of the matrix that a page shows, so that each can be seen."""
 
 _EXTREME = 0.995
 """Quantile of the effects at which the colours end, so that one effect does not pale the rest."""
+
+_ZERO = 81
+"""Letter of a cell without effect in a view; a step below zero has one before it."""
 
 
 def render_atlas_page(atlas: Atlas) -> str:
     """Renders an atlas as one HTML page that needs nothing from outside; text is escaped."""
     return filled(
         "atlas",
-        {"matrix": matrix_figure(atlas)},
         atlas=atlas,
+        headline=_headline(atlas),
+        counted=counted(atlas.components),
         usable=sum(not task.at_chance for task in atlas.tasks),
+        grid_figure=mean_figure(atlas),
+        views=_views(atlas),
+        matrix=matrix_figure(atlas),
+        shown=_shown(atlas),
+        effects=effect_table(atlas),
+        universal=universal_table(atlas),
+        selections=selection_table(atlas),
+        clusters=cluster_table(atlas),
+        tasks=task_table(atlas),
     )
 
 
-def matrix_figure(atlas: Atlas) -> go.Figure:
+def mean_figure(atlas: Atlas) -> Figure:
+    """The model's components: mean effect over the tasks that the model can do."""
+    selected = dict.fromkeys(part.name for line in atlas.selections for part in line.components)
+    grid = ComponentGrid(
+        _means(atlas),
+        f"effect of ablating it on {atlas.response}, mean over tasks",
+        layers=atlas.model.layers,
+        group=group_of(atlas.model),
+        selected=tuple(selected),
+        universal=tuple(component.name for component in atlas.universal),
+        framed="a task needs it beyond the others",
+        text=f"{len(atlas.components)} components by layer",
+        span=_span(atlas),
+    )
+    caption = "Each cell is a component of the model: layers from top to bottom."
+    return Figure("components", caption, grid)
+
+
+def matrix_figure(atlas: Atlas) -> Figure:
     """Task x component: the effects, what each task needs beyond the others framed."""
-    span = _span(atlas)
-    figure = go.Figure(
-        go.Heatmap(
-            z=atlas.effects,
-            text=_hovers(atlas),
-            hovertemplate="%{text}<extra></extra>",
-            colorscale=[[0, TARGET], [0.5, "#f5f7fa"], [1, "#2b6cb0"]],
-            zmid=0,
-            zmin=-span,
-            zmax=span,
-            xgap=1,
-            ygap=2,
-            colorbar={"title": {"text": "effect"}, "thickness": 12},
-        )
+    shown = _shown(atlas)
+    column = {name: place for place, name in enumerate(atlas.components[:shown])}
+    framed = frozenset(
+        (row, column[part.name])
+        for row, line in enumerate(atlas.selections)
+        for part in line.components
+        if part.name in column
     )
-    column = {name: place for place, name in enumerate(atlas.components)}
-    for row, selection in enumerate(atlas.selections):
-        for component in selection.components:
-            figure.add_shape(
-                type="rect",
-                x0=column[component.name] - 0.5,
-                x1=column[component.name] + 0.5,
-                y0=row - 0.5,
-                y1=row + 0.5,
-                line={"color": INK, "width": 2},
+    chart = Matrix(
+        tuple(task.name for task in atlas.tasks),
+        atlas.components[:shown],
+        tuple(row[:shown] for row in atlas.effects),
+        _span(atlas),
+        f"effect of ablating it on {atlas.response}",
+        framed=framed,
+        text=f"Effects of {shown} components on {len(atlas.tasks)} tasks",
+    )
+    caption = (
+        "Rows and columns of like profiles lie side by side; components without a sure effect "
+        "come last."
+    )
+    return Figure("matrix", caption, chart)
+
+
+def effect_table(atlas: Atlas) -> Table:
+    """The effect of every shown component on every task."""
+    shown = _shown(atlas)
+    signed = fixed(3, sign=True)
+    return Table(
+        "effects",
+        "Effect on every task",
+        (
+            Column("task", words=True), Column("component", words=True), Column("effect", signed),
+            Column("90 % low", signed), Column("90 % high", signed),
+        ),
+        tuple(
+            (task.name, name, *values)
+            for task, *rows in zip(atlas.tasks, atlas.effects, atlas.low, atlas.high, strict=True)
+            for name, *values in zip(atlas.components[:shown], *(row[:shown] for row in rows),
+                                     strict=True)
+        ),
+        by=1,
+    )  # fmt: skip
+
+
+def universal_table(atlas: Atlas) -> Table:
+    """The universal components."""
+    return Table(
+        "universal",
+        "Universal components, with their effect on every task",
+        (
+            Column("component"),
+            Column("mean effect", fixed(2, sign=True)),
+            Column("tasks hurt", count),
+            *(Column(task.name, fixed(2, sign=True)) for task in atlas.tasks),
+        ),
+        tuple(
+            (part.name, part.effect, len(part.hurts), *(part.effects[t.name] for t in atlas.tasks))
+            for part in atlas.universal
+        ),
+        by=0,
+    )
+
+
+def selection_table(atlas: Atlas) -> Table:
+    """What each task needs beyond the others, or why nothing."""
+    rows: list[tuple[object, ...]] = []
+    for line in atlas.selections:
+        for part in line.components:
+            effect = Interval(part.effect, *part.ci)
+            contrast = Interval(part.contrast, *part.contrast_ci)
+            rows.append((line.task, part.name, effect, contrast, None))
+        if not line.components:
+            rows.append((line.task, None, None, None, line.reason))
+    return Table(
+        "selections",
+        "Components that a task needs beyond the others, with 90 % intervals",
+        (
+            Column("task", words=True), Column("component", words=True),
+            Column("effect", interval), Column("beyond the others", interval),
+            Column("why none", words=True),
+        ),
+        tuple((task, name or "", *values) for task, name, *values in rows),
+        by=1,
+    )  # fmt: skip
+
+
+def cluster_table(atlas: Atlas) -> Table:
+    """Components that surely hurt a task, by profile."""
+    return Table(
+        "clusters",
+        "Groups of components of one profile, with their mean effect on every task",
+        (
+            Column("components", words=True),
+            *(Column(task.name, fixed(2, sign=True)) for task in atlas.tasks),
+        ),
+        tuple(
+            (" ".join(line.components), *(line.effects[task.name] for task in atlas.tasks))
+            for line in atlas.clusters
+        ),
+    )
+
+
+def task_table(atlas: Atlas) -> Table:
+    """The tasks."""
+    return Table(
+        "tasks",
+        "Tasks; variance explained is that of single rows on masks held out of the estimate",
+        (
+            Column("task", words=True), Column("capability", words=True),
+            Column("metric", words=True), Column("intact", fixed(3)), Column("at chance"),
+            Column("items", count), Column("mean change", fixed(2, sign=True)),
+            Column("variance explained", fixed(2)),
+        ),
+        tuple(
+            (
+                task.name, task.capability, task.metric, task.intact,
+                "(chance)" if task.at_chance else None, task.items, task.change, task.explained,
             )
-    named = len(column) <= _TICKS
-    figure.update_xaxes(
-        tickvals=list(column.values()) if named else [],
-        ticktext=list(column) if named else [],
-        tickangle=-90,
-        tickfont={"size": 9},
-        showgrid=False,
-        zeroline=False,
+            for task in atlas.tasks
+        ),
+    )  # fmt: skip
+
+
+def _headline(atlas: Atlas) -> str:
+    needed = sum(bool(line.components) for line in atlas.selections)
+    universal = listed(tuple(component.name for component in atlas.universal))
+    first = f"{needed} of {len(atlas.tasks)} tasks need components of their own"
+    return f"{first} in {atlas.model.name}" + (
+        f"; {universal} serve{'' if len(atlas.universal) > 1 else 's'} most" if universal else ""
     )
-    figure.update_yaxes(
-        tickvals=list(range(len(atlas.tasks))),
-        ticktext=[escape(task.name) for task in atlas.tasks],
-        autorange="reversed",
-        automargin=True,
-        showgrid=False,
-        zeroline=False,
-    )
-    return styled(figure, height=160 + 30 * min(len(atlas.tasks), 40))
+
+
+def _means(atlas: Atlas) -> dict[str, float | None]:
+    """Mean effect of every component over the tasks that the model can do."""
+    rows = [row for task, row in zip(atlas.tasks, atlas.effects, strict=True) if not task.at_chance]
+    if not rows:
+        return dict.fromkeys(atlas.components)
+    return {
+        name: sum(values) / len(rows)
+        for name, values in zip(atlas.components, zip(*rows, strict=True), strict=True)
+    }
+
+
+def _views(atlas: Atlas) -> str:
+    """What the picture of the model can show: the mean, and every task, as steps of colour."""
+    span, means = _span(atlas), _means(atlas)
+    selected = sorted({part.name for line in atlas.selections for part in line.components})
+    views: list[dict[str, object]] = []
+    if None not in means.values():
+        views.append({
+            "name": "mean over tasks", "steps": _steps(list(means.values()), span),
+            "framed": selected,
+        })  # fmt: skip
+    for task, row in zip(atlas.tasks, atlas.effects, strict=True):
+        framed = list(atlas.selected(task.name))
+        views.append({"name": task.name, "steps": _steps(row, span), "framed": framed})
+    if views:
+        views[0]["names"] = atlas.components
+    return json.dumps(views)
+
+
+def _steps(values: Sequence[float | None], span: float) -> str:
+    return "".join(chr(_ZERO + (level(value, span) or 0)) for value in values)
+
+
+def _shown(atlas: Atlas) -> int:
+    """Columns that the matrix shows; those without a sure effect come last."""
+    return min(len(atlas.components), MOST_COLUMNS)
 
 
 def _span(atlas: Atlas) -> float:
     sizes = sorted(abs(value) for row in atlas.effects for value in row)
     return sizes[int(_EXTREME * (len(sizes) - 1))] or 1.0 if sizes else 1.0
-
-
-def _hovers(atlas: Atlas) -> list[list[str]]:
-    universal = {component.name for component in atlas.universal}
-    return [
-        [
-            f"<b>{name}</b> on {escape(task.name)}<br>effect {effect:+.3f}"
-            f"<br>90 % interval {low:+.3f} to {high:+.3f}"
-            + ("<br>universal" if name in universal else "")
-            for name, effect, low, high in zip(atlas.components, effects, lows, highs, strict=True)
-        ]
-        for task, effects, lows, highs in zip(
-            atlas.tasks, atlas.effects, atlas.low, atlas.high, strict=True
-        )
-    ]

@@ -1,156 +1,166 @@
-"""The figures of the report, as Plotly figures."""
+"""The figures of results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import plotly.graph_objects as go
-
-from broca.results.base import Interval
-from broca.results.localization import Localization, RankedComponent
+from broca.reports.charts import (
+    IntervalChart,
+    Line,
+    LineChart,
+    Point,
+    Series,
+)
+from broca.reports.figure import Figure
+from broca.reports.grid import ComponentGrid, grid_of_set, group_of
+from broca.results.base import Interval, ModelInfo
+from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
 from broca.results.refit import Refit
 from broca.results.stress_test import StressTest
-from broca.results.verification import Verification
-
-INK, MUTED, PAPER = "#1f2933", "#7b8794", "#ffffff"
-BEFORE, AFTER, TARGET = "#9aa5b1", "#d9822b", "#b42318"
-_FONT = {"family": "system-ui, -apple-system, 'Segoe UI', sans-serif", "size": 13, "color": INK}
+from broca.results.verification import Controls, Curve, Verification
 
 
-def heatmap(result: Localization) -> go.Figure:
-    """Layer x head: the effect of ablating each head, the selected ones framed."""
-    return effects(result, layers=result.model.layers)
+def components(result: Localization | Refit) -> Figure:
+    """The model's components: the effect of each as colour, selected ones framed."""
+    model = result.model if isinstance(result, Localization) else None
+    universal = result.universal if isinstance(result, Localization) else ()
+    grid = ComponentGrid(
+        {line.name: line.effect for line in result.ranking},
+        f"estimated effect of ablating it on {result.response} in {result.task}",
+        layers=model.layers if model else None,
+        group=group_of(model) if model else None,
+        selected=result.selected,
+        universal=universal,
+        text=f"{len(result.ranking)} components by layer; selected: "
+        f"{', '.join(result.selected) or 'none'}",
+    )
+    caption = "Each cell is a component of the model: layers from top to bottom."
+    return Figure("components", caption, grid)
 
 
-def effects(result: Localization | Refit, *, layers: int | None = None) -> go.Figure:
-    """Layer x head of a ranking; as many layers as it names where the model's are not known."""
-    heads = [line for line in result.ranking if line.head is not None]
-    layers = layers or 1 + max((line.layer for line in result.ranking), default=0)
-    width = max((line.head or 0 for line in heads), default=0) + 1
-    effect: list[list[float | None]] = [[None] * width for _ in range(layers)]
-    text = [[""] * width for _ in range(layers)]
-    for rank, line in enumerate(result.ranking, start=1):
-        if line.head is not None:
-            effect[line.layer][line.head] = line.effect
-            text[line.layer][line.head] = _hover(line, rank, line.name in result.selected)
-    span = max((abs(line.effect) for line in heads), default=0.0) or 1.0
-    figure = go.Figure(
-        go.Heatmap(
-            z=effect,
-            text=text,
-            hovertemplate="%{text}<extra></extra>",
-            colorscale=[[0, TARGET], [0.5, "#f5f7fa"], [1, "#2b6cb0"]],
-            zmid=0,
-            zmin=-span,
-            zmax=span,
-            xgap=2,
-            ygap=2,
-            colorbar={"title": {"text": f"effect on {result.response}"}, "thickness": 12},
+def members(verification: Verification) -> Figure:
+    """The verified set within the model; what each member costs alone as colour."""
+    alone = {line.head: -line.alone.value for line in verification.members}
+    grid = grid_of_set(
+        verification.model, verification.heads, effects=alone,
+        unit=f"change of the score of {verification.task} when it is ablated alone",
+    )  # fmt: skip
+    return Figure("components", "The verified set within the model.", grid)
+
+
+def tested_set(stress: StressTest) -> Figure:
+    """The tested set within the model."""
+    grid = grid_of_set(stress.model, stress.heads, unit="effects of single heads")
+    return Figure("components", "The tested set within the model.", grid)
+
+
+def before_after(verification: Verification) -> Figure:
+    """Scores of every task, intact and with the set ablated; of an empty set the intact alone."""
+    names = tuple(line.task for line in verification.drops)
+    series = [
+        Series(
+            "intact", "intact",
+            tuple((row, Point(verification.baseline[name])) for row, name in enumerate(names)),
+            shape="ring",
         )
+    ]  # fmt: skip
+    if verification.heads:
+        after = tuple((row, Point(verification.after[name])) for row, name in enumerate(names))
+        series.append(Series("with the set ablated", "harm", after))
+    chart = IntervalChart(
+        names, tuple(series), "score", joined=True, bold=(verification.task,),
+        text=f"Scores of {len(names)} tasks on report items",
+    )  # fmt: skip
+    return Figure("scores", "Scores on report items, which the search never saw.", chart)
+
+
+def controls(kinds: tuple[Controls, ...]) -> Figure:
+    """Drops of the random sets, and the real set's on the same items."""
+    random_sets = tuple(
+        (row, Point(100 * one.drop, title=f"{' '.join(one.heads)}: {100 * one.drop:.1f} points"))
+        for row, control in enumerate(kinds)
+        for one in control.sets
     )
-    for line in heads:
-        if line.name in result.selected and line.head is not None:
-            figure.add_shape(
-                type="rect",
-                x0=line.head - 0.5,
-                x1=line.head + 0.5,
-                y0=line.layer - 0.5,
-                y1=line.layer + 0.5,
-                line={"color": INK, "width": 2},
-            )
-    figure.update_xaxes(title="head", dtick=max(1, width // 16), showgrid=False, zeroline=False)
-    figure.update_yaxes(
-        title="layer",
-        dtick=max(1, layers // 16),
-        autorange="reversed",
-        showgrid=False,
-        zeroline=False,
+    real = tuple((row, Point(100 * control.drop.value)) for row, control in enumerate(kinds))
+    chart = IntervalChart(
+        tuple(f"matched by {control.kind}" for control in kinds),
+        (
+            Series("random sets of the same size", "intact", random_sets, "ring", 4.0),
+            Series("the real set", "harm", real, "diamond", 6.0),
+        ),
+        "points lost on the task",
     )
-    return styled(figure, height=140 + 26 * min(layers, 40))
+    return Figure("controls", "The real set beside random ones, on the same items.", chart)
 
 
-def before_after(verification: Verification) -> go.Figure:
-    """Scores of the task and the others, intact and with the set ablated."""
-    names = [line.task for line in verification.drops]
-    figure = go.Figure(
-        [
-            go.Bar(
-                name="intact",
-                x=names,
-                y=[verification.baseline[name] for name in names],
-                marker_color=BEFORE,
-            ),
-            go.Bar(
-                name="ablated",
-                x=names,
-                y=[verification.after[name] for name in names],
-                marker_color=[TARGET if name == verification.task else AFTER for name in names],
-            ),
-        ]
+def curve(swept: Curve) -> Figure:
+    """Points lost with the first k components ablated, with intervals."""
+    kinds: tuple[tuple[str, str, list[Interval | None]], ...] = (
+        ("the task", "harm", [point.drop for point in swept.points]),
+        ("its skill", "series1", [point.same_skill for point in swept.points]),
+        ("the others", "intact", [point.others for point in swept.points]),
     )
-    figure.update_layout(barmode="group", legend={"orientation": "h", "y": 1.12})
-    figure.update_yaxes(title="score", rangemode="tozero", gridcolor="#e4e7eb")
-    return styled(figure, height=360)
+    lines = []
+    for number, (name, role, values) in enumerate(kinds):
+        known = [(point.k, drop) for point, drop in zip(swept.points, values, strict=True) if drop]
+        if known:
+            points = tuple(Point.of(drop, scale=100) for _, drop in known)
+            lines.append(Line(name, tuple(float(k) for k, _ in known), points, role, number))
+    chart = LineChart(
+        tuple(lines), "components ablated", "points lost", mark=float(swept.flat_at)
+    )  # fmt: skip
+    caption = f"From k = {swept.flat_at} on, no further component surely costs 5 points more."
+    return Figure("curve", caption, chart)
 
 
-def shifts(stress: StressTest) -> go.Figure:
+def shifts(stress: StressTest) -> Figure:
     """What each write of a stress test moves the target by, in nats, with intervals."""
-    moved = [line.transfer for line in stress.shifts]
-    figure = go.Figure(
-        go.Bar(
-            x=[line.source for line in stress.shifts],
-            y=[interval.value for interval in moved],
-            error_y=error_bars(moved),
-            marker_color=[TARGET, *[BEFORE] * (len(moved) - 1)],
-        )
+    real = [(0, Point.of(stress.shifts[0].transfer))] if stress.shifts else []
+    others = [
+        (row, Point.of(line.transfer)) for row, line in enumerate(stress.shifts[1:], start=1)
+    ]  # fmt: skip
+    chart = IntervalChart(
+        tuple(line.source for line in stress.shifts),
+        (
+            Series("the real write", "harm", tuple(real), "diamond", 6.0),
+            Series("its controls", "intact", tuple(others)),
+        ),
+        "transfer, nats",
+        joined=True,
     )
-    figure.update_yaxes(title="transfer, nats", gridcolor="#e4e7eb")
-    return styled(figure, height=360)
+    return Figure("transfer", "What writing other outputs into the set changes.", chart)
 
 
-def neurons_by_layer(located: NeuronSet) -> go.Figure:
-    """How many selected neurons lie in every layer."""
-    figure = go.Figure(
-        go.Bar(x=list(located.by_layer), y=list(located.by_layer.values()), marker_color=TARGET)
+def necessity(stress: StressTest) -> Figure:
+    """The drop of the margin under each ablation, on the family and on its control families."""
+    kinds = tuple(line.ablation for line in stress.necessity)
+    drops = tuple((row, Point.of(line.drop)) for row, line in enumerate(stress.necessity))
+    families = dict.fromkeys(name for line in stress.necessity for name in line.controls)
+    series = [Series(stress.family, "harm", drops, "diamond", 6.0)]
+    for name in families:
+        known = [(row, line.controls[name]) for row, line in enumerate(stress.necessity)
+                 if name in line.controls]  # fmt: skip
+        points = tuple((row, Point(value, title=f"{name}: {value:.2f}")) for row, value in known)
+        series.append(Series("control families" if name == next(iter(families)) else "",
+                             "intact", points))  # fmt: skip
+    chart = IntervalChart(kinds, tuple(series), "drop of the margin, nats", joined=True)
+    return Figure("necessity", "What ablating the set costs.", chart)
+
+
+def located(found: NeuronSet) -> Figure:
+    """The selected neurons within their layers, the score as colour."""
+    grid = ComponentGrid(
+        {neuron.name: -neuron.score for neuron in found.selected},
+        f"score of {found.method}, as what is lost without the neuron",
+        layers=found.model.layers,
+        text=f"{len(found.selected)} neurons by layer",
+        neurons=_neurons_of_a_layer(found.model),
     )
-    figure.update_xaxes(title="layer", type="category")
-    figure.update_yaxes(title="neurons", gridcolor="#e4e7eb")
-    return styled(figure, height=320)
+    caption = "Each stroke is a selected neuron, at its place within its layer."
+    return Figure("components", caption, grid)
 
 
-def error_bars(
-    intervals: Sequence[Interval], *, scale: float = 1.0, colour: str = INK
-) -> dict[str, Any]:
-    """Plotly's bars from the value of each interval to its ends."""
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [scale * (interval.high - interval.value) for interval in intervals],
-        "arrayminus": [scale * (interval.value - interval.low) for interval in intervals],
-        "color": colour,
-    }
-
-
-def _hover(component: RankedComponent, rank: int, selected: bool) -> str:
-    lines = [f"<b>{component.name}</b>", f"effect {component.effect:+.4f}", f"rank {rank}"]
-    if component.ci is not None:
-        lines.append(f"interval {component.ci[0]:+.4f} to {component.ci[1]:+.4f}")
-    if component.frequency is not None:
-        lines.append(f"selected in {component.frequency:.0%} of resamples")
-    if selected:
-        lines.append("selected")
-    return "<br>".join(lines)
-
-
-def styled(figure: go.Figure, *, height: int) -> go.Figure:
-    """Gives a figure the look of the report."""
-    figure.update_layout(
-        height=height,
-        font=_FONT,
-        paper_bgcolor=PAPER,
-        plot_bgcolor=PAPER,
-        margin={"l": 60, "r": 20, "t": 20, "b": 50},
-    )
-    return figure
+def _neurons_of_a_layer(model: ModelInfo) -> int | None:
+    """Neurons of one layer; None where the result does not say."""
+    if not model.neurons or not model.layers:
+        return None
+    return model.neurons // model.layers

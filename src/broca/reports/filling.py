@@ -2,80 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import plotly.graph_objects as go
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
-from broca.results.base import Interval
+from broca.reports import tables
+from broca.reports.colours import style_sheet
+from broca.reports.drawing import svg
+from broca.reports.figure import Figure
 
-_OPTIONS = {"responsive": True, "displayModeBar": False}
+_ROOMS = ("broca.reports", "broca.studies.paper", "broca.studies.methods")
+"""The packages that hold templates; a name belongs to one of them."""
 
 
-def filled(
-    template: str,
-    figures: Mapping[str, go.Figure] | None = None,
-    *,
-    room: str = "broca.reports",
-    **values: Any,
-) -> str:
-    """Fills a template; it may use the page's style, Plotly and the figures.
+class Contents:
+    """The sections of a page, in the order in which they are written."""
+
+    def __init__(self) -> None:
+        self.sections: list[tuple[str, str]] = []
+
+    def add(self, name: str, title: str) -> str:
+        """Notes a section and returns its title."""
+        self.sections.append((name, title))
+        return title
+
+
+def filled(template: str, **values: Any) -> str:
+    """Fills a template; the page that results needs nothing from outside.
 
     Args:
         template: Name of the file, without `.html.j2`.
-        figures: Figures by the id of their element; the template has them as `figures`.
-        room: The package that holds the template.
-        values: What else it uses.
+        values: What it uses.
     """
-    text = (files(room) / f"{template}.html.j2").read_text(encoding="utf-8")
-    style = (files("broca.reports") / "page.css").read_text(encoding="utf-8")
-    return (
-        _environment()
-        .from_string(text)
-        .render(
-            style=Markup(style),
-            plotly=Markup(get_plotlyjs() if "{{ plotly }}" in text else ""),
-            figures={
-                name: Markup(
-                    figure.to_html(
-                        full_html=False, include_plotlyjs=False, div_id=name, config=_OPTIONS
-                    )
-                )
-                for name, figure in (figures or {}).items()
-            },
-            **values,
-        )
-    )
+    return _environment().get_template(f"{template}.html.j2").render(
+        contents=Contents(),
+        colours=Markup(style_sheet()),
+        style=Markup(_text("page.css")),
+        script=Markup(_text("page.js")),
+        **values,
+    )  # fmt: skip
 
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment = Environment(
+        loader=FunctionLoader(_source),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters.update(
-        points=lambda value: f"{100 * value:.1f}",
-        count=lambda value: f"{value:,}",
-        effect=lambda value: f"{value:+.2f}",
-        p=lambda value: "–" if value is None else f"{value:.2g}",
-        ends=lambda ends: f"[{ends[0]:+.2f}, {ends[1]:+.2f}]",
-        interval=interval_text,
-        interval_in_points=_in_points,
+        points=tables.points,
+        count=tables.count,
+        interval=tables.interval,
+        p=tables.p_value,
+        drawn=_drawn,
+        as_data=_as_data,
     )
     return environment
 
 
-def interval_text(interval: Interval | None) -> str:
-    """An interval in its own unit; a dash where there is none."""
-    if interval is None:
-        return "–"
-    return f"{interval.value:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}]"
+def _source(name: str) -> str:
+    for room in _ROOMS:
+        file = files(room) / name
+        if file.is_file():
+            return file.read_text(encoding="utf-8")
+    raise LookupError(f"no room of pages has {name}")
 
 
-def _in_points(interval: Interval | None) -> str:
-    if interval is None:
-        return "–"
-    return f"{100 * interval.value:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+def _text(name: str) -> str:
+    return (files("broca.reports") / name).read_text(encoding="utf-8")
+
+
+def _drawn(figure: Figure) -> Markup:
+    """The figure as SVG, whose own text is escaped where it is written."""
+    return Markup(svg(figure.draw()))
+
+
+def _as_data(text: str) -> Markup:
+    """Text within a script element that holds data: nothing in it can end the element."""
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c"))

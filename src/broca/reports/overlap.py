@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any, TypeGuard
 
-import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
-
+from broca.reports.charts import Matrix
+from broca.reports.figure import Figure
+from broca.reports.filling import filled
+from broca.reports.neurons import record_tables
 from broca.results.codec import plain
 from broca.results.neurons import NeuronExperiment
 
@@ -44,47 +44,33 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
-def overlap_figure(result: NeuronExperiment) -> go.Figure:
+def overlap_figure(result: NeuronExperiment) -> Figure:
     """The matrix of overlaps between tasks."""
     overlaps = plain(result.result)
-    names = list(overlaps["names"])
-    shown = matrix(names, overlaps["pairs"])
-    figure = go.Figure(
-        go.Heatmap(
-            z=shown,
-            x=names,
-            y=names,
-            zmin=0,
-            zmax=1,
-            xgap=2,
-            ygap=2,
-            colorscale=[[0, "#f5f7fa"], [1, "#b42318"]],
-            text=[["" if value is None else f"{value:.2f}" for value in row] for row in shown],
-            texttemplate="%{text}",
-            hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>",
-            colorbar={"title": {"text": MEASURE.replace("_", " ")}, "thickness": 12},
-        )
+    names = tuple(overlaps["names"])
+    shares = matrix(names, overlaps["pairs"])
+    chart = Matrix(
+        names,
+        names,
+        tuple(map(tuple, shares)),
+        1.0,
+        "share of the larger set that both have",
+        texts=tuple(
+            tuple("" if share is None else f"{share:.2f}" for share in row) for row in shares
+        ),
+        meanings=("", "in common"),
+        text=f"Overlap of the neurons of {len(names)} tasks",
     )
-    figure.update_yaxes(autorange="reversed")
-    figure.update_layout(
-        height=200 + 38 * len(names),
-        width=260 + 62 * len(names),
-        font={"family": "system-ui, sans-serif", "size": 13, "color": "#1f2933"},
-        paper_bgcolor="#ffffff",
-        plot_bgcolor="#ffffff",
-        margin={"l": 120, "r": 20, "t": 20, "b": 100},
-    )
-    return figure
+    caption = "On the diagonal: two halves of one data set; elsewhere halves of two, mean of pairs."
+    return Figure("overlap", caption, chart)
 
 
 def overlap_page(result: NeuronExperiment) -> str:
     """A self-contained HTML page with the matrix of overlaps between tasks."""
-    title = escape(f"Commonality neurons of {result.model.name}")
-    body = overlap_figure(result).to_html(full_html=False, include_plotlyjs=False, div_id="overlap")
-    return (
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{title}</title>"
-        f"<body style='font-family:system-ui,sans-serif'><h1>{title}</h1>"
-        "<p>Share of the larger set of located neurons that two sets have in common. On the "
-        "diagonal: two halves of one data set; elsewhere halves of two, mean of four pairs.</p>"
-        f"<script>{get_plotlyjs()}</script>{body}</body></html>\n"
+    return filled(
+        "experiment",
+        experiment=result,
+        text="Share of the larger set of located neurons that two sets have in common.",
+        overlap=overlap_figure(result),
+        tables=record_tables(plain(result.result)["pairs"]),
     )

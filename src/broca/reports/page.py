@@ -1,18 +1,17 @@
-"""The report of a run: figures and tables of one localization, with everything it needs inside."""
+"""The report of a run: its verdict, the model as a picture, and what was measured."""
 
 from __future__ import annotations
 
-from markupsafe import Markup
-
-from broca.reports.figures import before_after, heatmap
+from broca.reports import figures
 from broca.reports.filling import filled
-from broca.reports.verification import render_verification
-from broca.results.localization import Localization
+from broca.reports.grid import counted, noun
+from broca.reports.tables import Column, Table, fixed, p_value
+from broca.reports.verification import verification_parts
+from broca.reports.words import headline, is_proof
+from broca.results.localization import Localization, RankedComponent
+from broca.results.refit import Refit
 from broca.results.stress_test import StressTest
 from broca.results.verification import Verification
-
-TABLE_LINES = 20
-"""Lines of the ranking table; the heatmap shows every head."""
 
 
 def render_html(
@@ -27,13 +26,110 @@ def render_html(
     Names of models, tasks and heads are escaped: they come from files and may hold anything.
     """
     verification = verification or result.verification
+    names = [line.name for line in result.ranking]
     return filled(
-        "page",
-        {"heatmap": heatmap(result), "bars": before_after(result.verification)},
+        "localization",
         result=result,
-        shown=result.ranking[:TABLE_LINES],
-        verification=Markup(
-            "" if verification.verdict is None else render_verification(verification)
-        ),
+        headline=headline(result),
+        proof=is_proof(result.verdict),
+        counted=counted(names),
+        noun_one=noun(names, many=False),
+        grid_figure=figures.components(result),
+        ranking=ranking_table(result),
+        shared=shared_table(result),
+        pairs=pairs_table(result),
+        verification=verification,
+        parts=verification_parts(verification),
         stress=stress,
     )
+
+
+def render_refit_page(refit: Refit) -> str:
+    """Renders what another recovery makes of a run's rows."""
+    names = [line.name for line in refit.ranking]
+    return filled(
+        "refit",
+        refit=refit,
+        counted=counted(names),
+        noun_one=noun(names, many=False),
+        grid_figure=figures.components(refit),
+        ranking=ranking_table(refit),
+    )
+
+
+def ranking_table(result: Localization | Refit) -> Table:
+    """All components, most harmful to lose first."""
+    off_target = result.off_target_effects if isinstance(result, Localization) else {}
+
+    def row(line: RankedComponent) -> tuple[object, ...]:
+        low, high = line.ci or (None, None)
+        return (
+            line.name, line.effect, off_target.get(line.name), low, high, line.frequency,
+            line.q_value,
+        )  # fmt: skip
+
+    signed = fixed(4, sign=True)
+    return Table(
+        "ranking",
+        "Estimated effect of every component, most harmful to lose first",
+        (
+            Column("component"),
+            Column(f"effect on {result.response}", signed),
+            Column("on the other tasks", fixed(3, sign=True)),
+            Column("90 % low", fixed(3, sign=True)),
+            Column("90 % high", fixed(3, sign=True)),
+            Column("frequency", fixed(2), note="Share of resamples in which it is selected"),
+            Column("q", p_value, note="Share of false discoveries up to this line"),
+        ),
+        tuple(row(line) for line in result.ranking),
+        frozenset(n for n, line in enumerate(result.ranking) if line.name in result.selected),
+        by=0,
+    )
+
+
+def shared_table(result: Localization) -> Table:
+    """What components that the other tasks need too cost every task alone."""
+    return Table(
+        "shared",
+        "Change of each task's score when a component is ablated alone",
+        (
+            Column("component"),
+            Column("universal", words=True),
+            *(Column(task, fixed(3, sign=True)) for task in result.tasks),
+        ),
+        tuple(
+            (
+                name,
+                "yes" if name in result.universal else "no",
+                *(alone[task] for task in result.tasks),
+            )
+            for name, alone in result.shared_effects.items()
+        ),
+        by=0,
+    )
+
+
+def pairs_table(result: Localization) -> Table:
+    """How the effects of leading components depend on one another."""
+    signed = fixed(3, sign=True)
+    return Table(
+        "pairs",
+        "Pairs of components: changes of the score on confirm items",
+        (
+            Column("pair"),
+            Column("first alone", signed),
+            Column("second alone", signed),
+            Column("together", signed),
+            Column("interaction", signed),
+            Column("90 % low", signed),
+            Column("90 % high", signed),
+        ),
+        tuple(
+            (
+                f"{pair.first}, {pair.second}", pair.first_effect, pair.second_effect,
+                pair.joint_effect, pair.interaction, *pair.ci,
+            )
+            for pair in result.interactions
+        ),
+        by=0,
+    )  # fmt: skip

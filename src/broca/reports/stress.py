@@ -2,10 +2,65 @@
 
 from __future__ import annotations
 
+from broca.reports import figures
 from broca.reports.filling import filled
+from broca.reports.tables import Column, Table, fixed, interval
 from broca.results.stress_test import StressTest
 
 
 def render_stress_page(stress: StressTest) -> str:
     """Renders a stress test as one HTML page that needs nothing from outside; text is escaped."""
-    return filled("stress", stress=stress)
+    return filled(
+        "stress",
+        stress=stress,
+        grid_figure=figures.tested_set(stress),
+        transfer=figures.shifts(stress) if stress.shifts else None,
+        shifts=shift_table(stress),
+        need=figures.necessity(stress) if stress.necessity else None,
+        necessity=necessity_table(stress),
+        reversals=reversal_table(stress),
+    )
+
+
+def shift_table(stress: StressTest) -> Table:
+    """What each write into the target changes."""
+    return Table(
+        "transfer",
+        "What writing outputs into the set changes, in nats",
+        (
+            Column("written into the target", words=True), Column("transfer", interval),
+            Column("copying", interval), Column("real beyond it", interval),
+        ),
+        tuple((line.source, line.transfer, line.copying, line.beyond) for line in stress.shifts),
+    )  # fmt: skip
+
+
+def necessity_table(stress: StressTest) -> Table:
+    """What ablating the set costs the family and its controls."""
+    families = dict.fromkeys(name for line in stress.necessity for name in line.controls)
+    return Table(
+        "necessity",
+        "Drop of the margin without the set, in nats",
+        (
+            Column("ablation", words=True), Column("drop", interval),
+            *(Column(name, fixed(2)) for name in families), Column("selective", fixed(2)),
+            Column("rank among random sets"),
+        ),
+        tuple(
+            (
+                line.ablation, line.drop, *(line.controls.get(name) for name in families),
+                line.selective, f"{line.rank} of {len(line.null) + 1}",
+            )
+            for line in stress.necessity
+        ),
+    )  # fmt: skip
+
+
+def reversal_table(stress: StressTest) -> Table:
+    """What restoring a part undoes."""
+    return Table(
+        "reversal",
+        "Share of the damage that restoring a part undoes",
+        (Column("restored", words=True), Column("share", interval)),
+        tuple((line.part, line.share) for line in stress.reversals),
+    )

@@ -1,91 +1,259 @@
-"""The verification as a section of the report, and as a page of its own."""
+"""What a verification shows: its figures and tables, in a report and as a page of its own."""
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
-from markupsafe import Markup
+from dataclasses import dataclass
+from typing import Any
 
-from broca.reports.figures import AFTER, BEFORE, INK, MUTED, TARGET, error_bars, styled
+from broca.reports import figures
+from broca.reports.figure import Figure
 from broca.reports.filling import filled
+from broca.reports.tables import (
+    Column,
+    Table,
+    count,
+    fixed,
+    p_value,
+    percent,
+    points,
+    yes,
+)
+from broca.reports.words import headline, is_proof
 from broca.results.base import Interval
-from broca.results.verification import Controls, Curve, Verification
+from broca.results.verification import Standing, Verification
+
+_MODES = ("repetition", "constant", "empty", "collapse")
 
 
-def render_verification(verification: Verification) -> str:
-    """Renders the sections of one verification, without a page around them.
+@dataclass(frozen=True)
+class VerificationParts:
+    """Figures and tables of a verification; a table without rows is left out.
 
-    Text from models and tasks is escaped: it may hold anything.
+    Attributes:
+        scores: Scores, intact and ablated.
+        tasks: What every task loses.
+        control_figure: Random sets and the real one; None without random sets.
+        controls: Where the real set stands among them.
+        members: What each member contributes.
+        curve: Drops with more and more components ablated; None where it was not requested.
+        ablations: The claim under other ablations.
+        crossings: Other tasks of the same capability.
+        failures: Degenerate outputs by task.
+        samples: Outputs side by side.
     """
-    figures = {}
-    if verification.controls:
-        figures["verification-controls"] = controls_figure(verification.controls)
-    if verification.curve is not None:
-        figures["verification-curve"] = curve_figure(verification.curve)
-    return filled("verification", figures, verification=verification)
+
+    scores: Figure
+    tasks: Table
+    control_figure: Figure | None
+    controls: Table
+    members: Table
+    curve: Figure | None
+    ablations: Table
+    crossings: Table
+    failures: Table
+    samples: Table
 
 
 def render_verification_page(verification: Verification) -> str:
-    """Renders a verification without a search as one HTML page that needs nothing from outside."""
+    """Renders a verification without a search as one page that needs nothing from outside.
+
+    Text from models and tasks is escaped: it may hold anything.
+    """
     return filled(
-        "verification_page",
+        "verification",
         verification=verification,
-        sections=Markup(render_verification(verification)),
+        headline=headline(verification),
+        proof=is_proof(verification.verdict),
+        grid_figure=figures.members(verification),
+        parts=verification_parts(verification),
     )
 
 
-def controls_figure(controls: tuple[Controls, ...]) -> go.Figure:
-    """Drops of the random sets, and the real set's on the same items."""
-    figure = go.Figure()
-    for control in controls:
-        figure.add_trace(
-            go.Box(
-                name=f"matched by {control.kind}",
-                y=[100 * random_set.drop for random_set in control.sets],
-                text=[" ".join(random_set.heads) for random_set in control.sets],
-                boxpoints="all",
-                jitter=0.4,
-                pointpos=0,
-                fillcolor="rgba(0,0,0,0)",
-                line={"color": "rgba(0,0,0,0)"},
-                marker={"color": BEFORE, "size": 8},
-                showlegend=False,
-            )
-        )
-    figure.add_trace(
-        go.Scatter(
-            name="the real set",
-            x=[f"matched by {control.kind}" for control in controls],
-            y=[100 * control.drop.value for control in controls],
-            mode="markers",
-            marker={"color": TARGET, "size": 14, "symbol": "diamond"},
-        )
+def verification_parts(verification: Verification) -> VerificationParts:
+    """The figures and tables of one verification."""
+    return VerificationParts(
+        scores=figures.before_after(verification),
+        tasks=task_table(verification),
+        control_figure=(figures.controls(verification.controls) if verification.controls else None),
+        controls=control_table(verification),
+        members=member_table(verification),
+        curve=None if verification.curve is None else figures.curve(verification.curve),
+        ablations=ablation_table(verification),
+        crossings=crossing_table(verification),
+        failures=failure_table(verification),
+        samples=sample_table(verification),
     )
-    figure.update_yaxes(title="points lost on the task", gridcolor="#e4e7eb")
-    return styled(figure, height=320)
 
 
-def curve_figure(curve: Curve) -> go.Figure:
-    """Points lost with the first k heads ablated, with intervals."""
-    figure = go.Figure()
-    lines: list[tuple[str, str, list[Interval | None]]] = [
-        ("task", TARGET, [point.drop for point in curve.points]),
-        ("same skill", AFTER, [point.same_skill for point in curve.points]),
-        ("others", MUTED, [point.others for point in curve.points]),
-    ]
-    for name, colour, values in lines:
-        drawn = [(point.k, drop) for point, drop in zip(curve.points, values, strict=True) if drop]
-        if not drawn:
-            continue
-        figure.add_trace(
-            go.Scatter(
-                name=name,
-                x=[k for k, _ in drawn],
-                y=[100 * drop.value for _, drop in drawn],
-                error_y=error_bars([drop for _, drop in drawn], scale=100, colour=colour),
-                line={"color": colour},
+def task_table(verification: Verification) -> Table:
+    """Scores of every task and what it loses; of an empty set the intact scores alone."""
+    ablated = bool(verification.heads)
+    rows: list[tuple[Any, ...]] = []
+    for line in verification.drops:
+        after = verification.after[line.task] if ablated else None
+        lost: Interval | float | None = (line.interval or line.drop) if ablated else None
+        rows.append((
+            line.task, line.role.replace("_", " "), line.metric, line.items,
+            verification.baseline[line.task], after, lost, line.p, line.p_holm,
+        ))  # fmt: skip
+    if ablated and verification.off_target_drop is not None:
+        others = verification.off_target or verification.off_target_drop
+        specific = verification.specific or verification.specific_drop
+        blank = (None,) * 5
+        rows.append(("mean of the others", *blank, others, None, None))
+        rows.append((f"specific to {verification.task}", *blank, specific, None, None))
+    strong = {n for n, row in enumerate(rows) if row[1] == "task" or (n and row[1] is None)}
+    return Table(
+        "tasks",
+        "Scores on report items, and what each task loses",
+        (
+            Column("task", words=True),
+            Column("role", words=True),
+            Column("metric", words=True),
+            Column("items", count),
+            Column("intact", fixed(3)),
+            Column("ablated", fixed(3)),
+            Column("points lost", points),
+            Column("p", p_value),
+            Column("p (Holm)", p_value),
+        ),
+        tuple(rows),
+        frozenset(strong - {len(rows) - 2} if ablated and len(rows) > 2 else strong),
+    )
+
+
+def control_table(verification: Verification) -> Table:
+    """Where the real set stands among random ones."""
+
+    def standing(
+        value: Standing | None, sets: int
+    ) -> tuple[str | None, float | None, float | None]:
+        if value is None:
+            return None, None, None
+        return f"{value.rank} of {sets + 1}", value.p, value.effect
+
+    return Table(
+        "controls",
+        "The real set's place among random sets of the same size",
+        (
+            Column("matched by", words=True),
+            Column("sets", count),
+            Column("items", count),
+            Column("items of others", count),
+            Column("rank by drop"),
+            Column("p", p_value),
+            Column("sd away", fixed(1)),
+            Column("rank by specific drop"),
+            Column("p ", p_value),
+            Column("sd away ", fixed(1)),
+        ),
+        tuple(
+            (
+                control.kind, len(control.sets), control.items, control.other_items,
+                *standing(control.drop, len(control.sets)),
+                *standing(control.specific, len(control.sets)),
             )
-        )
-    figure.add_vline(x=curve.flat_at, line={"color": INK, "dash": "dot", "width": 1})
-    figure.update_xaxes(title="heads ablated", dtick=1)
-    figure.update_yaxes(title="points lost", gridcolor="#e4e7eb")
-    return styled(figure, height=340)
+            for control in verification.controls
+        ),
+    )  # fmt: skip
+
+
+def member_table(verification: Verification) -> Table:
+    """What each member contributes."""
+    return Table(
+        "members",
+        f"What each member contributes to {verification.task}, in points",
+        (
+            Column("component"),
+            Column("ablated alone", points, note="What the task loses without it alone"),
+            Column("restored alone", points, note="What comes back when it alone is intact"),
+            Column("p (Holm)", p_value),
+            Column("needed", yes, words=True),
+        ),
+        tuple(
+            (line.head, line.alone, line.restored, line.p, line.needed)
+            for line in verification.members
+        ),
+        by=0,
+    )
+
+
+def ablation_table(verification: Verification) -> Table:
+    """The claim under other kinds of ablation."""
+    return Table(
+        "ablations",
+        "The claim under other kinds of ablation, in points",
+        (
+            Column("ablation", words=True),
+            Column("lost", points),
+            Column("specific", points),
+            Column("p", p_value),
+            Column("survives", yes, words=True),
+        ),
+        tuple(
+            (line.kind, line.drop, line.specific, line.p, line.survives)
+            for line in verification.ablations
+        ),
+    )
+
+
+def crossing_table(verification: Verification) -> Table:
+    """Components found on one task of a capability, measured on another."""
+    return Table(
+        "crossings",
+        "Components found on one task of the capability, measured on another, in points",
+        (
+            Column("found on", words=True),
+            Column("measured on", words=True),
+            Column("components", words=True),
+            Column("lost", points),
+            Column("p", p_value),
+        ),
+        tuple(
+            (line.found_on, line.measured_on, " ".join(line.heads), line.drop, line.p)
+            for line in verification.crossings
+        ),
+    )
+
+
+def failure_table(verification: Verification) -> Table:
+    """Degenerate outputs of every task in which there are any."""
+    return Table(
+        "failures",
+        "Share of degenerate outputs, intact → ablated",
+        (
+            Column("task", words=True),
+            Column("items", count),
+            *(Column(mode) for mode in _MODES),
+            Column("newly degenerate", percent),
+        ),
+        tuple(
+            (
+                line.task,
+                line.items,
+                *(f"{percent(line.before[mode])} → {percent(line.after[mode])}" for mode in _MODES),
+                line.excess,
+            )
+            for line in verification.failures
+            if line.excess or any((*line.before.values(), *line.after.values()))
+        ),
+    )
+
+
+def sample_table(verification: Verification) -> Table:
+    """Outputs side by side; an empty one is said to be one."""
+
+    def shown(output: str) -> str:
+        return output.strip() or "(nothing)"
+
+    return Table(
+        "samples",
+        f"Outputs of {verification.task}, side by side",
+        (
+            Column("prompt", words=True),
+            Column("answer", words=True),
+            Column("intact", shown, words=True),
+            Column("ablated", shown, words=True),
+        ),
+        tuple((line.prompt, line.target, line.before, line.after) for line in verification.samples),
+    )

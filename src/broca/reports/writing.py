@@ -6,13 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import plotly.graph_objects as go
-
 from broca.errors import BadInput
 from broca.reports import figures
-from broca.reports.atlas import matrix_figure, render_atlas_page
+from broca.reports.atlas import matrix_figure, mean_figure, render_atlas_page
+from broca.reports.figure import Figure
+from broca.reports.neurons import (
+    neurons_by_layer,
+    render_experiment_page,
+    render_neurons_page,
+)
 from broca.reports.overlap import is_overlap, overlap_figure, overlap_page
-from broca.reports.page import render_html
+from broca.reports.page import render_html, render_refit_page
 from broca.reports.stress import render_stress_page
 from broca.reports.verification import render_verification_page
 from broca.results.atlas import Atlas
@@ -32,15 +36,31 @@ _PAGES: dict[type[Result], Callable[[Any], str]] = {
     Verification: render_verification_page,
     Atlas: render_atlas_page,
     StressTest: render_stress_page,
+    Refit: render_refit_page,
+    NeuronSet: render_neurons_page,
+    NeuronExperiment: render_experiment_page,
 }
-_FIGURES: dict[type[Result], Callable[[Any], go.Figure]] = {
-    Localization: figures.heatmap,
-    Refit: figures.effects,
-    Verification: figures.before_after,
-    Atlas: matrix_figure,
-    StressTest: figures.shifts,
-    NeuronSet: figures.neurons_by_layer,
-}
+_FIGURES: dict[type[Result], Callable[[Any], tuple[Figure, ...]]] = {
+    Localization: lambda result: (
+        figures.components(result), *_of_verification(result.verification)
+    ),
+    Refit: lambda result: (figures.components(result),),
+    Verification: lambda result: (*_of_verification(result), figures.members(result)),
+    Atlas: lambda result: (matrix_figure(result), mean_figure(result)),
+    StressTest: lambda result: (figures.shifts(result), figures.necessity(result)),
+    NeuronSet: lambda result: (figures.located(result), neurons_by_layer(result)),
+}  # fmt: skip
+"""The figures of each kind of result, the main one first."""
+
+
+def _of_verification(verification: Verification) -> tuple[Figure, ...]:
+    """What a verification measured, as figures."""
+    drawn = [figures.before_after(verification)]
+    if verification.controls:
+        drawn.append(figures.controls(verification.controls))
+    if verification.curve is not None:
+        drawn.append(figures.curve(verification.curve))
+    return tuple(drawn)
 
 
 def render(result: Result) -> str:
@@ -55,15 +75,25 @@ def render(result: Result) -> str:
     return page
 
 
-def plot(result: Result) -> go.Figure:
+def plot(result: Result) -> Figure:
     """The main figure of a result.
 
     Raises:
         BadInput: This kind of result has none.
     """
+    return plots(result)[0]
+
+
+def plots(result: Result) -> tuple[Figure, ...]:
+    """All figures of a result, the main one first.
+
+    Raises:
+        BadInput: This kind of result has none.
+    """
     if is_overlap(result):
-        return overlap_figure(result)
-    return _of(_FIGURES, result, "figure")(result)
+        return (overlap_figure(result),)
+    drawn: tuple[Figure, ...] = _of(_FIGURES, result, "figure")(result)
+    return drawn
 
 
 def write(
@@ -103,10 +133,8 @@ def write(
         if localization is not None and _is_of(result, localization):
             texts[localization.PAGE] = _report(localization, place, stress=result)
         texts[result.PAGE] = render(result)
-    elif is_overlap(result):
-        texts["overlap.html"] = render(result)
     elif type(result) in _PAGES:
-        texts[result.PAGE] = render(result)
+        texts[result.PAGE or f"{Path(name).stem}.html"] = render(result)
     for file, text in texts.items():
         write_beside(place / file, text)
     return tuple(place / file for file in texts)

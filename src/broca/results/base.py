@@ -117,7 +117,7 @@ class Result(ABC):
         return pandas.DataFrame(self.records())
 
     def plot(self) -> Any:
-        """The main figure, of Plotly.
+        """The main figure.
 
         Raises:
             BadInput: This kind of result has none.

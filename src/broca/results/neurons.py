@@ -49,6 +49,7 @@ class NeuronSet(Result):
     """
 
     FILE: ClassVar[str] = "neurons.json"
+    PAGE: ClassVar[str] = "neurons.html"
     VERB: ClassVar[str] = "broca neurons locate"
 
     kind: Literal["neuron set"] = "neuron set"

@@ -28,6 +28,7 @@ class Refit(Result):
     """
 
     FILE: ClassVar[str] = "refit.json"
+    PAGE: ClassVar[str] = "refit.html"
     VERB: ClassVar[str] = "broca refit"
 
     kind: Literal["refit"] = "refit"

@@ -6,48 +6,45 @@ from collections.abc import Sequence
 from typing import Any
 
 from broca.reports.filling import filled
+from broca.reports.tables import Column, Table
 from broca.studies.paper.drawing import draw
 from broca.studies.paper.reproduction import Reproduction
 
 
 def render_page(reproductions: Sequence[Reproduction]) -> str:
     """Renders figures and rows, one section for each; text is escaped: tasks may hold anything."""
-    figures = {
-        f"{shown.name}-{number}": figure
-        for shown in reproductions
-        for number, figure in enumerate(draw(shown))
-    }
-    parts = [
-        {
-            "name": shown.name,
-            "shows": shown.shows,
-            "notes": shown.notes,
-            "rows": shown.rows,
-            "columns": _filled(shown),
-            "texts": {
-                name for row in shown.rows for name, value in row.items() if isinstance(value, str)
-            },
-            "figures": [name for name in figures if name.startswith(f"{shown.name}-")],
-        }
-        for shown in reproductions
-    ]
     return filled(
         "reproduction",
-        figures,
-        room="broca.studies.paper",
-        parts=parts,
+        parts=[
+            {
+                "name": shown.name,
+                "shows": shown.shows,
+                "notes": shown.notes,
+                "figures": draw(shown),
+                "rows": row_table(shown),
+            }
+            for shown in reproductions
+        ],
         models=reproductions[0].models,
         settings=reproductions[0].settings,
-        cell=cell,
     )
 
 
-def _filled(reproduction: Reproduction) -> tuple[str, ...]:
-    """The columns that hold anything: most models have no published figures."""
-    return tuple(
+def row_table(reproduction: Reproduction) -> Table:
+    """The rows, in the columns that hold anything: most models have no published figures."""
+    names = [
         name
         for name in reproduction.columns
         if any(row.get(name) not in (None, "") for row in reproduction.rows)
+    ]
+    words = {
+        name for row in reproduction.rows for name, value in row.items() if isinstance(value, str)
+    }
+    return Table(
+        reproduction.name,
+        f"{len(reproduction.rows):,} rows of {reproduction.name}",
+        tuple(Column(name.replace("_", " "), cell, words=name in words) for name in names),
+        tuple(tuple(row.get(name) for name in names) for row in reproduction.rows),
     )
 
 

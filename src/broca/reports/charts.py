@@ -1,0 +1,546 @@
+"""Charts: data by what they are, and how each is laid out as a drawing of a given width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import ceil, floor, isfinite, log10
+from typing import Protocol
+
+from broca.reports.colours import level
+from broca.reports.drawing import (
+    SHAPES,
+    Cell,
+    Cells,
+    Curve,
+    Drawing,
+    Group,
+    Label,
+    Mark,
+    Rect,
+    Segment,
+    Shape,
+    Symbol,
+    overlay,
+    shortened,
+    text_width,
+)
+from broca.results.base import Interval
+
+_DASHES = ("", "7 3", "2 3", "8 3 2 3")
+_ROW = 24.0
+
+
+class Chart(Protocol):
+    """What can be drawn at a width."""
+
+    def draw(self, width: float = 720.0) -> Drawing:
+        """Lays the chart out for a width in CSS pixels."""
+        ...
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value with the ends of its interval, where they are known."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    title: str = ""
+
+    @classmethod
+    def of(cls, interval: Interval, *, scale: float = 1.0, title: str = "") -> Point:
+        """A point from an interval, multiplied by `scale`."""
+        return cls(
+            scale * interval.value, scale * interval.low, scale * interval.high, title
+        )  # fmt: skip
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """The value and the ends."""
+        return tuple(end for end in (self.value, self.low, self.high) if end is not None)
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one meaning.
+
+    Attributes:
+        name: What the legend says; empty leaves it out of the legend.
+        role: Its colour.
+        points: Row and point; a row may have none or several.
+        shape: The symbol.
+        radius: The symbol's size.
+    """
+
+    name: str
+    role: str
+    points: tuple[tuple[int, Point], ...]
+    shape: Shape = "circle"
+    radius: float = 4.8
+
+
+@dataclass(frozen=True)
+class IntervalChart:
+    """Rows of names, with points and intervals along one horizontal axis.
+
+    Attributes:
+        rows: Names of the rows, from top to bottom.
+        series: What is shown of them.
+        axis: What the axis measures, with its unit.
+        joined: Whether a line joins the points of a row.
+        stacked: Whether each series has a line of its own within a row.
+        text: The text alternative.
+        bold: Rows whose names stand out.
+    """
+
+    rows: tuple[str, ...]
+    series: tuple[Series, ...]
+    axis: str
+    joined: bool = False
+    stacked: bool = False
+    text: str = ""
+    bold: tuple[str, ...] = ()
+
+    def draw(self, width: float = 720.0) -> Drawing:
+        """Lays the chart out: names on the left, the axis below, the legend above."""
+        longest = max((text_width(row) for row in self.rows), default=0.0)
+        left = min(max(60.0, longest + 16), 0.42 * width)
+        right = width - 18
+        lanes = len(self.series) if self.stacked else 1
+        tall = max(_ROW, 12.0 * lanes + 8)
+        legend, top = _legend([(s.name, s.role, s.shape, "") for s in self.series], left, right)
+        bottom = top + tall * len(self.rows)
+        values = [end for series in self.series for _, point in series.points for end in point.ends]
+        low, high, marks_at = _axis([*values, 0.0])
+
+        def place(value: float) -> float:
+            return left + (right - left) * (value - low) / (high - low)
+
+        marks: list[Mark] = [*legend]
+        marks += _horizontal_axis(marks_at, place, top, bottom, self.axis, (left, right))
+        for number, row in enumerate(self.rows):
+            middle = top + tall * (number + 0.5)
+            shown = shortened(row, left - 14)
+            marks.append(Label(left - 10, middle + 4, shown, anchor="end", bold=row in self.bold))
+            points = [(lane, p) for lane, s in enumerate(self.series) for at, p in s.points
+                      if at == number]  # fmt: skip
+            if self.joined and len(points) > 1:
+                ends = sorted(place(point.value) for _, point in points)
+                marks.append(Segment(ends[0], middle, ends[-1], middle, "muted", 2))
+            for lane, point in points:
+                offset = 12.0 * (lane - (lanes - 1) / 2) if self.stacked else 0.0
+                series = self.series[lane]
+                marks += _point(point, series, place, middle + offset)
+        return Drawing(width, bottom + 40, tuple(marks), self.text or self.axis)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through points of increasing `x`.
+
+    Attributes:
+        name: What the legend says.
+        x: Positions.
+        points: Values there.
+        role: Its colour.
+        number: Its place among the lines, which gives its symbol and dashes.
+        joined: Whether points are joined.
+    """
+
+    name: str
+    x: tuple[float, ...]
+    points: tuple[Point, ...]
+    role: str
+    number: int = 0
+    joined: bool = True
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Lines over a common axis.
+
+    Attributes:
+        lines: The lines.
+        across: What the horizontal axis measures.
+        up: What the vertical axis measures.
+        logarithmic: Whether the horizontal axis is.
+        mark: A position with a dotted vertical line.
+        text: The text alternative.
+        height: Height of the plane.
+    """
+
+    lines: tuple[Line, ...]
+    across: str
+    up: str
+    logarithmic: bool = False
+    mark: float | None = None
+    text: str = ""
+    height: float = 260.0
+    legend: bool = True
+
+    def draw(self, width: float = 720.0) -> Drawing:
+        """Lays the chart out: the legend above, both axes with round numbers."""
+        left, right = 62.0, width - 16
+        names = [(s.name, s.role, SHAPES[s.number % 5], "") for s in self.lines]
+        legend, top = _legend(names if self.legend else [], 8.0, right)
+        top += 6
+        bottom = top + self.height
+        low, high, marks_up = _axis(
+            [0.0, *(end for line in self.lines for point in line.points for end in point.ends)]
+        )
+        values = [x for line in self.lines for x in line.x]
+        start, end, marks_across = (
+            logarithmic_axis(values) if self.logarithmic else _axis(values or [0.0], tight=True)
+        )
+
+        def along(x: float) -> float:
+            known = (log10(x) - log10(start)) / (log10(end) - log10(start)) if (
+                self.logarithmic) else (x - start) / (end - start)  # fmt: skip
+            return left + 8 + (right - left - 16) * known
+
+        def height(value: float) -> float:
+            return bottom - (bottom - top) * (value - low) / (high - low)
+
+        marks: list[Mark] = [*legend]
+        for value, text in marks_up:
+            y = height(value)
+            marks.append(Segment(left, y, right, y, "muted" if value == 0 else "line"))
+            marks.append(Label(left - 8, y + 4, text, "muted", anchor="end", size=11))
+        marks += _horizontal_axis(
+            marks_across, along, top, bottom, self.across, (left, right), lines=False
+        )
+        marks.append(Label(14, (top + bottom) / 2, self.up, "muted", anchor="middle", turned=True))
+        if self.mark is not None:
+            at = along(self.mark)
+            marks.append(Segment(at, top, at, bottom, "ink", 1.2, dashed=True))
+        for line in self.lines:
+            marks += self._line(line, along, height)
+        return Drawing(width, bottom + 40, tuple(marks), self.text or f"{self.up} by {self.across}")
+
+    @staticmethod
+    def _line(line: Line, along: Place, height: Place) -> list[Mark]:
+        marks: list[Mark] = []
+        if line.joined and len(line.x) > 1:
+            way = tuple(
+                (along(x), height(p.value)) for x, p in zip(line.x, line.points, strict=True)
+            )
+            marks.append(Curve(way, line.role, dash=_DASHES[line.number % len(_DASHES)]))
+        for x, point in zip(line.x, line.points, strict=True):
+            at = along(x)
+            if point.low is not None and point.high is not None:
+                marks.append(Segment(at, height(point.low), at, height(point.high), line.role, 1.4))
+            title = point.title or f"{line.name}: {short(point.value)}"
+            shape = SHAPES[line.number % 5]
+            marks.append(Symbol(at, height(point.value), shape, line.role, 4.2, title))
+        return marks
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Rows x columns of colours.
+
+    Attributes:
+        rows: Names of the rows.
+        columns: Names of the columns.
+        values: Values by row and column, below zero for a loss; None where not known.
+        span: The size of a value with the full colour.
+        unit: What the values are.
+        texts: What is written into the cells; empty for nothing.
+        framed: Row and column of framed cells.
+        text: The text alternative.
+        meanings: What the lower and the upper end of the colours mean.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    span: float
+    unit: str
+    texts: tuple[tuple[str, ...], ...] = ()
+    framed: frozenset[tuple[int, int]] = frozenset()
+    text: str = ""
+    meanings: tuple[str, str] = ("worse without it", "better without it")
+
+    def draw(self, width: float = 860.0) -> Drawing:
+        """Lays the matrix out; column names stand upright where they do not fit side by side."""
+        longest = max((text_width(row) for row in self.rows), default=0.0)
+        left = min(longest + 14, 0.34 * width)
+        columns = max(1, len(self.columns))
+        pitch = min(76.0, max(3.0, (width - left - 8) / columns))
+        widest = max((text_width(name, 11) for name in self.columns), default=0.0)
+        upright = widest > pitch - 4
+        top = min(widest, 150) + 12 if upright else 22.0
+        tall = 24.0
+        gap = 1.0 if pitch < 14 else 2.0
+        step = max(1, ceil(13 / pitch)) if upright else 1
+        marks: list[Mark] = []
+        frames: list[Mark] = []
+        for column, name in enumerate(self.columns):
+            middle = left + pitch * (column + 0.5)
+            if column % step:
+                continue
+            shown = shortened(name, 150 if upright else pitch, 11)
+            if upright:
+                marks.append(Label(middle + 4, top - 6, shown, "muted", 11, turned=True))
+            else:
+                marks.append(Label(middle, top - 7, shown, "muted", 11, "middle"))
+        for number, row in enumerate(self.rows):
+            y = top + tall * number
+            marks.append(Label(left - 8, y + 16, shortened(row, left - 8), anchor="end"))
+            cells = tuple(
+                Cell(left + pitch * column, level(value, self.span),
+                     framed=(number, column) in self.framed)
+                for column, value in enumerate(self.values[number])
+            )  # fmt: skip
+            cells_of_row = Cells(y, pitch - gap, tall - 2, cells, label=row)
+            marks.append(cells_of_row)
+            frames += overlay(cells_of_row)
+            for column, text in enumerate(self.texts[number] if self.texts else ()):
+                if text and text_width(text, 11) < pitch:
+                    strong = abs(cells[column].step or 0) > 9
+                    middle = left + pitch * (column + 0.5) - gap / 2
+                    role = "paper" if strong else "ink"
+                    marks.append(Label(middle, y + 15, text, role, 11, "middle"))
+        bottom = top + tall * len(self.rows)
+        unknown = any(value is None for line in self.values for value in line)
+        legend, end = colour_legend(
+            self.span, self.unit, left, bottom + 10, width,
+            framed="needed beyond the others" if self.framed else "",
+            unknown="not measured" if unknown else "", meanings=self.meanings,
+        )  # fmt: skip
+        return Drawing(width, end, (*marks, *frames, *legend), self.text or self.unit)
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Charts of the same kind side by side, each with a title."""
+
+    titles: tuple[str, ...]
+    charts: tuple[IntervalChart | LineChart, ...]
+    text: str = ""
+    least: float = 300.0
+
+    def draw(self, width: float = 860.0) -> Drawing:
+        """Lays the panels out in rows, as many side by side as have room."""
+        across = max(1, min(len(self.charts), int(width // self.least)))
+        each = width / across
+        marks: list[Mark] = []
+        y = 0.0
+        for first in range(0, len(self.charts), across):
+            drawn = [chart.draw(each - 10) for chart in self.charts[first : first + across]]
+            for number, drawing in enumerate(drawn):
+                title = shortened(self.titles[first + number], each - 10, 13)
+                marks.append(Label(each * number + 6, y + 14, title, size=13, bold=True))
+                marks.append(Group(each * number, y + 20, drawing.marks))
+            y += 30 + max(drawing.height for drawing in drawn)
+        return Drawing(width, y, tuple(marks), self.text)
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Horizontal bars from zero, one a row, for counts.
+
+    Attributes:
+        rows: Names of the rows.
+        values: Their values.
+        axis: What the axis measures.
+        role: The colour.
+        text: The text alternative.
+    """
+
+    rows: tuple[str, ...]
+    values: tuple[float, ...]
+    axis: str
+    role: str = "series1"
+    text: str = ""
+    titles: tuple[str, ...] = field(default=())
+
+    def draw(self, width: float = 720.0) -> Drawing:
+        """Lays the bars out: names on the left, the axis below."""
+        left = min(max(40.0, max(map(text_width, self.rows), default=0.0) + 16), 0.42 * width)
+        right = width - 40
+        tall = 20.0
+        bottom = 6 + tall * len(self.rows)
+        low, high, marks_at = _axis([0.0, *self.values])
+
+        def place(value: float) -> float:
+            return left + (right - left) * (value - low) / (high - low)
+
+        marks: list[Mark] = _horizontal_axis(marks_at, place, 6, bottom, self.axis, (left, right))
+        for number, (row, value) in enumerate(zip(self.rows, self.values, strict=True)):
+            y = 6 + tall * number
+            marks.append(Label(left - 10, y + 14, shortened(row, left - 14), anchor="end"))
+            if value:
+                marks.append(Rect(left, y + 3, place(value) - left, tall - 6, self.role,
+                                  title=f"{row}: {short(value)}"))  # fmt: skip
+        return Drawing(width, bottom + 40, tuple(marks), self.text or self.axis)
+
+
+def short(value: float) -> str:
+    """A number in as few digits as tell it from its neighbours."""
+    text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
+def colour_legend(
+    span: float | None,
+    unit: str,
+    left: float,
+    top: float,
+    width: float,
+    *,
+    framed: str = "",
+    dotted: str = "",
+    unknown: str = "",
+    meanings: tuple[str, str] = ("worse without it", "better without it"),
+) -> tuple[list[Mark], float]:
+    """The scale of colours from loss to gain with its numbers, and what marks on cells mean.
+
+    Args:
+        span: The value of the full colour; None leaves the scale out.
+        unit: What the values are.
+        left: Where it begins.
+        top: Where it begins.
+        width: Where lines end.
+        framed: What a frame means; empty where nothing is framed.
+        dotted: What a dot means, likewise.
+        unknown: What hatching means, likewise.
+        meanings: What the ends of the scale mean.
+
+    Returns:
+        The marks, and where they end.
+    """
+    size = 13.0
+    marks: list[Mark] = []
+    x, y, low = left, top, top + 11
+    if span is not None:
+        steps = (-16, -12, -8, -4, 0, 4, 8, 12, 16)
+        at = left + text_width(meanings[0], 11) + 8
+        scale = tuple(Cell(at + size * number, step) for number, step in enumerate(steps))
+        end = at + size * len(steps)
+        low = top + 46
+        marks += [
+            Label(left, top + 11, meanings[0], "muted", 11),
+            Cells(top, size, size, scale),
+            Label(end + 8, top + 11, meanings[1], "muted", 11),
+            Label(at, top + 28, short(-span), "muted", 11, "middle"),
+            Label(at + size * len(steps) / 2, top + 28, "0", "muted", 11, "middle"),
+            Label(end, top + 28, short(span), "muted", 11, "middle"),
+            Label(left, low, f"Colour: {unit}", "muted", 11),
+        ]
+        x = end + 8 + text_width(meanings[1], 11) + 24
+    keys = [(Cell(0, -6, framed=True), framed), (Cell(0, -6, dotted=True), dotted),
+            (Cell(0, None), unknown)]  # fmt: skip
+    for cell, words in keys:
+        if not words:
+            continue
+        if x + 20 + text_width(words, 11) > width and x > left:
+            x, y = left, max(low, y) + 10
+        sample = Cells(0, size, size, (cell,))
+        marks.append(Group(x, y, (sample, *overlay(sample))))
+        marks.append(Label(x + size + 6, y + 11, words, "muted", 11))
+        x += size + 6 + text_width(words, 11) + 20
+    return marks, max(low, y + 11) + 8
+
+
+class Place(Protocol):
+    """Where a value lies on an axis."""
+
+    def __call__(self, value: float, /) -> float:
+        """The position in pixels."""
+        ...
+
+
+def _point(point: Point, series: Series, place: Place, y: float) -> list[Mark]:
+    marks: list[Mark] = []
+    if point.low is not None and point.high is not None:
+        low, high = place(point.low), place(point.high)
+        marks.append(Segment(low, y, high, y, series.role, 1.8))
+        marks += [Segment(end, y - 3.5, end, y + 3.5, series.role, 1.8) for end in (low, high)]
+    title = point.title or f"{series.name}: {short(point.value)}".removeprefix(": ")
+    marks.append(Symbol(place(point.value), y, series.shape, series.role, series.radius, title))
+    return marks
+
+
+def _legend(
+    names: Sequence[tuple[str, str, Shape, str]], left: float, right: float
+) -> tuple[list[Mark], float]:
+    """Symbols with names in lines, and where the plane below begins."""
+    named = [entry for entry in names if entry[0]]
+    if len(named) < 2:
+        return [], 8.0
+    marks: list[Mark] = []
+    x, y = left, 14.0
+    for name, role, shape, _ in named:
+        if x > left and x + 16 + text_width(name) > right:
+            x, y = left, y + 18
+        marks.append(Symbol(x + 5, y - 4, shape, role))
+        marks.append(Label(x + 15, y, name))
+        x += 15 + text_width(name) + 20
+    return marks, y + 14
+
+
+def _horizontal_axis(
+    marks_at: Sequence[tuple[float, str]],
+    place: Place,
+    top: float,
+    bottom: float,
+    name: str,
+    ends: tuple[float, float],
+    *,
+    lines: bool = True,
+) -> list[Mark]:
+    marks: list[Mark] = []
+    last = -1e9
+    for value, text in marks_at:
+        x = place(value)
+        marks.append(
+            Segment(x, top, x, bottom, "muted" if value == 0 else "line")
+            if lines
+            else Segment(x, bottom, x, bottom + 4, "muted")
+        )
+        if x - text_width(text, 11) / 2 > last + 6:
+            marks.append(Label(x, bottom + 16, text, "muted", 11, "middle"))
+            last = x + text_width(text, 11) / 2
+    marks.append(Label((ends[0] + ends[1]) / 2, bottom + 33, name, "muted", 12, "middle"))
+    return marks
+
+
+def _axis(
+    values: Sequence[float], *, tight: bool = False
+) -> tuple[float, float, list[tuple[float, str]]]:
+    """The ends of an axis around values and its round numbers with their texts.
+
+    A tight axis ends at the values themselves.
+    """
+    known = [value for value in values if isfinite(value)] or [0.0]
+    low, high = min(known), max(known)
+    if low == high:
+        high = low + 1.0
+    raw = (high - low) / 5
+    decade = 10.0 ** floor(log10(raw))
+    step = next(part * decade for part in (1, 2, 5, 10) if part * decade >= raw * 0.999)
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    digits = max(0, -floor(log10(step) + 1e-9))
+    numbers = [(number * step, f"{number * step:,.{digits}f}".replace("-", "−"))
+               for number in range(first, last + 1)]  # fmt: skip
+    if tight:
+        return low, high, [entry for entry in numbers if low <= entry[0] <= high]
+    return first * step, last * step, numbers
+
+
+def logarithmic_axis(
+    values: Sequence[float],
+) -> tuple[float, float, list[tuple[float, str]]]:
+    """The ends of a logarithmic axis around positive values, and its round numbers."""
+    known = [value for value in values if value > 0] or [1.0]
+    low, high = min(known), max(known)
+    decades = range(floor(log10(low)), ceil(log10(high)) + 1)
+    numbers = [part * 10.0**decade for decade in decades for part in (1, 2, 5)]
+    start, end = low / 1.3, high * 1.3
+    inside = [number for number in numbers if start <= number <= end]
+    if len(inside) < 2:
+        inside = [number for number in numbers if low / 2.5 <= number <= high * 2.5]
+        start, end = min(start, inside[0]), max(end, inside[-1])
+    return start, end, [(number, f"{number:,.0f}") for number in inside]

@@ -1,0 +1,88 @@
+"""Colours by what they mean, the same in every figure, on light and dark pages and on paper.
+
+Orange and blue stay apart for readers with any common colour vision deficiency. Every colour that
+carries meaning has a contrast of at least 3:1 with the page, in both schemes.
+"""
+
+from __future__ import annotations
+
+LEVELS = 16
+"""Steps of a colour between none and full strength."""
+
+LIGHT = {
+    "ink": "#1b2430", "muted": "#56616d", "line": "#d3d9e0", "paper": "#ffffff",
+    "ground": "#f4f6f8", "cell": "#e9edf1",
+    "harm": "#c24a00", "gain": "#1f65ad", "intact": "#6f7b88",
+    "series1": "#1f65ad", "series2": "#c24a00", "series3": "#00735a", "series4": "#9c3f7b",
+    "series5": "#7a6500", "series6": "#2b7f99", "series7": "#6a4fb0", "series8": "#56616d",
+}  # fmt: skip
+"""Colours on a light page and on paper.
+
+`harm` is a loss: the task gets worse, or the components are ablated. `gain` is the opposite,
+`intact` the model as it is, `series1` and so on are things without order, such as methods.
+"""
+
+DARK = {
+    "ink": "#e8ecf1", "muted": "#a3aebb", "line": "#3b4653", "paper": "#171d24",
+    "ground": "#0f1419", "cell": "#29323c",
+    "harm": "#ff8b45", "gain": "#6cb1f5", "intact": "#94a1af",
+    "series1": "#6cb1f5", "series2": "#ff8b45", "series3": "#3fc4a0", "series4": "#e58bc3",
+    "series5": "#d9be3f", "series6": "#6cc7e0", "series7": "#b19cf0", "series8": "#a3aebb",
+}  # fmt: skip
+"""The same on a dark page."""
+
+SERIES = tuple(role for role in LIGHT if role.startswith("series"))
+"""Roles of things without order."""
+
+
+def level(value: float | None, span: float) -> int | None:
+    """The step of a value's colour, below zero for a loss; None where the value is not known.
+
+    Args:
+        value: The value; beyond the span it has the full colour.
+        span: The size of a value with the full colour, above 0.
+    """
+    if value is None or value != value:
+        return None
+    strength = min(1.0, abs(value) / span)
+    step = max(1, round(LEVELS * strength)) if strength > 0 else 0
+    return -step if value < 0 else step
+
+
+def style_sheet() -> str:
+    """The colours as CSS: variables for both schemes, and the classes of marks."""
+
+    def variables(colours: dict[str, str]) -> str:
+        return "".join(f"--{role}:{colour};" for role, colour in colours.items())
+
+    marks = "".join(
+        f".f-{role}{{fill:var(--{role})}}.s-{role}{{stroke:var(--{role});fill:none}}"
+        for role in LIGHT
+    )
+    steps = "".join(
+        f".{letter}{step}{{fill:color-mix(in srgb,var(--{role}) {100 * step / LEVELS:g}%,"
+        "var(--cell))}"
+        for letter, role in (("n", "harm"), ("p", "gain"))
+        for step in range(1, LEVELS + 1)
+    )
+    return (
+        f":root{{color-scheme:light dark;{variables(LIGHT)}}}"
+        f"@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}"
+        f"@media print{{:root{{color-scheme:light;{variables(LIGHT)}}}}}"
+        f"{marks}.c rect{{fill:var(--cell)}}{steps.replace('.n', '.c .n').replace('.p', '.c .p')}"
+        ".c .u{fill:url(#unknown)}"
+    )
+
+
+def step_colour(step: int) -> str:
+    """The colour of a step on paper, as `#rrggbb`."""
+    return mixed("harm" if step < 0 else "gain", abs(step) / LEVELS)
+
+
+def mixed(role: str, strength: float) -> str:
+    """A role's colour over that of an empty cell, on paper."""
+    over, under = (
+        [int(LIGHT[name][place : place + 2], 16) for place in (1, 3, 5)] for name in (role, "cell")
+    )
+    parts = (round(strength * a + (1 - strength) * b) for a, b in zip(over, under, strict=True))
+    return "#" + "".join(f"{part:02x}" for part in parts)

@@ -1,0 +1,54 @@
+"""A figure: a chart with a name and a caption, shown on a page, in a notebook or in a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from broca.errors import BadInput
+from broca.reports import paper
+from broca.reports.charts import Chart
+from broca.reports.drawing import Drawing, svg
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with what is said of it.
+
+    Attributes:
+        name: Its name in files and anchors, such as `components`.
+        caption: What it shows, in a sentence or two.
+        chart: Its data.
+    """
+
+    name: str
+    caption: str
+    chart: Chart
+
+    def draw(self, width: float | None = None) -> Drawing:
+        """Lays it out for a width in CSS pixels, by default that of its kind of chart."""
+        return self.chart.draw() if width is None else self.chart.draw(width)
+
+    def svg(self) -> str:
+        """The figure as one SVG element with its colours written out."""
+        return svg(self.draw(), alone=True)
+
+    def save(self, path: str | Path, *, width: paper.Width = "page") -> Path:
+        """Writes the figure for a paper, with embedded fonts; the suffix is the format.
+
+        Args:
+            path: The file, `.pdf`, `.svg` or `.png`.
+            width: `column` (3.35 inches) or `page` (6.9 inches).
+
+        Raises:
+            BadInput: The format or the width is unknown, or the file cannot be written.
+        """
+        path = Path(path)
+        if width not in paper.PIXELS:
+            raise BadInput(f"`width` '{width}' is unknown: use {', '.join(paper.PIXELS)}")
+        form: paper.Format = path.suffix.removeprefix(".")  # type: ignore[assignment]
+        paper.save(self.draw(paper.PIXELS[width]), path, format=form, width=width)
+        return path
+
+    def _repr_html_(self) -> str:
+        return self.svg()

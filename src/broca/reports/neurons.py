@@ -1,0 +1,91 @@
+"""Located neurons, and the other experiments on neurons, as HTML pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from broca.reports import figures
+from broca.reports.charts import Bars
+from broca.reports.figure import Figure
+from broca.reports.filling import filled
+from broca.reports.tables import Column, Table, fixed
+from broca.results.neurons import NeuronExperiment, NeuronSet
+
+
+def render_neurons_page(found: NeuronSet) -> str:
+    """Renders located neurons as one HTML page that needs nothing from outside."""
+    return filled(
+        "neurons",
+        found=found,
+        grid_figure=figures.located(found) if found.selected else None,
+        by_layer=neurons_by_layer(found),
+        neurons=neuron_table(found),
+    )
+
+
+def render_experiment_page(experiment: NeuronExperiment) -> str:
+    """Renders any experiment on neurons as tables of what it found."""
+    return filled("experiment", experiment=experiment, tables=record_tables(experiment.records()))
+
+
+def neurons_by_layer(found: NeuronSet) -> Figure:
+    """How many selected neurons lie in every layer."""
+    rows = tuple(f"layer {name}" for name in found.by_layer)
+    chart = Bars(rows, tuple(float(n) for n in found.by_layer.values()), "selected neurons")
+    return Figure("layers", "How many lie in every layer.", chart)
+
+
+def neuron_table(found: NeuronSet) -> Table:
+    """The selected neurons, highest score first."""
+    return Table(
+        "neurons",
+        "Selected neurons, highest score first",
+        (
+            Column("neuron"), Column("layer"), Column("index"), Column("score", "{:.4g}".format),
+            Column("sigmas", fixed(1)),
+        ),
+        tuple((one.name, one.layer, one.index, one.score, one.sigmas) for one in found.selected),
+        by=0,
+    )  # fmt: skip
+
+
+def record_tables(records: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Records as tables: plain values in one, a list of records within them in one each."""
+    flat = [_flat(record) for record in records]
+    names = list(dict.fromkeys(name for record in flat for name in record))
+    nested = [
+        (name, value)
+        for record in records
+        for name, value in record.items()
+        if isinstance(value, list) and value and all(isinstance(one, dict) for one in value)
+    ]
+    tables = [
+        Table(
+            "result", "What was found", tuple(Column(name, _shown, words=True) for name in names),
+            tuple(tuple(record.get(name) for name in names) for record in flat),
+        )
+    ] if names else []  # fmt: skip
+    for name, value in nested:
+        for table in record_tables(value):
+            caption = name.replace("_", " ")
+            tables.append(Table(f"{name}-{len(tables)}", caption, table.columns, table.rows))
+    return tables
+
+
+def _flat(record: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Values by name, those of dictionaries within too; lists of records are left out."""
+    found: dict[str, Any] = {}
+    for key, value in record.items():
+        name = f"{before}{str(key).replace('_', ' ')}"
+        if isinstance(value, dict):
+            found |= _flat(value, f"{name}: ")
+        elif not (isinstance(value, list) and value and isinstance(value[0], dict)):
+            found[name] = value
+    return found
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return ", ".join(map(_shown, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,285 @@
+"use strict";
+// The model's picture, tables and downloads of a page; without this script a page shows the same.
+(() => {
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const make = (tag, text = "", set = {}) =>
+    Object.assign(document.createElement(tag), { textContent: text }, set);
+  const save = (name, type, content) => {
+    const link = make("a", "", {
+      href: URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type })),
+      download: name,
+    });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+
+  // ---- CSV
+  const splitLine = (line) => {
+    const cells = [];
+    const part = /("(?:[^"]|"")*"|[^,]*)(,|$)/y;
+    for (let found; (found = part.exec(line)); ) {
+      cells.push(found[1].startsWith('"') ? found[1].slice(1, -1).replaceAll('""', '"') : found[1]);
+      if (found[2] === "") break;
+    }
+    return cells;
+  };
+  const decoded = (text) =>
+    text.replace(/\\u003c/g, "<").replace(/\\u0026/g, "&");
+  const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const plain = (text) =>
+    /^[−+-]?[\d,]*\.?\d+(e[−+-]?\d+)?$/.test(text) ? text.replace(/−/g, "-").replace(/,/g, "") : text;
+  const amount = (text) => {
+    const found = text.replace(/−/g, "-").replace(/,(?=\d{3})/g, "").match(/^[+-]?\d*\.?\d+(e-?\d+)?/);
+    return found ? Number(found[0]) : NaN;
+  };
+
+  // ---- tables: rows are arrays of {text, values}; the page holds the first ones as elements
+  const tables = all("[data-table]").map((box) => {
+    const body = box.querySelector("tbody");
+    const heads = all("thead th", box);
+    const rows = all("tr", body).map((line) => ({
+      strong: line.className,
+      cells: [...line.children].map((cell) => ({
+        text: cell.textContent, values: cell.dataset.v ?? quoted(plain(cell.textContent)),
+      })),
+    }));
+    const shown = rows.length;
+    const more = box.querySelector('script[type="text/csv"]');
+    if (more) {
+      for (const line of decoded(more.textContent).split("\n")) {
+        rows.push({ strong: "", cells: splitLine(line)
+          .map((text) => text.replace(/^([+-]?)\.(?=\d)/, (_, sign) => `${sign}0.`))
+          .map((text) => ({ text: text.replace(/^-(?=\d)/, "−"), values: quoted(plain(text)) })) });
+      }
+    }
+    return { box, body, heads, rows, shown, most: shown, word: "", by: null, up: true };
+  });
+
+  const draw = (table) => {
+    const words = table.word.toLowerCase().split(/\s+/).filter(Boolean);
+    let found = table.rows.filter((row) =>
+      words.every((word) => row.cells.some((cell) => cell.text.toLowerCase().includes(word))));
+    if (table.by !== null) {
+      const key = (row) => {
+        const cell = row.cells[table.by];
+        const number = amount(cell.values || cell.text);
+        return Number.isNaN(number) || /^[A-Za-z]/.test(cell.text) ? cell.text : number;
+      };
+      const sign = table.up ? 1 : -1;
+      found = found.map((row) => [key(row), row]).sort(([a], [b]) => {
+        if (a === "" || b === "") return (a === "") - (b === ""); // unknown stays last
+        return sign * (typeof a === "number" && typeof b === "number"
+          ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
+      }).map(([, row]) => row);
+    }
+    const lines = found.slice(0, table.most).map((row) => {
+      const line = make("tr", "", { className: row.strong });
+      row.cells.forEach((cell, place) => {
+        const made = make(place ? "td" : "th", cell.text);
+        if (!place) made.scope = "row";
+        made.className = table.heads[place].className;
+        line.append(made);
+      });
+      return line;
+    });
+    table.body.replaceChildren(...lines);
+    table.say(found.length);
+  };
+
+  for (const table of tables) {
+    const bar = make("div", "", { className: "bar" });
+    const name = table.box.dataset.table;
+    const caption = table.box.querySelector("caption").textContent;
+    const note = table.box.querySelector("[data-more]") ?? make("p", "", { className: "note" });
+    const button = make("button", "Show all", { type: "button" });
+    button.addEventListener("click", () => { table.most = Infinity; draw(table); });
+    table.say = (count) => {
+      const drawn = Math.min(count, table.most);
+      const filtered = count < table.rows.length ? ` that match, of ${table.rows.length}` : "";
+      note.textContent = drawn < count || filtered
+        ? `${drawn.toLocaleString("en")} of ${count.toLocaleString("en")} rows${filtered}. ` : "";
+      if (drawn < count) note.append(button);
+    };
+    bar.append(note);
+    if (table.rows.length > 12) {
+      const filter = make("input", "", { type: "search", placeholder: "Filter rows" });
+      filter.setAttribute("aria-label", `Filter: ${caption}`);
+      filter.addEventListener("input", () => { table.word = filter.value; draw(table); });
+      filter.className = "filter";
+      table.box.prepend(filter);
+    }
+    const csv = make("button", "CSV", { type: "button" });
+    csv.setAttribute("aria-label", `Download as CSV: ${caption}`);
+    csv.addEventListener("click", () => {
+      const lines = table.rows.map((row) => row.cells.map((cell) => cell.values).join(","));
+      const head = table.heads.map((head) => head.dataset.csv).join(",");
+      save(`${name}.csv`, "text/csv", `${[head, ...lines].join("\n")}\n`);
+    });
+    bar.append(csv);
+    table.box.append(bar);
+    if (table.rows.length > 1) {
+      table.heads.forEach((head, place) => {
+        const sort = make("button", head.textContent, { type: "button" });
+        sort.addEventListener("click", () => {
+          table.up = table.by === place ? !table.up : true;
+          table.by = place;
+          table.heads.forEach((other) => other.removeAttribute("aria-sort"));
+          head.setAttribute("aria-sort", table.up ? "ascending" : "descending");
+          draw(table);
+        });
+        head.replaceChildren(sort);
+      });
+    }
+    table.say(table.rows.length);
+  }
+
+  // ---- downloads of figures: what the page's style decides is written into the file
+  const written = (source) => {
+    const copy = source.cloneNode(true);
+    const from = all("*", source);
+    const kept = ["fill", "stroke", "stroke-width", "width", "height"];
+    all("*", copy).forEach((target, place) => {
+      const style = getComputedStyle(from[place]);
+      for (const name of kept) {
+        const size = name === "width" || name === "height";
+        if ((size && target.tagName !== "rect") || style[name] === "none" && name === "stroke") continue;
+        target.setAttribute(name, size ? parseFloat(style[name]) : style[name]);
+      }
+      target.removeAttribute("class");
+    });
+    all("style", copy).forEach((style) => style.remove());
+    const ground = document.createElementNS(copy.namespaceURI, "rect");
+    const [, , width, height] = copy.getAttribute("viewBox").split(" ");
+    for (const [name, value] of Object.entries({ width, height,
+      fill: getComputedStyle(document.querySelector("section")).backgroundColor })) {
+      ground.setAttribute(name, value);
+    }
+    copy.prepend(ground);
+    copy.setAttribute("width", width);
+    copy.setAttribute("height", height);
+    return new XMLSerializer().serializeToString(copy);
+  };
+  for (const figure of all("[data-figure]")) {
+    const name = figure.dataset.figure;
+    const picture = figure.querySelector("svg");
+    for (const button of all("[data-save]", figure)) {
+      button.setAttribute("aria-label", `Download figure ${name} as ${button.textContent}`);
+      button.addEventListener("click", async () => {
+        const text = written(picture);
+        if (button.dataset.save === "svg") return save(`${name}.svg`, "image/svg+xml", text);
+        const image = new Image();
+        image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+        await image.decode();
+        const canvas = make("canvas", "", { width: 2 * image.width, height: 2 * image.height });
+        canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+        canvas.toBlob((blob) => save(`${name}.png`, "image/png", blob));
+      });
+    }
+  }
+
+  // ---- the model's picture: a click, a key or a name shows what the tables say of a component
+  const model = document.querySelector(".model");
+  if (!model || !model.querySelector("[data-component]")) return;
+  const picture = model.querySelector("svg");
+  const details = model.querySelector("[data-details]");
+  const cells = new Map(all("[data-component]", picture).map((cell) => [
+    cell.dataset.component, cell]));
+  const names = [...cells.keys()];
+  const place = new Map();
+  for (const [name, cell] of cells) {
+    const row = cell.parentNode.transform.baseVal[0]?.matrix.f ?? 0;
+    place.set(name, [row, Number(cell.getAttribute("x"))]);
+  }
+  let here = null;
+  const tell = (name, jump) => {
+    if (!cells.has(name)) return;
+    if (here) cells.get(here).classList.remove("here");
+    here = name;
+    cells.get(name).classList.add("here");
+    const parts = [make("h2", name)];
+    for (const table of tables.filter((table) => table.box.dataset.by !== undefined)) {
+      const column = Number(table.box.dataset.by);
+      const rows = table.rows.filter((row) => row.cells[column].text.split(/[\s,+]+/).includes(name));
+      if (!rows.length) continue;
+      parts.push(make("h3", table.box.querySelector("caption").textContent));
+      const list = make("dl");
+      for (const row of rows) {
+        const texts = row.cells.map((cell, number) => [table.heads[number].textContent, cell.text])
+          .filter(([, text], number) => text && (number !== column || text !== name));
+        if (rows.length === 1) {
+          for (const [head, text] of texts) list.append(make("dt", head), make("dd", text));
+        } else if (texts.length) {
+          list.append(make("dt", texts[0][1]), make("dd",
+            texts.slice(1).map(([head, text]) => `${head} ${text}`).join(", ")));
+        }
+      }
+      parts.push(list);
+    }
+    if (parts.length === 1) parts.push(make("p", "Nothing was measured of it alone."));
+    details.replaceChildren(...parts);
+    details.hidden = false;
+    if (jump) cells.get(name).scrollIntoView({ block: "nearest", inline: "nearest" });
+    history.replaceState(null, "", `#${name}`);
+  };
+  const scroll = picture.parentNode;
+  scroll.setAttribute("aria-label", `${picture.getAttribute("aria-label")}. Arrow keys move from ` +
+    "component to component; what is known of each is read out.");
+  picture.addEventListener("click", (event) => tell(event.target.dataset?.component));
+  picture.addEventListener("mouseover", (event) => {
+    const name = event.target.dataset?.component;
+    if (name) {
+      if (!event.target.firstChild) {
+        const title = document.createElementNS(picture.namespaceURI, "title");
+        title.textContent = name;
+        event.target.append(title);
+      }
+    }
+  });
+  scroll.addEventListener("keydown", (event) => {
+    const ways = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    const way = ways[event.key];
+    if (!way) return;
+    event.preventDefault();
+    if (!here) return tell(names[0], true);
+    const [row, x] = place.get(here);
+    let best = null;
+    for (const [name, [y, other]] of place) {
+      const [down, along] = [(y - row) * way[0], (other - x) * way[1]];
+      const fits = way[0] ? down > 0.5 : along > 0.5 && Math.abs(y - row) < 0.5;
+      if (!fits) continue;
+      const far = way[0] ? 1000 * down + Math.abs(other - x) : along;
+      if (!best || far < best[0]) best = [far, name];
+    }
+    if (best) tell(best[1], true);
+  });
+  model.querySelector(".picker").hidden = false;
+  const goto = model.querySelector("[data-goto]");
+  goto.addEventListener("input", () => tell(goto.value.trim().toUpperCase(), true));
+  const data = model.querySelector("[data-views]");
+  if (data) {
+    const views = JSON.parse(data.textContent);
+    const select = model.querySelector("[data-view]");
+    views.forEach((view, number) => select.append(make("option", view.name, { value: number })));
+    select.addEventListener("change", () => {
+      const view = views[select.value];
+      view.columns ??= new Map(views[0].names.map((name, number) => [name, number]));
+      for (const [name, cell] of cells) {
+        const letter = view.steps.charCodeAt(view.columns.get(name)) - 81;
+        const step = letter < 0 ? `n${-letter}` : letter ? `p${letter}` : "";
+        cell.setAttribute("class", `${step}${name === here ? " here" : ""}`);
+      }
+      for (const mark of all("[data-marks]", picture)) mark.remove();
+      for (const name of view.framed) {
+        const [y, x] = place.get(name);
+        const size = getComputedStyle(cells.get(name));
+        const frame = document.createElementNS(picture.namespaceURI, "rect");
+        const set = { x: x - 1, y: y - 1, width: parseFloat(size.width) + 2,
+          height: parseFloat(size.height) + 2, class: "s-ink", "stroke-width": 2, "data-marks": "" };
+        for (const [key, value] of Object.entries(set)) frame.setAttribute(key, value);
+        picture.append(frame);
+      }
+    });
+  }
+  const wanted = decodeURIComponent(location.hash.slice(1));
+  if (cells.has(wanted)) tell(wanted, true);
+})();

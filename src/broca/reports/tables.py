@@ -1,0 +1,188 @@
+"""Tables: rows of values, shown on a page, sorted and filtered there, and saved as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from broca.results.base import Interval
+
+_LEADING_ZERO = re.compile(r"^([+-]?)0\.(?=\d+$)")
+
+SHOWN = 40
+"""Rows that a page shows at once; its script has the others."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: Its heading.
+        show: How a value that is known is shown.
+        words: Whether it holds words, which stand on the left.
+        note: What the heading means, where that is not plain.
+    """
+
+    name: str
+    show: Callable[[Any], str] = str
+    words: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A cell as the page has it.
+
+    Attributes:
+        text: What is read; empty where nothing is known.
+        values: What a CSV file and sorting have, where that is not the text.
+    """
+
+    text: str
+    values: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        name: Its name in anchors and files.
+        caption: What a row is.
+        columns: The columns.
+        rows: Values by row and column: text, numbers, intervals, or None for what is not known.
+        strong: Numbers of rows that stand out.
+        by: Number of the column that names components, so that the picture of the model finds
+            their rows; None where none does.
+    """
+
+    name: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    strong: frozenset[int] = frozenset()
+    by: int | None = None
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Numbers of the columns in which anything is known."""
+        return tuple(
+            number
+            for number in range(len(self.columns))
+            if number == 0 or any(row[number] is not None for row in self.rows)
+        )
+
+    @property
+    def headings(self) -> list[tuple[Column, str]]:
+        """The kept columns, each with its headings in the CSV file."""
+        return [
+            (self.columns[number], _line(self._csv_names(number))) for number in self.kept
+        ]  # fmt: skip
+
+    @property
+    def lines(self) -> list[list[Shown]]:
+        """The rows that the page shows without its script."""
+        return [self._shown(row) for row in self.rows[:SHOWN]]
+
+    @property
+    def hidden_rows(self) -> int:
+        """How many rows the page shows only with its script."""
+        return max(0, len(self.rows) - SHOWN)
+
+    @property
+    def hidden(self) -> str:
+        """These rows as CSV; numbers are short, as `-.5`, and the script shows them as others."""
+        return "\n".join(
+            _line([_LEADING_ZERO.sub(r"\1.", cell.text.replace("−", "-"))
+                   for cell in self._shown(row)])
+            for row in self.rows[SHOWN:]
+        )  # fmt: skip
+
+    def as_csv(self) -> str:
+        """The table as CSV: every value to its last digit, an interval in three columns."""
+        names = [name for number in self.kept for name in self._csv_names(number)]
+        rows = [[part for number in self.kept for part in self._csv_values(number, row[number])]
+                for row in self.rows]  # fmt: skip
+        return "\n".join(_line(row) for row in [names, *rows]) + "\n"
+
+    def _shown(self, row: Sequence[Any]) -> list[Shown]:
+        cells = []
+        for number in self.kept:
+            value = row[number]
+            text = "" if value is None else self.columns[number].show(value)
+            exact = "" if self.hidden_rows else _line(self._csv_values(number, value))
+            cells.append(Shown(text, "" if exact == text else exact))
+        return cells
+
+    def _is_interval(self, number: int) -> bool:
+        return any(isinstance(row[number], Interval) for row in self.rows)
+
+    def _csv_names(self, number: int) -> list[str]:
+        name = self.columns[number].name
+        return [name, f"{name} low", f"{name} high"] if self._is_interval(number) else [name]
+
+    def _csv_values(self, number: int, value: Any) -> list[str]:
+        if not self._is_interval(number):
+            return ["" if value is None else str(value)]
+        if value is None:
+            return ["", "", ""]
+        if isinstance(value, Interval):
+            return [str(value.value), str(value.low), str(value.high)]
+        return [str(value), "", ""]
+
+
+def _line(values: Sequence[str]) -> str:
+    """A line of CSV."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="").writerow(values)
+    return file.getvalue()
+
+
+def fixed(digits: int, *, sign: bool = False) -> Callable[[float], str]:
+    """Shows a number with so many decimals, a minus as a minus sign."""
+
+    def show(value: float) -> str:
+        return f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
+
+    return show
+
+
+def points(value: float | Interval) -> str:
+    """Shows a share in points, with its interval where it has one."""
+    show = fixed(1)
+    if not isinstance(value, Interval):
+        return show(100 * value)
+    return f"{show(100 * value.value)} [{show(100 * value.low)}, {show(100 * value.high)}]"
+
+
+def interval(value: float | Interval) -> str:
+    """Shows a number in its own unit, with its interval where it has one."""
+    show = fixed(2, sign=True)
+    if not isinstance(value, Interval):
+        return show(value)
+    return f"{show(value.value)} [{show(value.low)}, {show(value.high)}]"
+
+
+def percent(value: float) -> str:
+    """Shows a share as whole percents."""
+    return f"{100 * value:.0f} %"
+
+
+def p_value(value: float) -> str:
+    """Shows a p-value with two digits."""
+    return f"{value:.2g}"
+
+
+def yes(value: bool) -> str:
+    """Shows a truth value."""
+    return "yes" if value else "no"
+
+
+def count(value: int) -> str:
+    """Shows a whole number."""
+    return f"{value:,}"

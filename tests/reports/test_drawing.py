@@ -1,0 +1,81 @@
+"""Drawings are written as one SVG element that is valid XML and safe with any text."""
+
+from xml.etree import ElementTree
+
+from broca.reports.colours import LIGHT
+from broca.reports.drawing import (
+    SHAPES,
+    Cell,
+    Cells,
+    Curve,
+    Drawing,
+    Group,
+    Label,
+    Rect,
+    Segment,
+    Symbol,
+    overlay,
+    shortened,
+    svg,
+    walk,
+)
+
+SVG = "{http://www.w3.org/2000/svg}"
+ROW = Cells(5, 8, 6, (Cell(0, -16, "L0H0", framed=True), Cell(9, None, "L0H1", dotted=True)))
+
+
+def drawn(*marks, alone=False):
+    """The element of a drawing of these marks."""
+    return ElementTree.fromstring(svg(Drawing(100, 50, marks, "some <marks>"), alone=alone))
+
+
+def test_every_mark_is_an_element():
+    """Text, lines and all shapes; the text alternative is the label of the picture."""
+    marks = (
+        Rect(0, 0, 5, 5, "harm", title="a & b"), Segment(0, 0, 1, 1, "ink", dashed=True),
+        Curve(((0, 0), (1, 2)), "gain", dash="2 2"), Label(1, 1, "<b>", turned=True),
+        *(Symbol(1, 1, shape, "harm") for shape in SHAPES),
+    )  # fmt: skip
+    root = drawn(*marks)
+    assert root.attrib["aria-label"] == "some <marks>"
+    assert root.attrib["role"] == "img"
+    assert len(list(root)) == len(marks)
+    assert root.find(f"{SVG}text").text == "<b>"
+    assert root.find(f"{SVG}rect/{SVG}title").text == "a & b"
+
+
+def test_cells_name_their_components():
+    """Each is an element; on a page colours are classes, alone they are written out."""
+    page, alone = drawn(ROW), drawn(ROW, alone=True)
+    for root in (page, alone):
+        names = [cell.attrib["data-component"] for cell in root.iter(f"{SVG}rect")]
+        assert names == ["L0H0", "L0H1"]
+    assert [cell.attrib["class"] for cell in page.iter(f"{SVG}rect")] == ["n16", "u"]
+    fills = [cell.attrib["fill"] for cell in alone.iter(f"{SVG}rect")]
+    assert fills == [LIGHT["harm"], "url(#unknown)"]
+    assert alone.find(f"{SVG}defs/{SVG}pattern").attrib["id"] == "unknown"
+
+
+def test_frames_and_dots_are_drawn_over_all_rows():
+    """In the plane of their row."""
+    (group,) = overlay(ROW)
+    frame, rim, dot = group.marks
+    assert (group.y, frame.outline > 0) == (5, True)
+    assert (frame.x < 0, frame.x + frame.width > 8) == (True, True)
+    assert (rim.role, dot.role, dot.x) == ("paper", "ink", 13)
+    assert overlay(Cells(0, 8, 6, (Cell(0, 0),))) == []
+
+
+def test_groups_move_their_marks():
+    """And are walked through."""
+    label = Label(1, 2, "x")
+    group = Group(10, 20, (Group(1, 1, (label,)),))
+    assert list(walk((group,))) == [label]
+    assert drawn(group).find(f"{SVG}g").attrib["transform"] == "translate(10,20)"
+
+
+def test_long_texts_are_cut():
+    """With a sign that they were."""
+    assert shortened("short", 100) == "short"
+    assert shortened("a" * 50, 70).endswith("…")
+    assert len(shortened("a" * 50, 70)) < 13

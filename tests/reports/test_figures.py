@@ -1,0 +1,80 @@
+"""Figures of results hold the results' numbers."""
+
+from dataclasses import replace
+
+import pytest
+from reports.test_escaping import make_stress
+from reports.test_page import make_result
+from simulated import toy_verification
+
+from broca.reports import figures
+from broca.results.neurons import LocatedNeuron
+
+
+@pytest.fixture(scope="module")
+def verification():
+    """Of a simulated model."""
+    return toy_verification()
+
+
+def test_the_picture_has_every_effect():
+    """And what is selected."""
+    result = make_result()
+    grid = figures.components(result).chart
+    assert grid.effects == {line.name: line.effect for line in result.ranking}
+    assert grid.selected == result.selected
+
+
+def test_scores_stand_beside_one_another(verification):
+    """Intact and ablated, task by task; an empty set was not ablated."""
+    chart = figures.before_after(verification).chart
+    intact, ablated = chart.series
+    for series, scores in ((intact, verification.baseline), (ablated, verification.after)):
+        assert {chart.rows[row]: point.value for row, point in series.points} == scores
+    assert len(figures.before_after(replace(verification, heads=())).chart.series) == 1
+
+
+def test_members_are_coloured_by_what_they_cost(verification):
+    """Alone; a loss is negative."""
+    grid = figures.members(verification).chart
+    for member in verification.members:
+        assert grid.effects[member.head] == -member.alone.value
+
+
+def test_random_sets_are_points_and_the_real_set_is_another(verification):
+    """On the same axis, in points."""
+    chart = figures.controls(verification.controls).chart
+    drawn, real = chart.series
+    kinds = verification.controls
+    assert len(drawn.points) == sum(len(kind.sets) for kind in kinds)
+    assert [point.value for _, point in real.points] == [100 * kind.drop.value for kind in kinds]
+
+
+def test_the_curve_has_the_drops_of_every_k(verification):
+    """With intervals, and a mark where it becomes flat."""
+    swept = verification.curve
+    chart = figures.curve(swept).chart
+    task = chart.lines[0]
+    assert list(task.x) == [point.k for point in swept.points]
+    assert [point.low for point in task.points] == [100 * p.drop.low for p in swept.points]
+    assert chart.mark == swept.flat_at
+
+
+def test_the_real_write_stands_out_among_its_controls():
+    """In the order of the result."""
+    stress = make_stress()
+    chart = figures.shifts(stress).chart
+    assert chart.rows == ("same template", "noise")
+    assert [len(series.points) for series in chart.series] == [1, 1]
+    assert len(figures.necessity(stress).chart.rows) == len(stress.necessity)
+
+
+def test_located_neurons_lie_in_their_layers():
+    """The place within the layer is that of all its neurons."""
+    from results.test_base import make_neurons
+
+    found = make_neurons()
+    model = replace(found.model, layers=4, neurons=400)
+    neurons = (LocatedNeuron("L3N40", 3, 40, 0.5, 9.0),)
+    grid = figures.located(replace(found, model=model, selected=neurons)).chart
+    assert (grid.neurons, grid.layers, grid.effects) == (100, 4, {"L3N40": -0.5})

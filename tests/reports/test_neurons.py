@@ -1,0 +1,33 @@
+"""Pages of located neurons and of other experiments on neurons."""
+
+from results.test_base import make_experiment, make_neurons
+
+from broca.reports import render
+from broca.reports.neurons import record_tables
+
+
+def test_located_neurons_have_a_page():
+    """The picture first, then the layers and the list."""
+    found = make_neurons()
+    html = render(found)
+    assert html.index("<h1>") < html.index("<svg") < html.index("<table>")
+    for neuron in found.selected:
+        assert f'data-component="{neuron.name}"' in html
+
+
+def test_any_experiment_has_a_page_of_tables():
+    """Whatever its result holds."""
+    html = render(make_experiment())
+    assert "What was found" in html
+    assert "<table>" in html
+
+
+def test_records_within_records_become_tables():
+    """Plain values in one table, with those of dictionaries; lists of records in one each."""
+    first, second = record_tables([
+        {"a_b": 1, "inner": {"c": 0.5}, "lines": [{"x": 1}, {"x": 2}]},
+    ])  # fmt: skip
+    assert [column.name for column in first.columns] == ["a b", "inner: c"]
+    assert first.rows == ((1, 0.5),)
+    assert second.caption == "lines"
+    assert second.rows == ((1,), (2,))

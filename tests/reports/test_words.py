@@ -1,0 +1,29 @@
+"""The headline says what the verdict allows, in plain words."""
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from reports.test_page import make_result
+
+from broca.reports.words import headline, is_proof
+from broca.results.verification import Label, Verdict
+
+
+@pytest.mark.parametrize("label", get_args(Label))
+def test_every_verdict_has_a_headline(label):
+    """That a model needs a set is said only where the verdict says so."""
+    result = make_result()
+    verified = replace(result.verification, verdict=Verdict(label, "why"))
+    for shown in (verified, replace(result, verification=verified)):
+        text = headline(shown)
+        assert "L1H2, L0H0" in text
+        assert "adding" in text
+        assert text.startswith("toy needs") is is_proof(shown.verdict)
+
+
+def test_without_a_verdict_nothing_is_claimed():
+    """Not verified, or nothing found."""
+    assert "not verified" in headline(make_result())
+    nothing = make_result(selected=(), abstained=True, reason="no harm")
+    assert headline(nothing) == "No heads found that toy needs for adding"
