@@ -25,6 +25,11 @@ class SimulatedTask:
 
     metric: str = "acc"
     higher_is_better: bool = True
+    chance: float = 0.0
+
+    def at_chance(self, score, *, items):
+        """As `Benchmark.at_chance`, where guessing gives nothing."""
+        return score <= 0
 
     def aggregate(self, values):
         """The mean."""

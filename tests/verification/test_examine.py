@@ -139,3 +139,10 @@ def test_random_sets_are_rarely_called_specific():
             verdict = examiner.examine(heads, report=lambda text: None).verdict
             called += verdict.label == "specific"
     assert called / 40 <= 0.07
+
+
+def test_no_outputs_are_looked_at_where_none_are_wanted():
+    """The verdict then rests on scores alone."""
+    examined = five_tasks().examiner(failure_items=0).examine(OWN, report=lambda text: None)
+    assert (examined.failures, examined.samples) == ((), ())
+    assert examined.verdict.label == "specific"

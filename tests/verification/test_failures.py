@@ -1,8 +1,9 @@
 """Failure modes of outputs."""
 
+import numpy as np
 import pytest
 
-from broca.tasks import Generation, Item, LogLikelihood
+from broca.tasks import Generation, Item, LogLikelihood, Request
 from broca.verification.failures import failures, modes_of, repeats, said, samples
 
 
@@ -14,6 +15,31 @@ def texts(*own):
 def choices(*values):
     """Multiple-choice answers, log-likelihoods an item."""
     return [tuple(LogLikelihood(value, False) for value in own) for own in values]
+
+
+def items(*requests, count=None):
+    """Items of given requests, or so many without any."""
+    if count is not None:
+        requests = [()] * count
+    return [Item("t", number, "", "", own) for number, own in enumerate(requests)]
+
+
+def letters():
+    """Requests for the likelihood of two letters, of one token each."""
+    return tuple(Request("loglikelihood", (1, 2, 3), (letter,)) for letter in (7, 8))
+
+
+def sentences(number, length=10):
+    """Requests for two sentences that no other item has, after an empty prompt."""
+    return tuple(
+        Request("loglikelihood", (1,), (number, *range(first, first + length - 1)))
+        for first in (50, 90)
+    )
+
+
+def modes(before, after, own=None, right=None):
+    """Failure modes of answers to items without requests, or with given ones."""
+    return modes_of(own or items(count=len(before)), before, after, right)
 
 
 @pytest.mark.parametrize(
@@ -38,44 +64,97 @@ def test_one_answer_to_different_prompts_is_constant():
     """At least half of the items, and a quarter more than the intact model's own favourite."""
     before = texts("a", "b", "c", "d", "e", "f")
     after = texts("z", "z", "z", "z", "e", "f")
-    intact, ablated = modes_of(before, after)
+    intact, ablated = modes(before, after)
     assert ablated["constant"] == [True] * 4 + [False] * 2
     assert not any(intact["constant"])
     favourite = texts("z", "z", "z", "a", "b", "c")
-    assert not any(modes_of(favourite, after)[1]["constant"])
+    assert not any(modes(favourite, after)[1]["constant"])
 
 
-def test_always_the_same_choice_is_constant():
-    """Multiple choice: by the choice, not its likelihood."""
+def test_the_same_choice_everywhere_is_constant():
+    """Multiple choice: by the text of the choice, not its likelihood."""
     before = choices((-1, -2), (-2, -1), (-1, -3), (-4, -1))
     after = choices((-1, -2), (-1, -5), (-2, -3), (-3, -9))
-    assert all(modes_of(before, after)[1]["constant"])
+    assert all(modes(before, after, items(*[letters()] * 4))[1]["constant"])
 
 
-def test_collapse_is_a_hundredth_of_all_choices():
+def test_sentences_have_no_place_to_prefer():
+    """Where the first of two sentences is always the right one, choosing it says nothing."""
+    before = choices((-1, -2), (-2, -1), (-2, -1), (-4, -1), (-4, -1))
+    after = choices(*[(-1, -2)] * 5)
+    own = items(*[sentences(number) for number in range(5)])
+    assert not any(modes(before, after, own)[1]["constant"])
+
+
+def test_right_answers_are_never_constant_or_empty():
+    """A task whose answer is always the same, or always nothing, can be answered rightly."""
+    right = np.array([True, True, False, False])
+    before, after = texts("a", "b", "c", "d"), texts("no", "no", "no", "no")
+    assert modes(before, after, right=right)[1]["constant"] == [False, False, True, True]
+    assert modes(before, texts("", "", "", "d"), right=right)[1]["empty"] == [
+        False, False, True, False,
+    ]  # fmt: skip
+
+
+def test_collapse_of_short_choices_is_a_hundredth():
     """All choices together, against the intact model: an offset of 4.6 nats."""
     before = choices((-1.0, -2.0), (-2.0, -1.0))
     after = choices((-6.0, -7.0), (-5.0, -6.0))
-    assert modes_of(before, after)[1]["collapse"] == [True, False]
+    assert modes(before, after)[1]["collapse"] == [True, False]
+
+
+def test_collapse_of_sentences_is_judged_by_the_token():
+    """Ten tokens lose 7.7 nats without harm, and more than a nat each where the text is gone."""
+    before = choices((-30.0, -32.0), (-30.0, -32.0))
+    after = choices((-37.7, -39.7), (-41.0, -43.0))
+    own = items(sentences(1), sentences(2))
+    assert modes(before, after, own)[1]["collapse"] == [False, True]
 
 
 def test_empty_is_nothing_but_white_space():
     """In generations."""
-    assert modes_of(texts("a", "b"), texts(" \n", "b"))[1]["empty"] == [True, False]
+    assert modes(texts("a", "b"), texts(" \n", "b"))[1]["empty"] == [True, False]
 
 
 def test_excess_counts_what_was_not_degenerate_before():
     """An item that is empty in both states is no damage."""
-    found = failures("t", texts("", "b", "c", "d"), texts("", "", "c", "d"))
+    scores = np.array([[0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
+    found = failures("t", items(count=4), texts("", "b", "c", "d"), texts("", "", "c", "d"), scores)
     assert found.excess == 0.25
     assert (found.before["empty"], found.after["empty"]) == (0.25, 0.5)
     assert found.most_common == ""
+    assert found.explained == pytest.approx(1 / 3)
+    assert found.damage == 0.25
+
+
+@pytest.mark.parametrize(
+    ("after", "damage"),
+    [((0, 0, 0, 1), 0.75), ((1, 1, 1, 1), 0.0), ((0, 1, 1, 1), 0.25), ((1, 1, 0, 1), 0.25)],
+)
+def test_damage_is_what_is_lost_with_degenerate_outputs(after, damage):
+    """At a chance of one half, half of the score is skill; outputs that stay right harm nobody."""
+    scores = np.array([[1.0, 1.0, 1.0, 1.0], after])
+    after = texts("", " ", "\n", "d")
+    found = failures("t", items(count=4), texts(*"abcd"), after, scores, chance=0.5)
+    assert found.damage == damage
+
+
+def test_gains_on_degenerate_outputs_pay_for_losses():
+    """A paradigm that improves under a set is not broken by it, whatever its likelihoods do."""
+    before = choices(*[(-30.0, -32.0)] * 4)
+    after = choices(*[(-60.0, -62.0)] * 4)
+    own = items(*[sentences(number) for number in range(4)])
+    scores = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0]])
+    found = failures("t", own, before, after, scores)
+    assert (found.excess, found.explained, found.damage) == (1.0, 0.0, 0.0)
+    assert failures("t", own, before, after, 1 - scores).damage == 0.5
+    assert failures("t", own, before, after, 1 - scores, can_fail=False).damage == 0
 
 
 def test_single_likelihoods_have_no_failure_modes():
     """A perplexity task has no choice to prefer and no text."""
     before, after = choices((-1.0,), (-1.0,)), choices((-9.0,), (-9.0,))
-    assert failures("t", before, after).excess == 0
+    assert failures("t", items(count=2), before, after, np.zeros((2, 2))).excess == 0
     assert said(before[0]) == "not greedy"
 
 

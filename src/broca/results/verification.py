@@ -190,6 +190,8 @@ class TaskFailures:
         after: The same with the set ablated.
         excess: Share of items that are degenerate with the set ablated and not intact.
         most_common: The most common output with the set ablated.
+        explained: Share of the task's score above chance that is lost on these items, gains on
+            them subtracted; None where an older file does not say.
     """
 
     task: str
@@ -198,6 +200,12 @@ class TaskFailures:
     after: dict[str, float]
     excess: float
     most_common: str
+    explained: float | None = None
+
+    @property
+    def damage(self) -> float:
+        """Share of outputs that count as broken: degenerate, as far as score is lost with them."""
+        return self.excess if self.explained is None else min(self.excess, self.explained)
 
 
 @dataclass(frozen=True)

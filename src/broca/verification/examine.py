@@ -151,7 +151,7 @@ class Examiner:
         report("verifying: each member")
         members = self._members(columns, measured)
         report("verifying: the outputs")
-        looked, shown = self._outputs(columns)
+        looked, shown = self.outputs(columns, measured)
         curve = None
         if scope.curve:
             report("verifying: k from 0 on")
@@ -327,21 +327,41 @@ class Examiner:
             for column, (own, rest), p in zip(columns, intervals, adjusted, strict=True)
         )
 
-    def _outputs(
-        self, columns: Sequence[int]
+    def outputs(
+        self, columns: Sequence[int], measured: Mapping[str, Values]
     ) -> tuple[tuple[TaskFailures, ...], tuple[Sample, ...]]:
+        """Failure modes of every task's outputs, and some of the task's own side by side.
+
+        Args:
+            columns: The set.
+            measured: Responses of every task to its report items, intact and ablated.
+        """
         trial, found = self.trial, []
         shown: tuple[Sample, ...] = ()
+        if not self.scope.failure_items:
+            return (), ()
         masks = np.stack([self._mask([]), self._mask(columns)])
-        for name in trial.names:
-            places = np.asarray(trial.places[name], dtype=np.intp)
-            keep = np.linspace(0, len(places) - 1, min(len(places), self.scope.failure_items))
-            chosen = places[np.unique(keep.round().astype(int))]
-            answers = self.answer(Plan.crossed(masks, chosen))
-            before, after = answers[: len(chosen)], answers[len(chosen) :]
-            found.append(failing.failures(name, before, after))
+        looked = trial.some(self.scope.failure_items)
+        for name, places in looked.items():
+            benchmark = trial.benchmarks[name]
+            answers = self.answer(Plan.crossed(masks, places))
+            before, after = answers[: len(places)], answers[len(places) :]
+            items = [self.items[position] for position in places]
+            scores = np.stack([_pick(row, trial.places[name], places) for row in measured[name]])
+            found.append(
+                failing.failures(
+                    name,
+                    items,
+                    before,
+                    after,
+                    scores,
+                    chance=benchmark.chance,
+                    can_fail=not benchmark.at_chance(
+                        trial.score(name, measured[name][0]), items=len(measured[name][0])
+                    ),
+                )
+            )
             if name == trial.task:
-                items = [self.items[position] for position in chosen]
                 count = self.scope.samples
                 shown = failing.samples(items[:count], before[:count], after[:count])
         return tuple(found), shown

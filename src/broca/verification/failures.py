@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from broca.results.verification import Sample, TaskFailures
 from broca.tasks import Generation, Item, LogLikelihood, Output
@@ -19,8 +20,12 @@ _WORDS, _CHARACTERS = 8, 16
 """Shortest output, in words or else characters, in which a loop can be told from an answer."""
 
 _REPEATED = 0.5
-_CONSTANT, _CONSTANT_EXCESS = 0.5, 0.25
-_COLLAPSE = math.log(100)
+_CONSTANT, _CONSTANT_EXCESS, _FEWEST_CONSTANT = 0.5, 0.25, 3
+_COLLAPSE, _COLLAPSE_PER_TOKEN = math.log(100), 1.0
+"""Nats that all choices lose at least, and for each of their tokens; benchmarks/verdicts.py."""
+
+_RIGHT = 1.0 - 1e-9
+"""Least response to an item whose answer is right."""
 
 Answers = Sequence[tuple[Output, ...]]
 """The model's answers to the requests of every item."""
@@ -53,65 +58,97 @@ def said(outputs: tuple[Output, ...]) -> str:
     return f"choice {int(np.argmax(values))}"
 
 
-def modes_of(before: Answers, after: Answers) -> tuple[dict[str, list[bool]], ...]:
+def modes_of(
+    items: Sequence[Item], before: Answers, after: Answers, right: NDArray[np.bool_] | None = None
+) -> tuple[dict[str, list[bool]], ...]:
     """Failure modes of every item's output, intact and with a set ablated.
 
     - `repetition`: see `repeats`.
     - `constant`: the most common output, if it is given to at least half of the items and to a
-      quarter of them more than the most common one of the intact model.
-    - `empty`: nothing but white space.
+      quarter of them more than the most common one of the intact model; it counts where it is
+      wrong. A choice is the same as another if their texts are.
+    - `empty`: nothing but white space, where that is wrong.
     - `collapse`: all choices of a multiple-choice item together have less than a hundredth of the
-      probability they have in the intact model.
+      probability they have in the intact model, and less than 1/e of it for each of their tokens.
+
+    Args:
+        items: The items.
+        before: The intact model's answers.
+        after: Those with the set ablated.
+        right: Whether the ablated model's answer is right, `(items,)`; none is if None.
 
     Returns:
         For each mode one truth value an item, before and after.
     """
-    texts = [[said(outputs) for outputs in answers] for answers in (before, after)]
-    generated = [bool(outputs) and isinstance(outputs[0], Generation) for outputs in before]
-    compared = [
-        generates or len(outputs) > 1 for generates, outputs in zip(generated, before, strict=True)
-    ]
+    right = np.zeros(len(items), dtype=bool) if right is None else right
     found: list[dict[str, list[bool]]] = []
-    for own in texts:
+    for answers in (before, after):
+        texts = [_generated(outputs) for outputs in answers]
         found.append(
             {
-                "repetition": [g and repeats(text) for g, text in zip(generated, own, strict=True)],
-                "constant": [False] * len(own),
-                "empty": [g and not text.strip() for g, text in zip(generated, own, strict=True)],
-                "collapse": [False] * len(own),
+                "repetition": [text is not None and repeats(text) for text in texts],
+                "constant": [False] * len(items),
+                "empty": [text is not None and not text.strip() for text in texts],
+                "collapse": [False] * len(items),
             }
         )
-    if any(compared):
-        counted = [
-            Counter(text for text, counts in zip(own, compared, strict=True) if counts)
-            for own in texts
-        ]
-        total = sum(compared)
+    found[1]["empty"] = (np.array(found[1]["empty"], dtype=bool) & ~right).tolist()
+    given = [
+        [_given(item, outputs) for item, outputs in zip(items, answers, strict=True)]
+        for answers in (before, after)
+    ]
+    counted = [Counter(text for text in answers if text is not None) for answers in given]
+    total = sum(counted[0].values())
+    if total > _FEWEST_CONSTANT and counted[1]:
         usual = counted[0].most_common(1)[0][1] / total
         answer, times = counted[1].most_common(1)[0]
-        share = times / total
-        if total > 3 and share >= _CONSTANT and share >= usual + _CONSTANT_EXCESS:
-            found[1]["constant"] = [
-                counts and text == answer for text, counts in zip(texts[1], compared, strict=True)
-            ]
+        if times / total >= max(_CONSTANT, usual + _CONSTANT_EXCESS):
+            same = np.array([text == answer for text in given[1]])
+            found[1]["constant"] = (same & ~right).tolist()
     found[1]["collapse"] = [
-        _collapsed(intact, ablated) for intact, ablated in zip(before, after, strict=True)
+        _collapsed(item, intact, ablated)
+        for item, intact, ablated in zip(items, before, after, strict=True)
     ]
     return tuple(found)
 
 
-def failures(task: str, before: Answers, after: Answers) -> TaskFailures:
-    """Counts the failure modes of one task's outputs."""
-    intact, ablated = modes_of(before, after)
-    broken_before = np.array([any(intact[mode][i] for mode in MODES) for i in range(len(before))])
-    broken_after = np.array([any(ablated[mode][i] for mode in MODES) for i in range(len(before))])
+def failures(
+    task: str,
+    items: Sequence[Item],
+    before: Answers,
+    after: Answers,
+    scores: NDArray[np.float64],
+    *,
+    chance: float = 0.0,
+    can_fail: bool = True,
+) -> TaskFailures:
+    """Counts the failure modes of one task's outputs, and the loss of score that they explain.
+
+    Args:
+        task: Its name.
+        items: Items looked at.
+        before: The intact model's answers.
+        after: Those with the set ablated.
+        scores: Responses to the items, intact and ablated, `(2, items)`; higher is better.
+        chance: The response of guessing.
+        can_fail: Whether the intact model does better than chance; else no loss is explained.
+    """
+    intact, ablated = modes_of(items, before, after, scores[1] >= _RIGHT)
+    broken_before, broken_after = (
+        np.array([modes[mode] for mode in MODES], dtype=bool).any(axis=0)
+        for modes in (intact, ablated)
+    )
+    new = broken_after & ~broken_before
+    skill = float(np.mean(scores[0])) - chance
+    lost = float(np.mean((scores[0] - scores[1]) * new))
     common = Counter(said(outputs) for outputs in after).most_common(1)[0][0]
     return TaskFailures(
         task=task,
-        items=len(before),
+        items=len(items),
         before={mode: float(np.mean(intact[mode])) for mode in MODES},
         after={mode: float(np.mean(ablated[mode])) for mode in MODES},
-        excess=float(np.mean(broken_after & ~broken_before)),
+        excess=float(np.mean(new)),
+        explained=min(1.0, max(0.0, lost / skill)) if can_fail and skill > 0 else 0.0,
         most_common=common[:200],
     )
 
@@ -124,11 +161,36 @@ def samples(items: Sequence[Item], before: Answers, after: Answers) -> tuple[Sam
     )
 
 
-def _collapsed(intact: tuple[Output, ...], ablated: tuple[Output, ...]) -> bool:
+def _generated(outputs: tuple[Output, ...]) -> str | None:
+    """The text of a generation; None for likelihoods."""
+    first = outputs[0]
+    return first.text if isinstance(first, Generation) else None
+
+
+def _given(item: Item, outputs: tuple[Output, ...]) -> Hashable:
+    """What tells an answer from others: a generation's text, or the likeliest choice's tokens.
+
+    Choices that differ in their place alone are not told apart: the model does not see places.
+    None where there is nothing to choose.
+    """
+    text = _generated(outputs)
+    if text is not None or len(outputs) == 1:
+        return text
+    values = [one.value for one in outputs if isinstance(one, LogLikelihood)]
+    chosen = int(np.argmax(values))
+    if len(item.requests) != len(outputs):
+        return chosen
+    if len({request.continuation for request in item.requests}) == 1:  # the contexts are compared
+        return item.requests[chosen].context
+    return item.requests[chosen].continuation
+
+
+def _collapsed(item: Item, intact: tuple[Output, ...], ablated: tuple[Output, ...]) -> bool:
     if len(intact) < 2 or not isinstance(intact[0], LogLikelihood):
         return False
     sums = [
         float(np.logaddexp.reduce([one.value for one in side if isinstance(one, LogLikelihood)]))
         for side in (intact, ablated)
     ]
-    return sums[0] - sums[1] > _COLLAPSE
+    lengths = [len(request.continuation) for request in item.requests] or [1]
+    return sums[0] - sums[1] > max(_COLLAPSE, _COLLAPSE_PER_TOKEN * float(np.mean(lengths)))

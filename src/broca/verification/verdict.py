@@ -17,7 +17,7 @@ from broca.verification.proof import MeasuredDrop
 from broca.verification.statistics import items_needed
 
 BROKEN = 0.25
-"""Share of degenerate outputs on unrelated tasks from which a model is called broken."""
+"""Share of outputs on unrelated tasks, degenerate and wrong, that a model called broken has."""
 
 SPILL = 0.25
 """Share of the task's drop that the others' mean drop may reach in a specific set."""
@@ -131,16 +131,15 @@ def judge(
 
 def _broken(task: str, others: Sequence[str], failures: Sequence[TaskFailures]) -> str | None:
     """What is degenerate, if that is the damage: on unrelated tasks, or on the only one."""
-    excess = {one.task: one for one in failures}
-    judged = [excess[name] for name in others if name in excess]
-    if not judged and not others and task in excess:
-        judged = [excess[task]]
-        if judged[0].excess < 2 * BROKEN:
-            return None
+    by_task = {one.task: one for one in failures}
+    judged = [by_task[name] for name in others if name in by_task]
+    least = BROKEN
+    if not others and task in by_task:
+        judged, least = [by_task[task]], 2 * BROKEN
     if not judged:
         return None
-    share = float(np.mean([one.excess for one in judged]))
-    if share < BROKEN:
+    share = float(np.mean([one.damage for one in judged]))
+    if share < least:
         return None
     modes = {
         mode: float(np.mean([one.after[mode] - one.before[mode] for one in judged]))
@@ -148,7 +147,7 @@ def _broken(task: str, others: Sequence[str], failures: Sequence[TaskFailures]) 
     }
     worst = max(modes, key=lambda mode: modes[mode])
     where = "of the other tasks' outputs" if others else "of the outputs"
-    return f"{share:.0%} {where} become degenerate (mostly {worst}, {modes[worst]:.0%})"
+    return f"{share:.0%} {where} become degenerate and wrong (mostly {worst}, {modes[worst]:.0%})"
 
 
 def _no_drop(own: MeasuredDrop, lost: str, level: float) -> Verdict:

@@ -1,0 +1,125 @@
+"""How often failure modes are seen where nothing is broken, and missed where something is.
+
+    python benchmarks/verdicts.py reference --tasks mc_biology,mc_chemistry --sets 60
+    python benchmarks/verdicts.py MODEL --tasks T1,T2 --include-path TASKS
+
+Sets of heads are ablated: random ones of 1, 3 and 5 heads and of a fifth of all, all heads of a
+layer, half of all heads, all of them. What a set does to the tasks is read off the `confirm` items:
+it is sound if the tasks keep nine tenths of their score above chance on average, broken if none
+keeps more than a quarter of it, and neither otherwise. Failure modes are read off the `report`
+items, by the code that `broca verify` uses. Two errors are counted: sound sets that are called
+broken, and broken sets that are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+import broca
+from broca.options import SourceOptions
+from broca.results.verification import TaskFailures
+from broca.runs.setup import claimed
+from broca.verification import Scope
+from broca.verification.failures import MODES
+from broca.verification.verdict import BROKEN
+
+SOUND, BROKEN_SKILL = 0.9, 0.25
+"""Share of its skill that a set leaves on average, and at most on every task."""
+
+
+def sets_of(layers: Sequence[int], random: int, seed: int) -> list[tuple[str, list[int]]]:
+    """Kinds of sets with their columns: nothing, random ones, whole layers, half, and all."""
+    rng = np.random.default_rng(seed)
+    count = len(layers)
+    sizes = {"1 head": 1, "3 heads": 3, "5 heads": 5, "a fifth": count // 5}
+    sets: list[tuple[str, list[int]]] = [("none", [])]
+    for kind, size in sizes.items():
+        for _ in range(random // len(sizes)):
+            sets.append((kind, rng.choice(count, size, replace=False).tolist()))
+    for layer in sorted(set(layers)):
+        sets.append(("a layer", np.flatnonzero(np.array(layers) == layer).tolist()))
+    for _ in range(random // len(sizes)):
+        sets.append(("half", rng.choice(count, count // 2, replace=False).tolist()))
+    return [*sets, ("all", list(range(count)))]
+
+
+def measure(
+    model: str, names: Sequence[str], *, sets: int, items: int, include_path: str | None, seed: int
+) -> dict[str, object]:
+    """Labels every set on `confirm` items and looks at its outputs on `report` items."""
+    gated = broca.load(model, device="cpu")
+    rows = []
+    with broca.Workspace() as workspace:
+        tasks = claimed(
+            gated, names[0], workspace.catalog(SourceOptions(include_path=include_path)),
+            others=list(names[1:]), items=100, seed=seed, limit=items,
+        )  # fmt: skip
+        run = broca.Run(gated, tasks, workspace)
+        examiner = run.examiner(Scope(failure_items=items))
+        intact = run.scores((), part="confirm")
+        skill = {name: intact[name] - tasks.benchmarks[name].chance for name in names}
+        places = tasks.places["report"]
+        for kind, columns in sets_of([one.layer for one in gated.components], sets, seed):
+            scores = run.scores(columns, part="confirm")
+            kept = [1 - (intact[name] - scores[name]) / skill[name] for name in names]
+            masks = np.stack([run.mask(()), run.mask(columns)])
+            measured = examiner.trial.responses(run.measure, masks, places)
+            failures, _ = examiner.outputs(columns, measured)
+            damage = float(np.mean([one.damage for one in failures]))
+            rows.append({
+                "kind": kind, "heads": len(columns), "kept": float(np.mean(kept)),
+                "label": label_of(kept), "called broken": damage >= BROKEN,
+                "excess": float(np.mean([one.excess for one in failures])), "damage": damage,
+                "modes": {mode: _new(failures, mode) for mode in MODES},
+            })  # fmt: skip
+            print(json.dumps(rows[-1]), flush=True)
+    return {"model": model, "tasks": list(names), "items": items, **summary(rows)}
+
+
+def label_of(kept: Sequence[float]) -> str:
+    """What a set is, by the share of its skill that every task keeps."""
+    if np.mean(np.minimum(kept, 1.0)) >= SOUND:
+        return "sound"
+    return "broken" if max(kept) <= BROKEN_SKILL else "neither"
+
+
+def summary(rows: Sequence[dict[str, object]]) -> dict[str, object]:
+    """Both errors, and the share of outputs in each mode, by label."""
+    result: dict[str, object] = {}
+    for label in ("sound", "neither", "broken"):
+        own = [row for row in rows if row["label"] == label]
+        if own:
+            result[label] = {
+                "sets": len(own),
+                "called broken": sum(bool(row["called broken"]) for row in own),
+                "degenerate alone would say": sum(row["excess"] >= BROKEN for row in own),
+                "modes": {
+                    mode: round(float(np.mean([row["modes"][mode] for row in own])), 3)
+                    for mode in MODES
+                },
+            }
+    return result
+
+
+def _new(failures: Sequence[TaskFailures], mode: str) -> float:
+    return float(np.mean([one.after[mode] - one.before[mode] for one in failures]))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model")
+    parser.add_argument("--tasks", required=True)
+    parser.add_argument("--include-path")
+    parser.add_argument("--sets", type=int, default=60)
+    parser.add_argument("--items", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    result = measure(
+        chosen.model, chosen.tasks.split(","), sets=chosen.sets, items=chosen.items,
+        include_path=chosen.include_path, seed=chosen.seed,
+    )  # fmt: skip
+    print(json.dumps(result, indent=2))
