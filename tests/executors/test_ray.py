@@ -11,12 +11,11 @@ import pytest
 
 import broca
 from broca.engine import Ablation, Engine, EngineOptions, donor_activations
-from broca.errors import BadInput, BadLogits, ExecutorFailed, Interrupted, MissingExtra, OutOfMemory
+from broca.errors import BadInput, ExecutorFailed, Interrupted, MissingExtra
 from broca.executors import Asker, LocalExecutor, RayExecutor, RayOptions, RayPool, WorkerSpec
 from broca.executors.asking import Questions
 from broca.executors.base import Setting
 from broca.executors.ray import _plan
-from broca.executors.workers import Refusal
 from broca.journal import Journal
 from broca.measurement import Plan
 from broca.options import ExecutorOptions
@@ -311,17 +310,3 @@ def test_missing_ray_names_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"pip install 'broca\[ray\]'"):
         broca.localize("no-such-model", task="addition", executor="ray")
-
-
-def test_unknown_executor_is_refused():
-    """Those that there are, are named."""
-    with pytest.raises(BadInput, match="use local or ray"):
-        broca.localize("no-such-model", task="addition", executor="slurm")
-
-
-def test_errors_keep_their_kind_on_the_way():
-    """What broca raises in a worker is raised here."""
-    (back,) = [Refusal.of(BadLogits("NaN", request=3)).error()]
-    assert isinstance(back, BadLogits)
-    assert (str(back), back.request) == ("NaN", 3)
-    assert isinstance(Refusal.of(OutOfMemory("no room")).error(), OutOfMemory)

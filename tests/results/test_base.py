@@ -4,55 +4,17 @@ import pytest
 from reports.test_escaping import make_stress
 from reports.test_page import make_result
 from results.test_atlas import make_atlas
+from results.test_cost_estimate import make_estimate
 from results.test_export import make_export
+from results.test_neurons import make_experiment, make_neurons
+from results.test_refit import make_refit
 from simulated import toy_verification
 
 from broca.errors import BadInput
 from broca.results.base import ModelInfo, listed
-from broca.results.cost_estimate import CostEstimate, MethodCost
-from broca.results.neurons import LocatedNeuron, NeuronExperiment, NeuronSet
 from broca.results.reading import KINDS, read
-from broca.results.refit import Refit
 
 MODEL = ModelInfo("toy", "abc")
-
-
-def make_neurons():
-    """Two neurons."""
-    neurons = tuple(LocatedNeuron(f"L0N{n}", 0, n, 1.0 - n / 4, 3.0) for n in (1, 2))
-    return NeuronSet(
-        model=MODEL, task="adding", capability="sums", method="cnl", settings={}, items=4,
-        probability=0.5, residual=None, selected=neurons, by_layer={"0": 2, "1": 0},
-        share_of_neurons=0.1, share_of_parameters=0.05,
-    )  # fmt: skip
-
-
-def make_experiment():
-    """An experiment with two lines."""
-    return NeuronExperiment(
-        command="broca neurons erase", model=MODEL, settings={}, result=[{"a": 1}, {"a": 2}]
-    )
-
-
-def make_refit():
-    """A refit of the small result."""
-    run = make_result()
-    return Refit(
-        task=run.task, method="cs-stratified", recovery="ridge", response="accuracy", rows=900,
-        masks=90, ranking=run.ranking, selected=run.selected, reason="", additivity=None,
-    )  # fmt: skip
-
-
-def make_estimate():
-    """Two methods, of which one can run."""
-    methods = (
-        MethodCost("one-shot", 970, 9700, 4.0, "accuracy"),
-        MethodCost("focus", 0, 0, 0.0, "", "too few"),
-    )
-    return CostEstimate(
-        model=MODEL, task="adding", items=10, components=96, timed_rows=64,
-        tokens_per_second={"accuracy": 100.0}, memory_bytes=1, proof_rows=600, methods=methods,
-    )  # fmt: skip
 
 
 # lines of each table, and the columns that it begins with

@@ -1,6 +1,5 @@
 """Runs that are killed, interrupted, repeated or computed in other batches come to the same end."""
 
-import json
 import multiprocessing
 import os
 import re
@@ -19,7 +18,6 @@ from broca.engine import Ablation, EngineOptions
 from broca.errors import Interrupted, JournalNotWritable
 from broca.journal import Journal, read_run, read_runs
 from broca.journal.checking import check
-from broca.journal.encoding import decoded, encoded
 from broca.measurement import Plan
 from broca.options import SourceOptions
 from broca.results.codec import encode
@@ -28,7 +26,6 @@ from broca.runs.interrupts import Stopper
 from broca.runs.run import chunk_tokens
 from broca.runs.setup import claimed
 from broca.runs.workspace import Workspace
-from broca.searches import Problem
 from broca.tasks import TaskOptions
 from broca.testing import tiny_llama
 
@@ -297,17 +294,6 @@ def test_chunks_are_a_matter_of_model_and_device(reference):
     weights = sum(one.numel() for one in reference.model.parameters())
     assert chunk_tokens(reference, 100) == int(1e11 / (2 * weights))
     assert chunk_tokens(reference, 10**9) == 10**9
-
-
-def test_problems_survive_json():
-    """Arrays with their types, tuples, mappings."""
-    problem = Problem(4, np.array([3, 1]), 2, None, 7)
-    back = Problem(**decoded(json.loads(json.dumps(encoded(problem)))))
-    np.testing.assert_array_equal(back.items, problem.items)
-    assert back.items.dtype == problem.items.dtype
-    assert (back.components, back.k, back.rows, back.seed) == (4, 2, None, 7)
-    value = {"a": (1, (2.5, None)), 3: [True]}
-    assert decoded(json.loads(json.dumps(encoded(value)))) == {"a": (1, (2.5, None)), 3: (True,)}
 
 
 SENTENCES = broca.Task.from_examples(

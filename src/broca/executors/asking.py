@@ -219,7 +219,7 @@ class Asker:
     def outputs(self, questions: Questions, answers: Answers) -> list[tuple[Output, ...]]:
         """The answers row by row."""
         ends = np.cumsum(np.bincount(questions.row_index, minlength=questions.rows)).tolist()
-        starts = [0, *ends[:-1]]
+        starts = [0, *ends][:-1]
         return [answers.outputs[start:end] for start, end in zip(starts, ends, strict=True)]
 
     def named(self, error: BadLogits, plan: Plan, questions: Questions) -> BadLogits:

@@ -1,0 +1,31 @@
+"""What an executor is, and the settings by which engines are kept apart."""
+
+import inspect
+
+import pytest
+import torch
+
+from broca.executors import LocalExecutor, RayExecutor
+from broca.executors.base import Executor, Setting
+
+
+@pytest.mark.parametrize("kind", [LocalExecutor, RayExecutor])
+def test_every_executor_has_what_the_protocol_says(kind):
+    """Each member by its name, and methods with the same parameters."""
+    for name, member in vars(Executor).items():
+        if name.startswith("_"):
+            continue
+        there = inspect.getattr_static(kind, name, None)
+        assert there is not None or name in kind.__init__.__code__.co_names, name
+        if inspect.isfunction(member):
+            assert list(inspect.signature(there).parameters) == list(
+                inspect.signature(member).parameters
+            )
+
+
+def test_a_setting_is_itself_alone_and_shows_no_activations():
+    """Donors are tensors: comparing or printing them would take seconds."""
+    one, other = (Setting("mean", donors=(torch.zeros(3),)) for _ in range(2))
+    assert one != other
+    assert one in {one}
+    assert "tensor" not in repr(one)

@@ -1,0 +1,46 @@
+"""Executors by name."""
+
+import pytest
+
+import broca
+from broca.engine import EngineOptions
+from broca.errors import BadInput
+from broca.executors import Asker
+from broca.executors.base import Setting
+from broca.executors.records import executors, open_host
+from broca.options import ExecutorOptions, ModelOptions
+
+
+def test_unknown_executor_is_refused():
+    """Those that there are, are named."""
+    with pytest.raises(BadInput, match="use local or ray"):
+        broca.localize("no-such-model", task="addition", executor="slurm")
+
+
+def test_the_menu_names_this_process_first():
+    """Every record has a sentence and makes a host."""
+    known = executors()
+    assert list(known) == ["local", "ray"]
+    for name, kind in known.items():
+        assert kind.name == name
+        assert kind.help
+        assert callable(kind.open)
+
+
+def test_the_host_of_this_process_measures_with_the_model_itself(tiny):
+    """A fresh executor for each run, on the device of the model."""
+    host = open_host(ExecutorOptions())
+    try:
+        made = [
+            host.executor(
+                tiny, Asker([]), setting=Setting(), engine_options=EngineOptions(token_budget=99),
+                model_options=ModelOptions(), on_progress=lambda progress: None,
+            )
+            for _ in range(2)
+        ]  # fmt: skip
+        assert made[0] is not made[1]
+        assert {executor.device for executor in made} == {"cpu"}
+        assert {executor.token_budget for executor in made} == {99}
+        assert not made[0].concurrent
+    finally:
+        host.close()

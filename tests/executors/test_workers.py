@@ -1,0 +1,110 @@
+"""What runs in a worker, here within this process."""
+
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from broca.engine import Engine
+from broca.errors import BadLogits, OutOfMemory, UnknownName
+from broca.executors.asking import Questions
+from broca.executors.base import Setting
+from broca.executors.workers import Refusal, Worker, WorkerSpec
+from broca.models import GatedModel, load
+from broca.tasks import Request
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+def test_errors_keep_their_kind_on_the_way():
+    """What broca raises in a worker is raised here."""
+    (back,) = [Refusal.of(BadLogits("NaN", request=3)).error()]
+    assert isinstance(back, BadLogits)
+    assert (str(back), back.request) == ("NaN", 3)
+    assert isinstance(Refusal.of(OutOfMemory("no room")).error(), OutOfMemory)
+
+
+@pytest.fixture
+def threads():
+    """The number of threads is as before afterwards."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def questions():
+    """Two masks of the shipped model, one request each."""
+    gates = np.ones((2, 48), dtype=np.float32)
+    gates[1, :4] = 0
+    index = np.arange(2)
+    requests = tuple(Request("loglikelihood", (5, 6, 7), (number,)) for number in (8, 9))
+    return Questions(gates, index, np.zeros(2, dtype=np.intp), index, 2, requests)
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_worker_answers_as_an_engine_does():
+    """By the name of the model; it says how many tokens it took."""
+    model = load("reference-small", device="cpu")
+    spec = replace(WorkerSpec.of(model), device="cpu")
+    assert (spec.model, spec.held, spec.components) == ("reference-small", None, "heads")
+    worker = Worker(spec)
+    loaded = worker.load()
+    assert (loaded.fingerprint, loaded.device) == (model.fingerprint, "cpu")
+    asked = questions()
+    reply, tokens = worker.answer(asked, Setting())
+    where = (asked.gates, asked.gate_index, asked.donor_index)
+    assert reply.outputs == tuple(Engine(model).run(asked.requests, *where))
+    assert tokens == 6
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_model_in_memory_is_held(tiny):
+    """It has no name that a worker could load."""
+    spec = WorkerSpec.of(tiny)
+    assert spec.held == (tiny.model, tiny.tokenizer)
+    loaded = Worker(replace(spec, device="cpu"), spec.held).load()
+    assert loaded.fingerprint == tiny.fingerprint
+
+
+@pytest.mark.usefixtures("threads")
+def test_what_broca_refuses_comes_back_as_data():
+    """An unknown model, and logits that are no numbers."""
+    missing = Worker(WorkerSpec("./nowhere", "float32", "heads", "")).load()
+    assert isinstance(missing.error(), UnknownName)
+    broken = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
+    broken.model.lm_head.weight.data[3] = float("inf")
+    spec = replace(WorkerSpec.of(broken), device="cpu")
+    worker = Worker(spec, spec.held)
+    worker.load()
+    asked = replace(questions(), gates=np.ones((2, 8), dtype=np.float32))
+    reply, _ = worker.answer(asked, Setting())
+    assert isinstance(reply.error(), BadLogits)
+    assert reply.error().request == 0
+
+
+class Shifted:
+    """Weights with a bias on one projection."""
+
+    digest = "shifted"
+
+    @contextmanager
+    def applied(self, model):
+        """Within the context."""
+        weight = model.model.lm_head.weight
+        before = weight.data.clone()
+        weight.data[8] += 1
+        yield
+        weight.data.copy_(before)
+
+
+@pytest.mark.usefixtures("threads")
+def test_changed_weights_are_in_force_for_their_questions_alone():
+    """Afterwards the answers are those of before."""
+    worker = Worker(WorkerSpec("reference-small", "float32", "heads", "", device="cpu"))
+    worker.load()
+    before, _ = worker.answer(questions(), Setting())
+    changed, _ = worker.answer(questions(), Setting("shifted", delta=Shifted()))
+    after, _ = worker.answer(questions(), Setting())
+    assert after == before
+    assert changed.outputs[0].value != before.outputs[0].value

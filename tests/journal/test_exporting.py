@@ -1,0 +1,68 @@
+"""Rows of a journal as a table: what is read back is what was written."""
+
+import csv
+
+import numpy as np
+import pytest
+from journals import CONDITION, NAMES, filled
+from pyarrow import parquet
+
+from broca.errors import BadInput
+from broca.journal import Journal
+from broca.journal.exporting import COLUMNS, export
+
+
+@pytest.fixture
+def journal():
+    """A journal of 12 rows, one of them with its output; and what went in."""
+    with Journal.in_memory() as journal:
+        yield journal, filled(journal)
+
+
+def rows_of(file):
+    """Rows of an exported table as dictionaries."""
+    if file.suffix == ".parquet":
+        return parquet.read_table(file).to_pylist()
+    with file.open(encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(text))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_every_row_is_in_the_table(journal, tmp_path, ending):
+    """Its condition, item, mask, response and output, with the names of what was ablated."""
+    opened, (*_, responses, _) = journal
+    file = tmp_path / f"rows.{ending}"
+    assert export(opened, file) == 12
+    rows = rows_of(file)
+    assert tuple(rows[0]) == COLUMNS
+    drawn = np.random.default_rng(0).random((12, 9)) < 0.5
+    by_item = {int(row["item"]): row for row in rows}
+    for number, (mask, response) in enumerate(zip(drawn, responses, strict=True)):
+        row = by_item[number]
+        assert float(row["value"]) == response
+        assert row["ablated"] == "+".join(np.array(NAMES)[mask])
+        assert (row["weights"], row["response"]) == (CONDITION.weights, CONDITION.response)
+        assert bytes.fromhex(row["item_digest"]) == f"0 {number}".encode()
+    assert [number for number, row in by_item.items() if row["output"]] == [0]
+    assert [file.name for file in tmp_path.iterdir()] == [f"rows.{ending}"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_an_empty_journal_gives_a_table_without_rows(tmp_path, ending):
+    """Its columns are there."""
+    file = tmp_path / f"rows.{ending}"
+    with Journal.in_memory() as journal:
+        assert export(journal, file) == 0
+    assert rows_of(file) == []
+    if ending == "parquet":
+        assert parquet.read_table(file).column_names == list(COLUMNS)
+
+
+def test_other_endings_and_places_are_refused(journal, tmp_path):
+    """In one line; nothing is left behind."""
+    opened, _ = journal
+    with pytest.raises(BadInput, match=r"must end in \.csv or \.parquet"):
+        export(opened, tmp_path / "rows.txt")
+    with pytest.raises(BadInput, match="choose another place"):
+        export(opened, tmp_path / "nowhere" / "rows.csv")
+    assert list(tmp_path.iterdir()) == []
