@@ -11,7 +11,7 @@ import broca
 from broca.engine import Engine
 from broca.errors import TaskUnusable
 from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
-from broca.tasks.digests import definition_digest, item_digests
+from broca.tasks.digests import item_digests
 from broca.testing import tiny_llama, tiny_tokenizer
 
 TOKENIZER = tiny_tokenizer()
@@ -171,20 +171,6 @@ def test_a_function_that_fails_or_gives_no_number_is_named():
         benchmark = Catalog().load(broca.Task.from_examples(rows, metric=function), REQUESTS)
         with pytest.raises(TaskUnusable, match=message):
             benchmark.score(benchmark.items[0], [Generation("x", 1)])
-
-
-def test_functions_share_outputs_and_exact_match_shares_nothing_with_them():
-    """Items are the same questions under every function: what is stored are outputs alone."""
-    rows = [(prompt, " x") for prompt in PROMPTS]
-    tasks = [
-        broca.Task.from_examples(rows, metric=metric)
-        for metric in (lambda output, answer: 0.0, float.__eq__, None)
-    ]
-    first, second, exact = [Catalog().load(task, REQUESTS) for task in tasks]
-    assert item_digests(first, first.items) == item_digests(second, second.items)
-    assert definition_digest(first) != definition_digest(exact)
-    same = Catalog().load(broca.Task.from_examples(list(rows)), REQUESTS)
-    assert item_digests(same, same.items) == item_digests(exact, exact.items)
 
 
 def test_everything_else_is_lm_evals(tiny):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from broca.errors import TaskUnusable, UnknownName
-from broca.tasks import Catalog, RequestTokenizer, TaskOptions
+from broca.tasks import Catalog, RequestTokenizer
 from broca.testing import tiny_tokenizer
 
 TASK = """
@@ -80,47 +80,3 @@ def test_missing_data_file_is_refused(folder, tokenizer):
     """The file is named."""
     with pytest.raises(TaskUnusable, match=r"'absent' could not.*absent\.jsonl.*check the paths"):
         Catalog(folder).load("absent", tokenizer)
-
-
-@pytest.mark.parametrize("kind", ["generation", "likelihood", "rolling"])
-def test_empty_target_is_refused(folder, tokenizer, kind):
-    """The item is named: nothing to measure, or a silent model would be right."""
-    with pytest.raises(TaskUnusable, match=f"item 5 of task 'empty_{kind}' has an empty target"):
-        Catalog(folder).load(f"empty_{kind}", tokenizer)
-
-
-def test_chat_template_of_a_tokenizer_without_one_is_refused(folder, tokenizer):
-    """The option is named."""
-    with pytest.raises(Exception, match="`chat_template`: the model's tokenizer has no chat temp"):
-        Catalog(folder).load("good", tokenizer, options=TaskOptions(chat_template=True))
-
-
-def test_unknown_split_is_refused(folder, tokenizer):
-    """With those that there are; the scored one cannot be searched on as well."""
-    catalog = Catalog()
-    with pytest.raises(TaskUnusable, match=r"'capitals' has no split 'dev' .*it has train"):
-        catalog.load("capitals", tokenizer, options=TaskOptions(locate_split="dev"))
-    with pytest.raises(TaskUnusable, match=r"no split 'test' beside the scored one \(test\)"):
-        Catalog(folder).load("good", tokenizer, options=TaskOptions(locate_split="test"))
-
-
-def test_control_without_the_split_is_cut_in_three(folder, tokenizer):
-    """What is asked of the localized task is not asked of the others, and it is said."""
-    benchmark = Catalog(folder).load(
-        "good", tokenizer, options=TaskOptions(locate_split="train"), require_split=False
-    )
-    assert len(benchmark.split(items=5, seed=0).report) == 6
-    assert "good has no split train" in benchmark.notes[0]
-
-
-def test_locate_items_come_from_the_other_split(tokenizer):
-    """Locate and confirm from `train`, report from all test documents."""
-    benchmark = Catalog().load("capitals", tokenizer, options=TaskOptions(locate_split="train"))
-    scored = Catalog().load("capitals", tokenizer)
-    split = benchmark.split(items=30, seed=0)
-    report = [benchmark.items[number].prompt for number in split.report]
-    assert report == [item.prompt for item in scored.items]
-    training = {one["prompt"] for one in scored._parts[0]._task.training_docs()}
-    for part in (split.locate, split.confirm):
-        assert len(part) == 30
-        assert {benchmark.items[number].prompt for number in part} <= training

@@ -48,8 +48,9 @@ def profanity(catalog, tokenizer):
 @pytest.fixture(scope="module")
 def scoring(rhyme):
     """The module beside the task files, as lm-eval loaded it."""
+    file = str(instruct_folder() / "instruct_tasks.py")
     (found,) = [
-        module for name, module in list(sys.modules.items()) if name.endswith("instruct_tasks")
+        module for module in list(sys.modules.values()) if getattr(module, "__file__", None) == file
     ]
     return found
 

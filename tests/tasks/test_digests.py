@@ -1,0 +1,111 @@
+"""Digests: equal ones mean the same question, scored in the same way."""
+
+import json
+
+import pytest
+
+import broca
+from broca.tasks import Catalog, RequestTokenizer
+from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
+from broca.testing import tiny_tokenizer
+
+TOKENIZER = tiny_tokenizer()
+
+
+REQUESTS = RequestTokenizer(TOKENIZER, max_length=256)
+
+
+PROMPTS = [f"{number} and {number} =" for number in range(12)]
+
+
+def test_functions_share_outputs_and_exact_match_shares_nothing_with_them():
+    """Items are the same questions under every function: what is stored are outputs alone."""
+    rows = [(prompt, " x") for prompt in PROMPTS]
+    tasks = [
+        broca.Task.from_examples(rows, metric=metric)
+        for metric in (lambda output, answer: 0.0, float.__eq__, None)
+    ]
+    first, second, exact = [Catalog().load(task, REQUESTS) for task in tasks]
+    assert item_digests(first, first.items) == item_digests(second, second.items)
+    assert definition_digest(first) != definition_digest(exact)
+    same = Catalog().load(broca.Task.from_examples(list(rows)), REQUESTS)
+    assert item_digests(same, same.items) == item_digests(exact, exact.items)
+
+
+def loaded(rows, **settings):
+    """A benchmark of own examples."""
+    return Catalog().load(broca.Task.from_examples(rows, **settings), REQUESTS)
+
+
+def test_a_digest_is_of_the_document_and_its_tokens():
+    """Not of the place: in another order the items have the same digests."""
+    rows = [(prompt, f" {number}") for number, prompt in enumerate(PROMPTS)]
+    benchmark, reversed_ = loaded(rows, name="own"), loaded(rows[::-1], name="own")
+    digests = item_digests(benchmark, benchmark.items)
+    assert len(set(digests)) == len(rows)
+    assert {len(digest) for digest in digests} == {16}
+    assert item_digests(reversed_, reversed_.items) == digests[::-1]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda rows: loaded([(prompt + "?", answer) for prompt, answer in rows], name="own"),
+        lambda rows: loaded([(prompt, answer + "!") for prompt, answer in rows], name="own"),
+        lambda rows: loaded(rows, name="own", until=("x",)),
+        lambda rows: loaded(rows, name="own", max_new_tokens=3),
+        lambda rows: loaded(rows, name="other"),
+    ],
+    ids=["prompt", "answer", "stop", "length", "name"],
+)
+def test_another_question_has_another_digest(changed):
+    """In its prompt, its answer, where it ends, how long it may be, or its task."""
+    rows = [(prompt, " x") for prompt in PROMPTS]
+    before, after = loaded(rows, name="own"), changed(rows)
+    assert not set(item_digests(before, before.items)) & set(item_digests(after, after.items))
+
+
+def test_margins_are_digested_with_the_answers_that_are_compared():
+    """Another right choice is another margin of the same item."""
+    rows = [{"prompt": "a", "choices": [" b", " c"], "label": n % 2} for n in range(12)]
+    benchmark = loaded(rows, name="own")
+    digest = b"0" * 16
+    first, second = (margin_digest(benchmark, item, digest) for item in benchmark.items[:2])
+    assert len({digest, first, second}) == 3
+    assert margin_digest(benchmark, benchmark.items[2], digest) == first
+    assert margin_digest(benchmark, benchmark.items[0], b"1" * 16) != first
+
+
+def test_tokenizers_are_digested_by_what_they_do():
+    """Names are of no account, merges and special tokens are."""
+    one, other = tiny_tokenizer(), tiny_tokenizer()
+    other.name_or_path = "elsewhere"
+    assert tokenizer_digest(one) == tokenizer_digest(other)
+    assert len(tokenizer_digest(one)) == 32
+    other.add_special_tokens({"pad_token": "<new>"})
+    assert tokenizer_digest(one) != tokenizer_digest(other)
+
+
+def test_a_copied_task_is_the_same_task(tmp_path):
+    """Where its data lie does not enter; what its functions do does."""
+    digests = []
+    for folder, code in (("a", "return 1.0"), ("b", "return 1.0"), ("c", "return 0.0")):
+        place = tmp_path / folder
+        place.mkdir()
+        lines = [{"q": f"{n} =", "a": str(n)} for n in range(8)]
+        (place / "data.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        (place / "scoring.py").write_text(
+            f"def score(doc, results):\n    {code.replace('return', 'value =')}\n"
+            "    return {'acc': value}\n"
+        )
+        (place / "own.yaml").write_text(
+            f"task: own\ndataset_path: json\n"
+            f"dataset_kwargs: {{data_files: {{test: {place}/data.jsonl}}}}\n"
+            "test_split: test\noutput_type: generate_until\n"
+            "doc_to_text: '{{q}}'\ndoc_to_target: '{{a}}'\n"
+            "generation_kwargs: {max_gen_toks: 4}\n"
+            "process_results: !function scoring.score\n"
+            "metric_list: [{metric: acc, aggregation: mean, higher_is_better: true}]\n"
+        )
+        digests.append(definition_digest(Catalog(place).load("own", REQUESTS)))
+    assert digests[0] == digests[1] != digests[2]

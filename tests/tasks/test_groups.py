@@ -1,0 +1,68 @@
+"""Groups: the score that a group's own file makes of its tasks' scores."""
+
+import pytest
+from harness_tasks import write_tasks
+
+from broca.errors import TaskUnusable
+from broca.tasks import Catalog
+from broca.tasks.groups import group_of
+
+TASK = """
+task: {name}
+tag: tagged
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: data.jsonl}}}}
+test_split: test
+output_type: generate_until
+doc_to_text: "{{{{q}}}}"
+doc_to_target: "{{{{a}}}}"
+metric_list: [{{metric: {metric}, aggregation: mean, higher_is_better: true}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory):
+    """Tasks and groups of every kind."""
+    return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
+
+
+def members(catalog, name):
+    """The tasks of a group, and lm-eval's group."""
+    return catalog.harness_tasks(name)
+
+
+def test_scores_are_weighted_as_the_group_says(catalog):
+    """`even` weights its tasks alike, `pair` by their items."""
+    scores = {"choice": (0.5, 10), "last": (1.0, 30)}
+    for name, expected in (("even", 0.75), ("pair", (0.5 * 10 + 1.0 * 30) / 40)):
+        tasks, group = members(catalog, name)
+        names = [task.task_name for task in tasks]
+        given = dict(zip(names, scores.values(), strict=True))
+        assert group_of(name, group, tasks, metric=None).score(given) == pytest.approx(expected)
+
+
+def test_tasks_without_a_group_are_averaged_over_their_items(catalog):
+    """lm-eval reports no number for a tag."""
+    tasks, _ = members(catalog, "even")
+    tagged = group_of("tagged", None, tasks, metric=None)
+    given = {task.task_name: pair for task, pair in zip(tasks, [(0.0, 1), (1.0, 3)], strict=True)}
+    assert tagged.score(given) == pytest.approx(0.75)
+    assert tagged.name == "tagged"
+
+
+def test_metrics_that_a_group_does_not_aggregate_are_refused(catalog):
+    """By name, with those that it does; a filter likewise."""
+    tasks, group = members(catalog, "even")
+    assert group_of("even", group, tasks, metric="acc").metric == "acc,none"
+    with pytest.raises(TaskUnusable, match="group 'even' has no metric 'ac'; did you mean 'acc'"):
+        group_of("even", group, tasks, metric="ac")
+    with pytest.raises(TaskUnusable, match="aggregates 'acc' after none, not after 'strict'"):
+        group_of("even", group, tasks, metric="acc,strict")
+
+
+def test_tasks_that_share_no_metric_are_refused(catalog):
+    """One of them is to be named instead."""
+    (generation,), _ = catalog.harness_tasks("generation")
+    (choice,), _ = catalog.harness_tasks("choice")
+    with pytest.raises(TaskUnusable, match="the tasks of 'mixed' have no metric in common"):
+        group_of("mixed", None, [generation, choice], metric=None)

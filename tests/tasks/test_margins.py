@@ -1,0 +1,70 @@
+"""Margins and probabilities, against softmax and finite differences."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import softmax
+
+from broca.tasks import LogLikelihood, Margin, Request
+from broca.tasks.margins import STRETCH
+
+
+def requests(*lengths):
+    """Log-likelihoods of continuations of such lengths."""
+    return tuple(Request("loglikelihood", (1,), tuple(range(length))) for length in lengths)
+
+
+def answers(values):
+    """The engine's answers."""
+    return [LogLikelihood(value, False) for value in values]
+
+
+@pytest.mark.parametrize("gold", [1, (1,), (0, 3)])
+def test_the_probability_of_choices_is_that_of_a_softmax(gold):
+    """Of the right ones among all, whatever constant the log-likelihoods share."""
+    values = np.array([-3.0, -1.5, -2.0, -7.0])
+    margin = Margin(requests(1, 2, 3, 1), gold)
+    expected = softmax(values)[list(gold) if isinstance(gold, tuple) else [gold]].sum()
+    for shift in (0.0, -400.0):
+        value = margin.of_answers(answers(values + shift))
+        assert margin.probability(value) == pytest.approx(expected)
+        assert value == pytest.approx(np.log(expected / (1 - expected)))
+
+
+@pytest.mark.parametrize("lengths", [(3,), (2, 4), (STRETCH + 12,)])
+def test_a_single_answer_is_the_mean_over_its_tokens(lengths):
+    """Its probability is the joint one; of a long answer that of eight average tokens."""
+    margin = Margin(requests(*lengths), None)
+    tokens = sum(lengths)
+    value = margin.of_answers(answers([-0.1 * length for length in lengths]))
+    assert value == pytest.approx(-0.1)
+    assert margin.probability(value) == pytest.approx(np.exp(-0.1 * min(tokens, STRETCH)))
+
+
+@pytest.mark.parametrize("margin", [Margin(requests(1, 2), 0), Margin(requests(3), None)])
+def test_the_slope_is_the_derivative_of_the_probability(margin):
+    """By a central difference."""
+    for value in (-2.0, -0.3, 0.0):
+        low, high = (margin.probability(value + step) for step in (-1e-6, 1e-6))
+        assert margin.slope(value) == pytest.approx((high - low) / 2e-6, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "margin", [Margin(requests(1, 2, 3), (0, 2)), Margin(requests(2, 3), None)]
+)
+def test_tensors_give_what_answers_give(margin):
+    """And the gradient that a central difference gives."""
+    values = torch.tensor([-1.0, -2.5, -0.5][: len(margin.requests)], dtype=torch.float64)
+    values.requires_grad_()
+    found = margin.of(values)
+    assert found.item() == pytest.approx(margin.of_answers(answers(values.tolist())))
+    assert torch.autograd.gradcheck(margin.of, (values,))
+
+
+def test_the_right_answer_alone():
+    """The first right choice under teacher forcing; None where several requests make one answer."""
+    one, two, three = requests(1, 2, 3)
+    assert Margin((one, two, three), (2, 0)).gold_alone() == Margin((three,), None)
+    single = Margin((one,), None)
+    assert single.gold_alone() is single
+    assert Margin((one, two), None).gold_alone() is None

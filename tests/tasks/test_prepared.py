@@ -1,0 +1,150 @@
+"""One lm-eval task with its requests built: targets, splits, prompts and scores."""
+
+import json
+
+import pytest
+from harness_tasks import write_tasks
+
+from broca.errors import TaskUnusable
+from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
+from broca.tasks.prepared import prepare
+from broca.testing import tiny_tokenizer
+
+TASK = """
+task: {name}
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: {folder}/{data}.jsonl}}}}
+test_split: test
+output_type: {kind}
+doc_to_text: "{{{{question}}}}"
+doc_to_target: "{{{{answer}}}}"
+target_delimiter: ""
+"""
+
+
+@pytest.fixture
+def tokenizer():
+    """A byte-level tokenizer without a chat template."""
+    return RequestTokenizer(tiny_tokenizer(), max_length=1024)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A good task, one with a syntax error, one without data, and three with an empty target."""
+    documents = [{"question": f"{n} =", "answer": "" if n == 5 else str(n)} for n in range(9)]
+    (tmp_path / "empty.jsonl").write_text("\n".join(map(json.dumps, documents)))
+    (tmp_path / "good.jsonl").write_text("\n".join(map(json.dumps, documents[:5] * 2)))
+    for name, data, kind in (
+        ("good", "good", "generate_until"),
+        ("absent", "absent", "generate_until"),
+        ("empty_generation", "empty", "generate_until"),
+        ("empty_likelihood", "empty", "loglikelihood"),
+        ("empty_rolling", "empty", "loglikelihood_rolling"),
+    ):
+        text = TASK.format(name=name, folder=tmp_path, data=data, kind=kind)
+        (tmp_path / f"{name}.yaml").write_text(text)
+    (tmp_path / "broken.yaml").write_text("task: broken\ndoc_to_text: 'a\nmetric_list: ]\n")
+    (tmp_path / "child.yaml").write_text("task: child\ninclude: nothing.yaml\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", ["generation", "likelihood", "rolling"])
+def test_empty_target_is_refused(folder, tokenizer, kind):
+    """The item is named: nothing to measure, or a silent model would be right."""
+    with pytest.raises(TaskUnusable, match=f"item 5 of task 'empty_{kind}' has an empty target"):
+        Catalog(folder).load(f"empty_{kind}", tokenizer)
+
+
+def test_unknown_split_is_refused(folder, tokenizer):
+    """With those that there are; the scored one cannot be searched on as well."""
+    catalog = Catalog()
+    with pytest.raises(TaskUnusable, match=r"'capitals' has no split 'dev' .*it has train"):
+        catalog.load("capitals", tokenizer, options=TaskOptions(locate_split="dev"))
+    with pytest.raises(TaskUnusable, match=r"no split 'test' beside the scored one \(test\)"):
+        Catalog(folder).load("good", tokenizer, options=TaskOptions(locate_split="test"))
+
+
+def test_control_without_the_split_is_cut_in_three(folder, tokenizer):
+    """What is asked of the localized task is not asked of the others, and it is said."""
+    benchmark = Catalog(folder).load(
+        "good", tokenizer, options=TaskOptions(locate_split="train"), require_split=False
+    )
+    assert len(benchmark.split(items=5, seed=0).report) == 6
+    assert "good has no split train" in benchmark.notes[0]
+
+
+def test_locate_items_come_from_the_other_split(tokenizer):
+    """Locate and confirm from `train`, report from all test documents."""
+    benchmark = Catalog().load("capitals", tokenizer, options=TaskOptions(locate_split="train"))
+    scored = Catalog().load("capitals", tokenizer)
+    split = benchmark.split(items=30, seed=0)
+    report = [benchmark.items[number].prompt for number in split.report]
+    assert report == [item.prompt for item in scored.items]
+    training = {one["prompt"] for one in scored._parts[0]._task.training_docs()}
+    for part in (split.locate, split.confirm):
+        assert len(part) == 30
+        assert {benchmark.items[number].prompt for number in part} <= training
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory):
+    """Tasks of every kind that lm-eval has."""
+    return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
+
+
+def prepared(catalog, name, tokenizer, **options):
+    """A task with its requests."""
+    (task,), _ = catalog.harness_tasks(name)
+    return prepare(task, tokenizer, TaskOptions(**options))
+
+
+def test_choices_and_answers_are_those_of_the_documents(catalog, tokenizer):
+    """Their texts, which are right, and one request for each choice."""
+    task = prepared(catalog, "choice", tokenizer)
+    assert (task.kind, task.name, len(task)) == ("multiple_choice", "choice", len(task._instances))
+    for number in range(0, len(task), 7):
+        document = task.document(number)
+        assert task.choices(number) == document["choices"]
+        assert task.right_choices(number) == (document["label"],)
+        assert task.target_text(number) == document["choices"][document["label"]]
+        assert task.prompt(number) == f"{document['question']} is"
+        assert len(task.requests(number)) == len(document["choices"])
+        assert task.item(number) == f"item {number} of task 'choice'"
+
+
+def test_metrics_are_those_of_the_tasks_own_code(catalog, tokenizer):
+    """The likeliest choice is right or wrong; a generation is compared after its filter."""
+    choice = prepared(catalog, "choice", tokenizer)
+    right = choice.right_choices(0)[0]
+    for best in range(len(choice.choices(0))):
+        outputs = [
+            LogLikelihood(-1.0 if place == best else -50.0, False)
+            for place in range(len(choice.choices(0)))
+        ]
+        assert choice.metrics(0, outputs)["acc"] == float(best == right)
+    generation = prepared(catalog, "generation", tokenizer)
+    answer = generation.target(0)
+    outputs = [Generation(f" it is {answer}", 4)]
+    assert generation.metrics(0, outputs) == generation.metrics_of_text(0, f" it is {answer}")
+
+
+def test_answers_that_agree_in_what_decides_score_the_same(catalog, tokenizer):
+    """Of multiple choice the likeliest decides; of a generation its text."""
+    choice = prepared(catalog, "choice", tokenizer)
+    count = len(choice.choices(0))
+    falling = [LogLikelihood(-30.0 * place - 1, False) for place in range(count)]
+    steeper = [LogLikelihood(-60.0 * place - 2, False) for place in range(count)]
+    assert choice.decisive(0, falling) == choice.decisive(0, steeper)
+    assert choice.decisive(0, falling) != choice.decisive(0, falling[::-1])
+    generation = prepared(catalog, "generation", tokenizer)
+    one, other = [Generation("a", 1)], [Generation("b", 1)]
+    assert generation.decisive(0, one) != generation.decisive(0, other)
+
+
+def test_the_limit_is_a_number_or_a_share_of_the_documents(catalog, tokenizer):
+    """Below one it is a share, as in lm-eval."""
+    whole = prepared(catalog, "generation", tokenizer)
+    assert len(prepared(catalog, "generation", tokenizer, limit=3)) == 3
+    half = prepared(catalog, "generation", tokenizer, limit=0.5)
+    assert len(half) == -(-len(whole) // 2)
+    assert half.prompt(1) == whole.prompt(1)

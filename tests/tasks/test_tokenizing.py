@@ -1,0 +1,151 @@
+"""Requests in tokens, as lm-eval's own model makes them."""
+
+import json
+
+import pytest
+from lm_eval.api.instance import Instance
+from lm_eval.models.huggingface import HFLM
+
+from broca.errors import BadInput, TaskUnusable
+from broca.tasks import Catalog, RequestTokenizer, TaskOptions
+from broca.testing import tiny_llama, tiny_tokenizer
+
+TASK = """
+task: {name}
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: {folder}/{data}.jsonl}}}}
+test_split: test
+output_type: {kind}
+doc_to_text: "{{{{question}}}}"
+doc_to_target: "{{{{answer}}}}"
+target_delimiter: ""
+"""
+
+
+@pytest.fixture
+def tokenizer():
+    """A byte-level tokenizer without a chat template."""
+    return RequestTokenizer(tiny_tokenizer(), max_length=1024)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A good task, one with a syntax error, one without data, and three with an empty target."""
+    documents = [{"question": f"{n} =", "answer": "" if n == 5 else str(n)} for n in range(9)]
+    (tmp_path / "empty.jsonl").write_text("\n".join(map(json.dumps, documents)))
+    (tmp_path / "good.jsonl").write_text("\n".join(map(json.dumps, documents[:5] * 2)))
+    for name, data, kind in (
+        ("good", "good", "generate_until"),
+        ("absent", "absent", "generate_until"),
+        ("empty_generation", "empty", "generate_until"),
+        ("empty_likelihood", "empty", "loglikelihood"),
+        ("empty_rolling", "empty", "loglikelihood_rolling"),
+    ):
+        text = TASK.format(name=name, folder=tmp_path, data=data, kind=kind)
+        (tmp_path / f"{name}.yaml").write_text(text)
+    (tmp_path / "broken.yaml").write_text("task: broken\ndoc_to_text: 'a\nmetric_list: ]\n")
+    (tmp_path / "child.yaml").write_text("task: child\ninclude: nothing.yaml\n")
+    return tmp_path
+
+
+def test_chat_template_of_a_tokenizer_without_one_is_refused(folder, tokenizer):
+    """The option is named."""
+    with pytest.raises(Exception, match="`chat_template`: the model's tokenizer has no chat temp"):
+        Catalog(folder).load("good", tokenizer, options=TaskOptions(chat_template=True))
+
+
+@pytest.fixture(scope="module")
+def harness():
+    """lm-eval's own model on the tiny one, with the same tokenizer."""
+    return HFLM(pretrained=tiny_llama(), tokenizer=tiny_tokenizer(), max_length=64)
+
+
+@pytest.mark.parametrize(
+    ("context", "continuation"),
+    [("2 + 2 =", " 4"), ("a trailing space ", "moves"), ("two  ", "a b"), ("é", "ü € x")],
+)
+def test_pairs_are_cut_as_lm_eval_cuts_them(harness, tokenizer, context, continuation):
+    """Spaces at the end of a context belong to the continuation."""
+    request = tokenizer.loglikelihood(context, continuation)
+    before, after = harness._encode_pair(context, continuation)
+    assert (list(request.context), list(request.continuation)) == (before, after)
+    assert (request.kind, request.cut) == ("loglikelihood", 0)
+
+
+def test_without_a_context_the_prefix_token_stands_first(harness, tokenizer):
+    """As in lm-eval."""
+    request = tokenizer.loglikelihood("", "abc")
+    assert request.context == (harness.prefix_token_id,)
+    assert list(request.continuation) == tiny_tokenizer().encode("abc")
+
+
+def test_what_does_not_fit_is_cut_from_the_left():
+    """The model reads all tokens but the last; of a prompt room is left for what is generated."""
+    short = RequestTokenizer(tiny_tokenizer(), max_length=8)
+    request = short.loglikelihood("0123456789", "ab")
+    assert (len(request.context) + len(request.continuation), request.cut) == (9, 3)
+    assert tiny_tokenizer().decode(request.context) == "3456789"
+    (generation,) = short.requests(instance("generate_until", ("0123456789", {"max_gen_toks": 3})))
+    assert (tiny_tokenizer().decode(generation.context), generation.cut) == ("56789", 5)
+
+
+def instance(kind, arguments):
+    """A request of lm-eval."""
+    return Instance(kind, {}, arguments, 0, metadata=("task", 3, 1))
+
+
+def test_generations_end_at_until_and_at_the_end_of_sequence(tokenizer):
+    """With lm-eval's default length where the task states none."""
+    (request,) = tokenizer.requests(instance("generate_until", ("a", {"until": ["\n", "Q:"]})))
+    assert request.stop[:2] == ("\n", "Q:")
+    assert tiny_tokenizer().decode(tiny_tokenizer().eos_token_id) in request.stop
+    assert request.max_new_tokens == 256
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "message"),
+    [
+        ("generate_until", ("a", {"do_sample": True, "temperature": 1.0}), "samples its gen"),
+        ("generate_until", ("a", {"max_gen_toks": 1024}), "leaves no room for a prompt"),
+        ("loglikelihood", ("a", ""), "empty target"),
+        ("loglikelihood_rolling", ("",), "empty target"),
+        ("multiple_choice_x", ("a",), "asks for 'multiple_choice_x'"),
+    ],
+)
+def test_requests_that_cannot_be_run_are_refused(tokenizer, kind, arguments, message):
+    """The task is named."""
+    with pytest.raises(TaskUnusable, match=message) as error:
+        tokenizer.requests(instance(kind, arguments))
+    assert "task 'task'" in str(error.value)
+
+
+def test_a_long_text_becomes_several_requests():
+    """Whose tokens are those of the text, each once."""
+    short = RequestTokenizer(tiny_tokenizer(), max_length=8)
+    requests = short.requests(instance("loglikelihood_rolling", ("a text of twenty-seven",)))
+    assert len(requests) > 1
+    predicted = [token for request in requests for token in request.continuation]
+    assert predicted == tiny_tokenizer().encode("a text of twenty-seven")
+
+
+def test_a_system_message_that_a_template_refuses_is_left_out():
+    """The other messages are asked alone; a template that refuses those too is named."""
+    refusing = tiny_tokenizer()
+    refusing.chat_template = (
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}"
+        "{% elif m.content == 'no' %}{{ raise_exception('no such thing') }}{% endif %}"
+        "<{{ m.content }}>{% endfor %}"
+    )
+    tokenizer = RequestTokenizer(refusing, max_length=64)
+    system, user = {"role": "system", "content": "be"}, {"role": "user", "content": "hi"}
+    assert tokenizer.chat([system, user]) == "<hi>"
+    with pytest.raises(BadInput, match="refuses the prompt: no such thing; leave out `chat_temp"):
+        tokenizer.chat([{"role": "user", "content": "no"}])
+
+
+def test_names_tell_templates_apart():
+    """Prompts written by another template are other prompts."""
+    one, other = tiny_tokenizer(), tiny_tokenizer()
+    other.chat_template = "{{ messages }}"
+    names = [RequestTokenizer(tokenizer, max_length=8).name for tokenizer in (one, other, one)]
+    assert names[0] == names[2] != names[1]
