@@ -11,6 +11,12 @@ from unittest import mock
 from broca.cli import main
 from broca.cli.main import app
 
+SMALL = (
+    "localize", "reference-small", "--task", "sorting", "--others", "capitals,brackets",
+    "--rows", 600, "--items", 12, "--limit", 60,
+)  # fmt: skip
+"""A small run of `broca localize`."""
+
 
 def broca(*arguments):
     """Runs the command in this process: what a process of its own costs is mostly imports."""

@@ -15,12 +15,3 @@ def test_code_task_is_refused_before_anything_is_measured(tmp_path, monkeypatch)
     assert_refused(done, r"executes code .*off by default.*--allow-code.*docs/sandbox\.md")
     assert "scoring" not in done.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_paper_tasks_are_listed_with_their_metrics():
-    """And which of them need permission; no task of lm-eval is read for it."""
-    lines = broca("tasks").stdout.splitlines()
-    assert "gsm8k (lm-eval's, math: exact_match,flexible-extract)" in lines
-    assert "mbpp (lm-eval's, code: pass_at_1, --allow-code)" in lines
-    assert "rhyme (for chat models)" in lines
-    assert "general (for --others: hellaswag, boolq, arc_challenge, mmlu)" in lines

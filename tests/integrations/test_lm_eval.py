@@ -1,22 +1,17 @@
 """broca as a model of lm-eval: equal to `hf` on a model zeroed by hand, and caches kept apart."""
 
 import copy
-import functools
-import sys
 import tomllib
 from importlib import import_module
 from pathlib import Path
 
-import lm_eval.tasks
 import pytest
 import torch
-from cli.running import broca
 from harness_tasks import write_tasks
 from lm_eval import simple_evaluate
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
 
-from broca.cli.lm_eval import lm_eval as command
 from broca.errors import BadInput, UnknownName
 from broca.integrations.lm_eval import BrocaLM
 from broca.tasks import shipped_folder
@@ -113,25 +108,6 @@ def test_different_ablations_never_share_an_answer(folder, manager, tmp_path, mo
     monkeypatch.setattr("broca.integrations.lm_eval.Engine.run", fail)
     again = ours(folder, manager, **cached)
     assert numbers(again) == numbers(plain[NAMES])
-
-
-def test_command_line_of_lm_eval_is_handed_on(folder, monkeypatch, capsys):
-    """`broca lm-eval run --model broca`: lm-eval's own arguments, output and help."""
-    own = functools.partial(TaskManager, include_defaults=False)
-    monkeypatch.setattr(lm_eval.tasks, "TaskManager", own)
-    monkeypatch.setattr(sys, "argv", ["broca"])
-    arguments = [
-        "run", "--model", "broca", "--model_args",
-        f"pretrained={folder / 'model'},ablate={NAMES}", "--tasks", "choice",
-        "--include_path", str(folder), "--limit", "4",
-    ]  # fmt: skip
-    command(*arguments)
-    assert "|acc_norm" in capsys.readouterr().out
-    assert sys.argv == ["broca"]
-    assert "--model_args" in broca("lm-eval", "run", "--help").stdout
-    arguments[4] = "ablat=L0H1"
-    refused = broca("lm-eval", *arguments).stderr
-    assert "broca: --model_args: broca takes no 'ablat'; did you mean 'ablate'" in refused
 
 
 @pytest.mark.parametrize(

@@ -151,18 +151,6 @@ def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, small_chun
     assert untimed(result) == untimed(whole)
 
 
-def test_second_interrupt_ends_at_once():
-    """And so does a first one when nothing is being measured."""
-    with Stopper() as stopper, stopper.measuring():
-        os.kill(os.getpid(), signal.SIGINT)
-        assert stopper.requested
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-    with Stopper() as stopper, pytest.raises(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGINT)
-    assert not stopper.requested
-
-
 def require_equal(found, other):
     """Same ranking and selection; effects equal to 1e-6 of the largest."""
     assert other.selected == found.selected

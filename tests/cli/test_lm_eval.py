@@ -1,0 +1,43 @@
+"""`broca lm-eval`: lm-eval's own command line with broca's model."""
+
+import functools
+import sys
+
+import lm_eval.tasks
+import pytest
+from cli.running import broca
+from harness_tasks import write_tasks
+from lm_eval.tasks import TaskManager
+
+from broca.cli.lm_eval import lm_eval as command
+from broca.testing import tiny_llama, tiny_tokenizer
+
+NAMES = "L0H1+L0H3+L1H2"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tasks of every kind, and a tiny model beside them."""
+    folder = write_tasks(tmp_path_factory.mktemp("lm"))
+    tiny_llama().save_pretrained(folder / "model")
+    tiny_tokenizer().save_pretrained(folder / "model")
+    return folder
+
+
+def test_command_line_of_lm_eval_is_handed_on(folder, monkeypatch, capsys):
+    """`broca lm-eval run --model broca`: lm-eval's own arguments, output and help."""
+    own = functools.partial(TaskManager, include_defaults=False)
+    monkeypatch.setattr(lm_eval.tasks, "TaskManager", own)
+    monkeypatch.setattr(sys, "argv", ["broca"])
+    arguments = [
+        "run", "--model", "broca", "--model_args",
+        f"pretrained={folder / 'model'},ablate={NAMES}", "--tasks", "choice",
+        "--include_path", str(folder), "--limit", "4",
+    ]  # fmt: skip
+    command(*arguments)
+    assert "|acc_norm" in capsys.readouterr().out
+    assert sys.argv == ["broca"]
+    assert "--model_args" in broca("lm-eval", "run", "--help").stdout
+    arguments[4] = "ablat=L0H1"
+    refused = broca("lm-eval", *arguments).stderr
+    assert "broca: --model_args: broca takes no 'ablat'; did you mean 'ablate'" in refused

@@ -1,0 +1,43 @@
+"""`broca tasks`."""
+
+import json
+
+from cli.running import assert_refused, broca
+
+
+def test_tasks_lists_the_shipped_tasks():
+    """At least eight."""
+    done = broca("tasks")
+    assert "addition" in done.stdout.splitlines()
+    assert len(done.stdout.splitlines()) >= 8
+
+
+def test_task_is_shown_as_it_is_asked():
+    """`broca tasks NAME`: items, metrics and the first prompt under the same options."""
+    done = broca(
+        "tasks",
+        "mc_biology",
+        "--num-fewshot",
+        1,
+        "--limit",
+        12,
+        "--locate-split",
+        "train",
+        "--json",
+    )
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert shown["metrics"] == ["acc"]
+    assert shown["chance"] == 0.25
+    assert shown["first prompt"].count("choose") == 2
+    assert shown["items"] == 12 + 1000 - 10
+    assert_refused(broca("tasks", "additoin"), "did you mean 'addition'")
+
+
+def test_paper_tasks_are_listed_with_their_metrics():
+    """And which of them need permission; no task of lm-eval is read for it."""
+    lines = broca("tasks").stdout.splitlines()
+    assert "gsm8k (lm-eval's, math: exact_match,flexible-extract)" in lines
+    assert "mbpp (lm-eval's, code: pass_at_1, --allow-code)" in lines
+    assert "rhyme (for chat models)" in lines
+    assert "general (for --others: hellaswag, boolq, arc_challenge, mmlu)" in lines

@@ -1,0 +1,52 @@
+"""`broca verify`: of a run and of named components."""
+
+import json
+
+import pytest
+from cli.running import assert_refused, broca
+
+from broca.results.localization import Localization
+
+
+def test_a_run_can_be_verified(finished):
+    """verification.json beside the result, on stdout too, and a section in the report."""
+    done = broca("verify", finished, "--limit", 16, "--controls", 3, "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (finished / "verification.json").read_text()
+    data = json.loads(done.stdout)
+    assert data["heads"] == list(Localization.read(finished).selected)
+    assert [one["task"] for one in data["drops"]] == ["sorting", "capitals", "brackets"]
+    assert f">{data['verdict']['label']}</span>" in (finished / "report.html").read_text()
+    again = broca("rerun", finished)  # what verify added to the run's journal is in nobody's way
+    assert again.returncode == 0, again.stderr
+
+
+def test_named_heads_and_neurons_can_be_verified_together(tmp_path):
+    """Without a run: a page of its own, and the table; random sets hold as many of each kind."""
+    done = broca(
+        "verify", "reference-small", "--heads", "L0H9+L0H5", "--neurons", "L2N17",
+        "--task", "sorting", "--others", "capitals", "--limit", 16, "--controls", 3,
+        "--out", tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "specific" in done.stdout
+    data = json.loads((tmp_path / "verification.json").read_text())
+    assert data["heads"] == ["L0H9", "L0H5", "L2N17"]
+    for one in data["controls"]:
+        assert all(sum("N" in name for name in each["heads"]) == 1 for each in one["sets"])
+    assert (tmp_path / "verification.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["./nowhere"], "does not exist"),
+        (["reference", "--heads", "L0H1"], "--heads and --neurons need the --task"),
+        (["reference", "--heads", "H1", "--task", "addition"], "not a component name"),
+        (["reference", "--heads", "L0H1", "--task", "addition", "--controls", "-1"], "--controls"),
+        (["reference", "--heads", "L0H1", "--task", "addition", "--ablation", "x"], "--ablation"),
+    ],
+)
+def test_verify_refuses_bad_input(arguments, message, tmp_path):
+    """One line, exit code 2."""
+    assert_refused(broca("verify", *arguments, "--out", tmp_path), message)

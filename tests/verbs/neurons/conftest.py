@@ -1,0 +1,11 @@
+"""One load of the model for all neuron verbs."""
+
+import pytest
+
+import broca
+
+
+@pytest.fixture(scope="session")
+def small():
+    """The shipped model `reference-small` with its neurons."""
+    return broca.load("reference-small", device="cpu", components="neurons")

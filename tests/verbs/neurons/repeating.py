@@ -1,0 +1,45 @@
+"""What holds for every neuron verb: it repeats itself from its journal and refuses in one line."""
+
+import json
+
+import pytest
+from verbs.neurons.small_runs import asked
+
+from broca import neurons
+from broca.errors import BadInput
+from broca.journal import Journal
+from broca.journal.checking import check
+from broca.results.codec import encode
+
+
+def totals(path):
+    """Rows and vectors in a journal, and those that its batches say were measured."""
+    with Journal(path, read_only=True) as journal:
+        assert all(checked.passed for checked in check(journal))
+        ((rows,),) = journal.query("SELECT count(*) FROM rows")
+        ((vectors,),) = journal.query("SELECT count(*) FROM vectors")
+        ((measured,),) = journal.query("SELECT coalesce(sum(rows), 0) FROM batches")
+    return rows + vectors, measured
+
+
+def repeated(model, verb, folder, **changes):
+    """Calls a verb twice on one journal and saves it: the same result, nothing measured twice."""
+    arguments, journal = {**asked(verb), **changes}, folder / "j.sqlite"
+    first = getattr(neurons, verb)(model, **arguments, journal=journal)
+    before = totals(journal)
+    assert before[0] == before[1] > 0
+    again = getattr(neurons, verb)(model, **arguments, journal=journal)
+    assert encode(again) == encode(first)
+    assert totals(journal) == before
+    file = first.save(folder)[0]
+    assert file.name == ("neurons.json" if verb == "locate" else f"{verb}.json")
+    assert json.loads(file.read_text())["settings"]["steps"] == 4
+    return first
+
+
+def refused(model, verb, wrong, message):
+    """A verb refuses an argument in one line, in words of parameters."""
+    with pytest.raises(BadInput, match=message) as error:
+        getattr(neurons, verb)(model, **wrong)
+    assert "\n" not in str(error.value)
+    assert "--" not in str(error.value)

@@ -1,0 +1,24 @@
+"""Neurons of one data set changed, another measured, on a shipped model."""
+
+import pytest
+from verbs.neurons.repeating import refused, repeated
+
+
+def test_every_pair_of_data_sets_is_measured(small, tmp_path):
+    """Located on each, measured on each; the run repeats."""
+    lines = repeated(small, "cross", tmp_path).result
+    assert {(line.located_on, line.measured_on) for line in lines} == {
+        (one, other) for one in ("sorting", "capitals") for other in ("sorting", "capitals")
+    }
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"tasks": "capitals"}, "two data sets"),
+        ({"action": "freeze"}, "`action`"),
+    ],
+)
+def test_bad_input_is_one_line(small, wrong, message):
+    """What, why, and what to do."""
+    refused(small, "cross", wrong, message)

@@ -1,0 +1,28 @@
+"""What ablating located neurons costs, on a shipped model."""
+
+import pytest
+from verbs.neurons.repeating import refused, repeated
+
+
+def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
+    """At equal size; the drop is what is lost, the excess what random sets do not lose."""
+    lines = repeated(small, "erase", tmp_path).result
+    assert [(line.questions, line.method, line.neurons) for line in lines] == [
+        (name, method, 4) for name in ("sorting", "capitals") for method in ("cnl", "sensing")
+    ]
+    for line in lines:
+        assert line.drop.value == pytest.approx(line.before.value - line.after.value)
+        assert line.random_drop.value == pytest.approx(sum(line.random_drops) / 2)
+        assert line.excess.value == pytest.approx(line.drop.value - line.random_drop.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"task": "capitals", "methods": "x"}, "`method` 'x'"),
+        ({"task": "capitals", "matching": "x"}, "`matching`"),
+    ],
+)
+def test_bad_input_is_one_line(small, wrong, message):
+    """What, why, and what to do."""
+    refused(small, "erase", wrong, message)

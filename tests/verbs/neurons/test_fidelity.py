@@ -1,0 +1,26 @@
+"""Do neurons of one content agree over its wordings, on a shipped model."""
+
+import pytest
+from verbs.neurons.repeating import refused, repeated
+
+
+def test_wordings_of_one_content_are_compared_with_chance(small, tmp_path):
+    """Every relation of pairs, with shares between 0 and 1; the run repeats."""
+    found = repeated(small, "fidelity", tmp_path).result
+    assert (found.questions, found.contents, found.set_size) == ("capitals", 3, 4.0)
+    assert len(found.agreements) >= 2
+    for line in found.agreements:
+        assert 0 <= line.iou.value <= line.of_larger.value <= 1
+        assert line.of_larger.low <= line.of_larger.value <= line.of_larger.high
+        assert 0 <= line.random_of_larger <= 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"task": "sorting"}, "no paraphrases"),
+    ],
+)
+def test_bad_input_is_one_line(small, wrong, message):
+    """What, why, and what to do."""
+    refused(small, "fidelity", wrong, message)

@@ -1,0 +1,42 @@
+"""The neurons that a data set has in common, on a shipped model."""
+
+import pytest
+from verbs.neurons.repeating import refused, repeated
+from verbs.neurons.small_runs import asked
+
+from broca import neurons
+
+
+def test_selected_neurons_come_with_their_scores(small, tmp_path):
+    """Best first, each beyond the stated standard deviations; counts agree; the run repeats."""
+    found = repeated(small, "locate", tmp_path)
+    scores = [neuron.score for neuron in found.selected]
+    assert scores
+    assert scores == sorted(scores, reverse=True)
+    assert all(neuron.sigmas > 3.0 for neuron in found.selected)
+    assert sum(found.by_layer.values()) == len(found.selected)
+    assert found.share_of_neurons == len(found.selected) / len(small.components)
+    assert (found.task, found.items) == ("sorting", 6)
+
+
+def test_the_strongest_are_selected_by_number(small):
+    """`count` instead of standard deviations: the same order, cut."""
+    few = {**asked("locate"), "task": "sorting"}
+    several, two = (neurons.locate(small, **few, count=count) for count in (5, 2))
+    names = [[neuron.name for neuron in found.selected] for found in (several, two)]
+    assert len(names[0]) == 5
+    assert names[0][:2] == names[1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"task": "capitals", "scope": "head"}, "`scope`"),
+        ({"task": "capitals", "method": "cln"}, "did you mean 'cnl'"),
+        ({"task": "capitals", "search": "greedyy"}, "'greedy'"),
+        ({"task": "data:none", "fields": "x"}, "`fields`"),
+    ],
+)
+def test_bad_input_is_one_line(small, wrong, message):
+    """What, why, and what to do."""
+    refused(small, "locate", wrong, message)

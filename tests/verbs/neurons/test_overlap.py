@@ -1,0 +1,23 @@
+"""Overlap of halves of data sets, on a shipped model."""
+
+import pytest
+from verbs.neurons.repeating import refused, repeated
+
+
+def test_halves_of_one_data_set_are_compared_with_others(small, tmp_path):
+    """Both relations are summed up; the run repeats."""
+    found = repeated(small, "overlap", tmp_path).result
+    assert len(found.summary) >= 2
+    for measures in found.summary.values():
+        assert all(0 <= value <= 1 for value in measures.values())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"tasks": ""}, "`tasks`"),
+    ],
+)
+def test_bad_input_is_one_line(small, wrong, message):
+    """What, why, and what to do."""
+    refused(small, "overlap", wrong, message)
