@@ -30,6 +30,7 @@ ORDER = (
     "atlases",
     "stress_tests",
     "neurons",
+    "comparisons",
     "reports",
     "exports",
     "verbs",

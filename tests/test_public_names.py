@@ -43,6 +43,9 @@ CALLS = {
     "atlas": lambda model, folder: broca.atlas(
         model, ["capitals", "sorting"], rows=400, items=8, task_options=FEW
     ).tasks,
+    "compare": lambda model, folder: broca.compare(
+        model, model, tasks="capitals", items=12, limit=10, rows=120
+    ).effects,
     "compare_methods": lambda model, folder: broca.compare_methods(
         model, out=folder / "cells", methods="gradient", tasks="capitals", others="sorting",
         budgets=(60,), items=8, report_items=20, exhaustive=0, limit=40, candidate="gradient",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from broca.options import TaskOptions as TaskOptions
     from broca.published import published_lists as published_lists
     from broca.results.atlas import Atlas as Atlas
+    from broca.results.comparison import Comparison as Comparison
     from broca.results.export import Export as Export
     from broca.results.localization import Localization as Localization
     from broca.results.reading import read as read
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from broca.tasks import Task as Task
     from broca.verbs.apply import apply as apply
     from broca.verbs.atlas import atlas as atlas
+    from broca.verbs.compare import compare as compare
     from broca.verbs.describe_task import TaskDescription as TaskDescription
     from broca.verbs.describe_task import describe_task as describe_task
     from broca.verbs.export import export as export
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Atlas": "broca.results.atlas",
     "BrocaError": "broca.errors",
+    "Comparison": "broca.results.comparison",
     "Component": "broca.components",
     "ComponentSet": "broca.components",
     "EngineOptions": "broca.options",
@@ -73,6 +76,7 @@ _HOME = {
     "Workspace": "broca.runs.workspace",
     "apply": "broca.verbs.apply",
     "atlas": "broca.verbs.atlas",
+    "compare": "broca.verbs.compare",
     "compare_methods": "broca.studies.methods",
     "describe_task": "broca.verbs.describe_task",
     "export": "broca.verbs.export",

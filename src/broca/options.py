@@ -40,9 +40,12 @@ class ModelOptions:
     """What can be ablated: heads, kv-groups, attention, mlp, layers, experts or
     neurons, joined by +."""
 
+    revision: str | None = None
+    """Branch, tag or commit of a model on the hub."""
+
     dtype: str = "auto"
-    """Number format of the weights: float32, bfloat16, float16, or auto (float32 on a
-    CPU)."""
+    """Number format of the weights: float32, bfloat16, float16, stored (as in the files)
+    or auto (float32 on a CPU)."""
 
     device: str | None = None
     """Device, such as cpu or cuda:0; default: the fastest one."""

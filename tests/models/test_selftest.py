@@ -37,8 +37,11 @@ def test_self_test_leaves_the_weights_bit_for_bit(model):
 
 
 def test_head_that_contributes_nothing_is_caught(model):
-    """A dead head is named."""
-    model.points[1].module.weight.data[:, 8:16] = 0
+    """A projection that does not read a head is named, though the head speaks."""
+    module = model.points[1].module
+    read = torch.ones(32)
+    read[8:16] = 0
+    module.forward = lambda x: torch.nn.functional.linear(x * read, module.weight)
     with pytest.raises(SelfTestFailed, match=r"L1H1 contributes nothing at model\.layers\.1"):
         require_self_test(model)
 
@@ -76,3 +79,16 @@ def test_projection_that_is_not_linear_is_caught(model):
     assert "slices make up the projection's output" in failed(model)
     handle.remove()
     assert failed(model) == []
+
+
+@pytest.mark.parametrize("which", ["its columns", "its values"])
+def test_a_head_without_weights_is_no_failure(which):
+    """A pruned or exported model has such heads: they have no effect, and the gates are right."""
+    model = tiny_llama()
+    attention = model.model.layers[0].self_attn
+    with torch.no_grad():
+        if which == "its columns":
+            attention.o_proj.weight[:, 8:16] = 0
+        else:  # KV head 0 serves heads 0 and 1
+            attention.v_proj.weight[:8] = 0
+    assert all(check.passed for check in self_test(GatedModel.wrap(model, None, name="pruned")))

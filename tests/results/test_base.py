@@ -4,6 +4,7 @@ import pytest
 from reports.test_escaping import make_stress
 from reports.test_page import make_result
 from results.test_atlas import make_atlas
+from results.test_comparison import make_comparison
 from results.test_cost_estimate import make_estimate
 from results.test_export import make_export
 from results.test_neurons import make_experiment, make_neurons
@@ -28,6 +29,7 @@ MAKERS = {
     make_refit: (6, ["component", "layer", "head", "effect"]),
     make_estimate: (2, ["method", "rows", "tokens", "seconds"]),
     make_export: (2, ["component", "ablation", "scale"]),
+    make_comparison: (8, ["component", "model", "task", "effect", "low", "high", "difference"]),
 }
 
 

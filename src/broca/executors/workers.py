@@ -33,6 +33,7 @@ class WorkerSpec:
         device: Device; None for the worker's own GPU.
         device_map: `auto` spreads the model over the worker's GPUs.
         allow_pickle: Whether weights in pickle format may be loaded.
+        revision: Commit of a model on the hub.
         offline: Make no network call.
         threads: Threads of a model on a CPU.
         options: Of the engine.
@@ -46,6 +47,7 @@ class WorkerSpec:
     device: str | None = None
     device_map: str | None = None
     allow_pickle: bool = False
+    revision: str | None = None
     offline: bool = False
     threads: int = 1
     options: EngineOptions = field(default_factory=EngineOptions)
@@ -69,6 +71,7 @@ class WorkerSpec:
             fingerprint=model.fingerprint,
             device_map=device_map,
             allow_pickle=allow_pickle,
+            revision=model.revision,
             offline=os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"),
             options=options or EngineOptions(),
             held=None if model.source else (model.model, model.tokenizer),
@@ -138,6 +141,7 @@ class Worker:
             else:
                 self._model = load(
                     spec.model,
+                    revision=spec.revision,
                     dtype=spec.dtype,
                     components=spec.components,
                     device=spec.device,

@@ -39,10 +39,9 @@ class Origin:
     @classmethod
     def of(cls, model: GatedModel) -> Origin:
         """Where a model comes from."""
-        revision = getattr(model.model.config, "_commit_hash", None)
         if model.source is None:
             return cls(None, None, model.dtype, model.device, lambda: copy.deepcopy(model.model))
-        return cls(location_of(model.source), revision, model.dtype, model.device)
+        return cls(location_of(model.source), model.revision, model.dtype, model.device)
 
     def load(self) -> Any:
         """The base model, loaded by transformers alone."""

@@ -35,6 +35,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         ablate: Components to ablate, joined by `+`; none by default.
         scale: Their gate; 0 ablates, other values scale.
         components: Which parts can be ablated, such as `heads` or `heads+mlp`.
+        revision: Branch, tag or commit of a model on the hub.
         dtype: Number format of the weights.
         device: Where to put the model.
         device_map: `auto` spreads it over devices.
@@ -53,6 +54,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         ablate: str = "",
         scale: float = 0.0,
         components: str = "heads",
+        revision: str | None = None,
         dtype: str = "auto",
         device: str | None = None,
         device_map: str | None = None,
@@ -62,8 +64,8 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
     ) -> None:
         super().__init__()
         known = [
-            "pretrained", "ablate", "scale", "components", "dtype", "device", "device_map",
-            "allow_pickle",
+            "pretrained", "ablate", "scale", "components", "revision", "dtype", "device",
+            "device_map", "allow_pickle",
         ]  # fmt: skip
         for name in options:
             if name not in _IGNORED:
@@ -76,6 +78,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         how = Ablation("zero", float(scale))
         self._gated = load(
             str(pretrained),
+            revision=revision,
             dtype=dtype,
             components=components,
             device=_present(device),

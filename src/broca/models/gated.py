@@ -65,6 +65,7 @@ class GatedModel:
         components: They, kind by kind and layer by layer: the columns of every matrix.
         points: Where their gates act.
         source: The name or folder that it was loaded from; None for a caller's model in memory.
+        revision: Its commit on the hub; None for a model from elsewhere.
     """
 
     name: str
@@ -79,6 +80,7 @@ class GatedModel:
     _chosen: dict[str, tuple[ComponentSet, tuple[GatePoint, ...]]] = field(
         repr=False, default_factory=dict
     )
+    revision: str | None = field(repr=False, default=None)
 
     @classmethod
     def wrap(
@@ -89,6 +91,7 @@ class GatedModel:
         name: str,
         components: str = "heads",
         source: str | None = None,
+        revision: str | None = None,
     ) -> GatedModel:
         """Finds the components of a transformers model and prepares their gates.
 
@@ -100,14 +103,16 @@ class GatedModel:
             name: What to call it in messages and results.
             components: Which parts to gate, such as `heads` or `heads+mlp`.
             source: The name or folder that it was loaded from; None for a model in memory.
+            revision: Its commit on the hub; None for a model from elsewhere.
 
         Raises:
             UnsupportedModel: The architecture is not covered.
         """
         usage = Usage(model, belongs_to_caller=source is None)
         return cls._of(
-            model, tokenizer, name=name, components=components, source=source, usage=usage
-        )
+            model, tokenizer, name=name, components=components, source=source, usage=usage,
+            revision=revision,
+        )  # fmt: skip
 
     @classmethod
     def _of(
@@ -119,13 +124,14 @@ class GatedModel:
         components: str,
         source: str | None,
         usage: Usage,
+        revision: str | None,
     ) -> GatedModel:
         with usage.held():
             structure = find_structure(model)
         chosen, points = choose(structure, components, architecture=type(model).__name__)
         return cls(
             name, model, tokenizer, structure, components, chosen, points, source, usage,
-            {components: (chosen, points)},
+            {components: (chosen, points)}, revision,
         )  # fmt: skip
 
     def copy(self) -> GatedModel:
@@ -145,6 +151,7 @@ class GatedModel:
                 components=self.kinds,
                 source=self.source,
                 usage=self._usage,
+                revision=self.revision,
             )
 
     def in_use(self) -> AbstractContextManager[None]:

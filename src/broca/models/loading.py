@@ -45,6 +45,7 @@ def load(
     *,
     name: str | None = None,
     components: str = "heads",
+    revision: str | None = None,
     dtype: str = "auto",
     device: str | None = None,
     device_map: str | None = None,
@@ -63,6 +64,7 @@ def load(
         name: What to call a model in memory; by default where its configuration says it comes
             from, marked as in memory.
         components: Which parts can be ablated, such as `heads` or `heads+mlp`; see `KINDS`.
+        revision: Branch, tag or commit of a model on the hub; its newest by default.
         dtype: `float32`, `bfloat16`, `float16`, `stored`, as the files have it, or `auto`: float32
             on a CPU, else bfloat16.
         device: Where to put it; the first GPU if there is one, else the CPU.
@@ -82,8 +84,8 @@ def load(
     """
     if not isinstance(model, str | os.PathLike):
         given = {
-            "dtype": dtype != "auto", "device": device, "device_map": device_map,
-            "allow_pickle": allow_pickle, "offline": offline,
+            "revision": revision, "dtype": dtype != "auto", "device": device,
+            "device_map": device_map, "allow_pickle": allow_pickle, "offline": offline,
         }  # fmt: skip
         return _wrapped(model, tokenizer, name, components, [key for key in given if given[key]])
     for key, value in (("tokenizer", tokenizer), ("name", name)):
@@ -94,6 +96,7 @@ def load(
     return _loaded(
         str(model),
         components=components,
+        revision=revision,
         dtype=dtype,
         device=device,
         device_map=device_map,
@@ -131,6 +134,7 @@ def _loaded(
     name: str,
     *,
     components: str,
+    revision: str | None,
     dtype: str,
     device: str | None,
     device_map: str | None,
@@ -145,7 +149,11 @@ def _loaded(
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    config = _config(name, source, offline=offline)
+    if revision is not None and isinstance(source, Path):
+        raise BadInput(
+            f"`revision` is for models on the hub: '{name}' is a folder, which has only one"
+        )
+    config = _config(name, source, offline=offline, revision=revision)
     _require_decoder(name, config)
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -157,7 +165,12 @@ def _loaded(
     if dtype != "auto":
         torch_dtype = "auto" if dtype == "stored" else getattr(torch, dtype)
     placement = {"device_map": device_map} if device_map else {}
-    options = {"trust_remote_code": False, "local_files_only": offline or isinstance(source, Path)}
+    options: dict[str, Any] = {
+        "trust_remote_code": False,
+        "local_files_only": offline or isinstance(source, Path),
+    }
+    if revision is not None:
+        options["revision"] = revision
     try:
         model = AutoModelForCausalLM.from_pretrained(
             str(source),
@@ -187,9 +200,20 @@ def _loaded(
         model = model.to(device)
     model.eval()
     model.requires_grad_(False)
-    gated = GatedModel.wrap(model, tokenizer, name=name, components=components, source=name)
+    commit = None if isinstance(source, Path) else _commit(source, revision)
+    gated = GatedModel.wrap(
+        model, tokenizer, name=name, components=components, source=name, revision=commit
+    )
     require_self_test(gated)
     return gated
+
+
+def _commit(name: str, revision: str | None) -> str | None:
+    """The commit that a model of the hub was loaded from, as the local cache has it."""
+    from huggingface_hub import try_to_load_from_cache
+
+    file = try_to_load_from_cache(name, "config.json", revision=revision)
+    return Path(file).parent.name if isinstance(file, str) else None
 
 
 def load_tokenizer(name: str, *, offline: bool = False) -> tuple[Any, int]:
@@ -252,7 +276,7 @@ def _source(name: str, *, allow_pickle: bool = True) -> Path | str:
     return name
 
 
-def _config(name: str, source: Path | str, *, offline: bool) -> Any:
+def _config(name: str, source: Path | str, *, offline: bool, revision: str | None = None) -> Any:
     from transformers import AutoConfig
 
     local = offline or isinstance(source, Path)
@@ -260,7 +284,7 @@ def _config(name: str, source: Path | str, *, offline: bool) -> Any:
         skip_retries_if_unreachable()
     try:
         return AutoConfig.from_pretrained(
-            str(source), trust_remote_code=False, local_files_only=local
+            str(source), trust_remote_code=False, local_files_only=local, revision=revision
         )
     except (OSError, ValueError, KeyError) as error:
         if isinstance(source, Path):

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from broca.errors import SelfTestFailed
 from broca.models.gated import GatedModel
 from broca.models.gates import GatePoint, captured
+from broca.models.structure import is_transposed
 
 _ROWS, _TOKENS, _DECODED = 3, 8, 2
 _TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
@@ -137,7 +138,7 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
             continue
         if not _can_be_zeroed(point):  # a norm mixes the slices: none has a share of its own
             idle = _unit_without_effect(point, x)
-            if idle is not None:
+            if idle is not None and bool(_slice_of(x, point, idle).any()):
                 name = model.components[point.first_column + idle].name
                 return False, f"{name} changes nothing at {point.path}"
             continue
@@ -149,7 +150,7 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
             own = slice(unit * point.width, (unit + 1) * point.width)
             only[:, own] = x[:, own]
             contribution = (point.module(only) - zero).float()
-            if not bool(contribution.any()):
+            if not bool(contribution.any()) and not _pruned(point, unit, only):
                 name = model.components[point.first_column + unit].name
                 return False, f"{name} contributes nothing at {point.path}"
             total = total + contribution
@@ -157,6 +158,27 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
         worst = max(worst, float((total - output.float()).abs().max()) / scale)
     tolerance = _TOLERANCE.get(model.dtype, 1e-1)
     return worst <= tolerance, f"largest relative difference {worst:.2g}, tolerance {tolerance:.2g}"
+
+
+def _slice_of(x: Tensor, point: GatePoint, unit: int) -> Tensor:
+    """A unit's slice of an input `(rows, units * width)`."""
+    return x[:, unit * point.width : (unit + 1) * point.width]
+
+
+def _pruned(point: GatePoint, unit: int, only: Tensor) -> bool:
+    """Whether a unit has no effect because its weights, or what it says, are zero.
+
+    A pruned or exported model has such units.
+
+    Args:
+        point: Where it is gated.
+        unit: Its number there.
+        only: The projection's input with this unit's slice alone, `(rows, units * width)`.
+    """
+    weight: Tensor = point.module.weight  # type: ignore[assignment]
+    by_input = weight if is_transposed(point.module) else weight.T
+    columns = by_input[unit * point.width : (unit + 1) * point.width]
+    return not bool(columns.any()) or not bool(only.any())
 
 
 def _halves_differ(point: GatePoint, x: Tensor) -> float:

@@ -76,6 +76,7 @@ class ComponentGrid:
         text: The text alternative.
         span: The effect of the full colour; the largest one if None.
         neurons: Neurons of one layer; the largest number drawn if None.
+        meanings: What the lower and the upper end of the colours mean.
     """
 
     effects: Mapping[str, float | None]
@@ -88,6 +89,7 @@ class ComponentGrid:
     text: str = ""
     span: float | None = None
     neurons: int | None = None
+    meanings: tuple[str, str] = ("worse without it", "better without it")
 
     @property
     def full(self) -> float:
@@ -130,7 +132,7 @@ class ComponentGrid:
             self.full if known else None, self.unit, left, bottom, width,
             framed=self.framed if self.selected else "",
             dotted="universal: most tasks need it" if self.universal else "",
-            unknown="not measured" if unknown else "",
+            unknown="not measured" if unknown else "", meanings=self.meanings,
         )  # fmt: skip
         return Drawing(width, end, (*marks, *frames, *legend), self.text)
 

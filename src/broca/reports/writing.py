@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from broca.errors import BadInput
 from broca.reports import figures
 from broca.reports.atlas import matrix_figure, mean_figure, render_atlas_page
+from broca.reports.comparison import comparison_figures, render_comparison_page
 from broca.reports.figure import Figure
 from broca.reports.neurons import (
     neurons_by_layer,
@@ -22,6 +23,7 @@ from broca.reports.verification import render_verification_page
 from broca.results.atlas import Atlas
 from broca.results.base import Result
 from broca.results.codec import encode
+from broca.results.comparison import Comparison
 from broca.results.files import check_out_folder, write_beside
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronExperiment, NeuronSet
@@ -39,6 +41,7 @@ _PAGES: dict[type[Result], Callable[[Any], str]] = {
     Refit: render_refit_page,
     NeuronSet: render_neurons_page,
     NeuronExperiment: render_experiment_page,
+    Comparison: render_comparison_page,
 }
 _FIGURES: dict[type[Result], Callable[[Any], tuple[Figure, ...]]] = {
     Localization: lambda result: (
@@ -49,6 +52,7 @@ _FIGURES: dict[type[Result], Callable[[Any], tuple[Figure, ...]]] = {
     Atlas: lambda result: (matrix_figure(result), mean_figure(result)),
     StressTest: lambda result: (figures.shifts(result), figures.necessity(result)),
     NeuronSet: lambda result: (figures.located(result), neurons_by_layer(result)),
+    Comparison: comparison_figures,
 }  # fmt: skip
 """The figures of each kind of result, the main one first."""
 

@@ -40,6 +40,7 @@ class ModelInfo:
         dtype: Number format of the weights; empty where an older file does not say.
         neurons: Feed-forward neurons; None where they are no matter.
         parameters: All parameters; None where they are no matter.
+        revision: Its commit on the hub; None for a model from elsewhere.
     """
 
     name: str
@@ -51,6 +52,7 @@ class ModelInfo:
     dtype: str = ""
     neurons: int | None = None
     parameters: int | None = None
+    revision: str | None = None
 
 
 @dataclass(frozen=True)

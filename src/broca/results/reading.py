@@ -10,6 +10,7 @@ from broca.errors import BadInput
 from broca.results.atlas import Atlas
 from broca.results.base import Result
 from broca.results.codec import read_text
+from broca.results.comparison import Comparison
 from broca.results.cost_estimate import CostEstimate
 from broca.results.export import Export
 from broca.results.localization import Localization
@@ -20,7 +21,7 @@ from broca.results.verification import Verification
 
 KINDS: tuple[type[Result], ...] = (
     Localization, Atlas, NeuronSet, Verification, StressTest, Refit, CostEstimate,
-    NeuronExperiment, Export,
+    NeuronExperiment, Comparison, Export,
 )  # fmt: skip
 """All kinds; of several in a folder the first is what the folder is read as."""
 

@@ -24,6 +24,7 @@ def model_info(model: GatedModel) -> ModelInfo:
         heads=model.heads,
         kv_heads=model.kv_heads,
         dtype=model.dtype,
+        revision=model.revision,
     )
 
 

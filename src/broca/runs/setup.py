@@ -41,6 +41,7 @@ def model_in_use(
         stages.enter("loading the model")
         model = load(
             model,
+            revision=options.revision,
             dtype=options.dtype,
             device=options.device,
             device_map=options.device_map,

@@ -146,6 +146,24 @@ def equal_tasks(benchmarks: Mapping[str, Benchmark], *, items: int, seed: int) -
     return TaskSet("", (), tuple(benchmarks), benchmarks, bank, places)
 
 
+def split_tasks(
+    benchmarks: Mapping[str, Benchmark], *, items: int, seed: int, limit: int | None = None
+) -> TaskSet:
+    """Cuts the items of tasks that are all alike: their `locate` and their `report` items.
+
+    Args:
+        benchmarks: The tasks by name.
+        items: Most `locate` items of each.
+        seed: Seed of the cut.
+        limit: Most `report` items of each; all by default.
+    """
+    splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
+    splits = {name: replace(split, report=split.report[:limit]) for name, split in splits.items()}
+    parts: dict[Part, Sequence[str]] = {"locate": tuple(benchmarks), "report": tuple(benchmarks)}
+    bank, places = lay_out(benchmarks, splits, parts)
+    return TaskSet("", (), tuple(benchmarks), benchmarks, bank, places)
+
+
 def whole_tasks(benchmarks: Mapping[str, Benchmark]) -> TaskSet:
     """Lays out every item of tasks that are all alike, uncut: all are `report` items."""
     splits = {name: Split((), (), tuple(range(len(one.items)))) for name, one in benchmarks.items()}

@@ -1,0 +1,166 @@
+"""Scores without selections, and whether tasks need what others selected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from broca.comparisons.measuring import Measured
+from broca.results.base import Interval
+from broca.results.comparison import Carried, Carry, ComparedSelection, SelectionScore
+from broca.verification.statistics import (
+    Aggregate,
+    Values,
+    bootstrap_drops,
+    bootstrap_interval,
+    holm,
+    interval_of,
+    paired_test,
+)
+
+HALF = 0.5
+"""Share of the drop without the own selection that another must cause to be what the task needs."""
+
+RESAMPLES = 2000
+"""Resamples of items for intervals."""
+
+
+def scores(
+    label: str,
+    measured: Measured,
+    selections: Sequence[ComparedSelection],
+    *,
+    level: float,
+    seed: int,
+) -> list[SelectionScore]:
+    """A model's scores on the report items, intact and without each selection."""
+    lines = []
+    for task, values in measured.reported.items():
+        aggregate = measured.trial.aggregation(task, values[0])
+        lines.append(SelectionScore(label, task, None, measured.trial.score(task, values[0])))
+        for row, selection in enumerate(selections, start=1):
+            drop = bootstrap_interval(
+                values[0], values[row], level=level, resamples=RESAMPLES, seed=seed,
+                aggregate=aggregate,
+            )  # fmt: skip
+            score = measured.trial.score(task, values[row])
+            lines.append(SelectionScore(label, task, selection.label, score, drop))
+    return lines
+
+
+def carries(
+    models: Sequence[tuple[str, Measured]],
+    selections: Sequence[ComparedSelection],
+    *,
+    level: float,
+    seed: int,
+) -> tuple[Carry, ...]:
+    """Ablates every selection where it was not found, and says whether the task needs it there.
+
+    A selection found on a task of a model is tried on the same task of every other model, and on
+    the tasks that other runs localized. P-values are Holm-corrected over all of these.
+    """
+    lines: list[Carry] = []
+    for label, measured in models:
+        for task, values in measured.reported.items():
+            own = next(
+                (
+                    row
+                    for row, found in enumerate(selections, start=1)
+                    if found.model == label and found.task == task
+                ),
+                None,
+            )
+            for row, selection in enumerate(selections, start=1):
+                concerns = own is not None or selection.task in (None, task)
+                if row == own or not concerns:
+                    continue
+                lines.append(
+                    _carry(label, task, measured, values, row, own, selections, level, seed)
+                )
+    adjusted = holm([line.p for line in lines])
+    return tuple(
+        replace(line, p=p, carried=_answer(line, p, level))
+        for line, p in zip(lines, adjusted, strict=True)
+    )
+
+
+def _carry(
+    label: str,
+    task: str,
+    measured: Measured,
+    values: Values,
+    row: int,
+    own: int | None,
+    selections: Sequence[ComparedSelection],
+    level: float,
+    seed: int,
+) -> Carry:
+    aggregate = measured.trial.aggregation(task, values[0])
+    drop = bootstrap_interval(
+        values[0], values[row], level=level, resamples=RESAMPLES, seed=seed, aggregate=aggregate
+    )
+    return Carry(
+        selection=selections[row - 1].label,
+        model=label,
+        task=task,
+        drop=drop,
+        own=None if own is None else selections[own - 1].label,
+        share=None if own is None else share_of(
+            values[0], values[row], values[own], aggregate=aggregate, level=level, seed=seed
+        ),
+        p=paired_test(values[0], values[row], seed=seed)[1],
+        carried="undecided",
+    )  # fmt: skip
+
+
+def share_of(
+    before: Values,
+    after: Values,
+    after_own: Values,
+    *,
+    aggregate: Aggregate | None = None,
+    level: float = 0.05,
+    seed: int = 0,
+) -> Interval | None:
+    """One drop as a share of another, resampled over the same items.
+
+    Args:
+        before: Scores of the items on the intact model, `(items,)`.
+        after: The same with one selection ablated.
+        after_own: The same with the other one ablated.
+        aggregate: The task's aggregation where it is not the mean.
+        level: Level of the interval.
+        seed: Seed of the resamples.
+
+    Returns:
+        None where the other drop is not surely above zero: a share of it says nothing.
+    """
+    score = aggregate or _mean
+    draws, own_draws = (
+        bootstrap_drops(before, values, resamples=RESAMPLES, seed=seed, aggregate=score)
+        for values in (after, after_own)  # one seed draws the same items for both
+    )
+    every = np.arange(len(before))
+    drop, own_drop = (score(before, every) - score(values, every) for values in (after, after_own))
+    if own_drop <= 0 or np.quantile(own_draws, level / 2) <= 0:
+        return None
+    usable = own_draws > 0
+    return interval_of(drop / own_drop, draws[usable] / own_draws[usable], level=level)
+
+
+def _mean(values: Values, _drawn: object) -> float:
+    return float(values.mean())
+
+
+def _answer(line: Carry, p: float, level: float) -> Carried:
+    lost = p <= level and line.drop.value > 0
+    if line.own is None:
+        return "yes" if lost else "undecided"
+    if line.share is None:
+        return "undecided"
+    if lost:
+        return "yes" if line.share.value >= HALF else "in part"
+    return "no" if line.share.high < HALF else "undecided"

@@ -1,0 +1,157 @@
+"""A comparison of models as one HTML page."""
+
+from __future__ import annotations
+
+from broca.reports.charts import Line, LineChart, Point
+from broca.reports.figure import Figure
+from broca.reports.filling import filled
+from broca.reports.grid import ComponentGrid, counted, group_of
+from broca.reports.tables import Column, Table, fixed, interval, p_value, points, yes
+from broca.results.base import Interval
+from broca.results.comparison import Comparison, TaskDifferences
+
+_COLOURS = 5
+"""Colours of lines; more lines share them and differ in symbol and dashes."""
+
+
+def render_comparison_page(comparison: Comparison) -> str:
+    """Renders a comparison as one HTML page that needs nothing from outside; text is escaped."""
+    return filled(
+        "comparison",
+        comparison=comparison,
+        headline=_headline(comparison),
+        counted=counted(comparison.components),
+        maps=[difference_map(comparison, line) for line in comparison.differences],
+        lines=curves(comparison) if _has_curves(comparison) else None,
+        changes=change_table(comparison),
+        carried=carry_table(comparison),
+        scores=score_table(comparison),
+    )
+
+
+def comparison_figures(comparison: Comparison) -> tuple[Figure, ...]:
+    """The maps of differences, and the curves of selected components over many models."""
+    maps = tuple(difference_map(comparison, line) for line in comparison.differences)
+    return (*maps, curves(comparison)) if _has_curves(comparison) else maps
+
+
+def difference_map(comparison: Comparison, change: TaskDifferences) -> Figure:
+    """The model's components: how effects differ from the first model; changed ones are framed."""
+    pairs = zip(comparison.components, change.differences, strict=True)
+    model = comparison.models[0].model
+    grid = ComponentGrid(
+        dict(pairs),
+        f"difference of effects on {comparison.response} of {change.task}",
+        layers=model.layers,
+        group=group_of(model),
+        selected=change.changed,
+        framed="changed",
+        meanings=("needed more", "needed less"),
+        text=f"Differences of effects on {change.task}, {change.model} minus the first model",
+    )
+    caption = (
+        f"Effects on {change.task} in {change.model} minus those in {comparison.models[0].label}: "
+        "below zero a component is needed more than there."
+    )
+    number = comparison.differences.index(change)
+    return Figure("components" if number == 0 else f"components-{number}", caption, grid)
+
+
+def curves(comparison: Comparison) -> Figure:
+    """The effect of each selected component on the first task, over the models."""
+    task = comparison.tasks[0]
+    chosen = {name: found for (of, name), found in comparison.curves().items() if of == task}
+    lines = tuple(
+        Line(
+            name,
+            tuple(float(place) for place in range(1, len(found) + 1)),
+            tuple(
+                Point.of(one, title=f"{name} in {model.label}: {one.value:+.3f}")
+                for one, model in zip(found, comparison.models, strict=True)
+            ),
+            role=f"series{number % _COLOURS + 1}",
+            number=number,
+        )
+        for number, (name, found) in enumerate(chosen.items())
+    )
+    chart = LineChart(
+        lines,
+        across="model, in the order given",
+        up=f"effect on {comparison.response}",
+        text=f"Effects of selected components on {task} over {len(comparison.models)} models",
+    )
+    labels = ", ".join(f"{n} {one.label}" for n, one in enumerate(comparison.models, start=1))
+    return Figure("curves", f"Effects on {task} with 95 % intervals. Models: {labels}.", chart)
+
+
+def change_table(comparison: Comparison) -> Table:
+    """The difference of every component, the surest first."""
+    rows: list[tuple[object, ...]] = []
+    strong: set[int] = set()
+    for line in comparison.differences:
+        for column in sorted(range(len(line.p)), key=lambda column: line.p[column]):
+            name = comparison.components[column]
+            if name in line.changed:
+                strong.add(len(rows))
+            difference = Interval(line.differences[column], line.low[column], line.high[column])
+            rows.append((line.model, line.task, name, difference, line.q[column],
+                         name in line.changed))  # fmt: skip
+    return Table(
+        "changes",
+        "Differences of effects from the first model, with 95 % intervals, the surest first",
+        (
+            Column("model", words=True), Column("task", words=True),
+            Column("component", words=True), Column("difference", interval),
+            Column("q", p_value), Column("changed", yes),
+        ),
+        tuple(rows),
+        strong=frozenset(strong),
+        by=2,
+    )  # fmt: skip
+
+
+def carry_table(comparison: Comparison) -> Table:
+    """What tasks lose without what others selected."""
+    return Table(
+        "carries",
+        "Selections ablated where they were not found",
+        (
+            Column("ablated", words=True), Column("in", words=True), Column("task", words=True),
+            Column("points lost", points), Column("share of its own selection's", interval),
+            Column("p (Holm)", p_value), Column("needed", words=True),
+        ),
+        tuple(
+            (line.selection, line.model, line.task, line.drop, line.share, line.p, line.carried)
+            for line in comparison.carries
+        ),
+    )  # fmt: skip
+
+
+def score_table(comparison: Comparison) -> Table:
+    """Scores of every model, intact and without each selection."""
+    return Table(
+        "scores",
+        "Scores, with what was lost in points",
+        (
+            Column("model", words=True), Column("task", words=True),
+            Column("ablated", words=True), Column("score", fixed(3)),
+            Column("points lost", points),
+        ),
+        tuple(
+            (line.model, line.task, line.selection or "nothing", line.score, line.drop)
+            for line in comparison.scores
+        ),
+    )  # fmt: skip
+
+
+def _has_curves(comparison: Comparison) -> bool:
+    return len(comparison.models) > 2 and bool(comparison.selected)
+
+
+def _headline(comparison: Comparison) -> str:
+    changed = {(line.model, name) for line in comparison.differences for name in line.changed}
+    first = comparison.models[0].label
+    if len(comparison.models) == 2:
+        what = f"{len(changed) or 'No'} component{'' if len(changed) == 1 else 's'}"
+        return f"{what} changed from {first} to {comparison.models[1].label}"
+    return f"{len({name for _, name in changed})} components changed from {first} to later models"

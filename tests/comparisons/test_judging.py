@@ -1,0 +1,100 @@
+"""Drops of selections in other models and tasks, and what they allow to say."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from broca.comparisons.judging import carries, scores, share_of
+from broca.results.comparison import ComparedSelection
+
+ITEMS = 400
+
+
+def answers(share, seed=0):
+    """Right and wrong answers, about `share` of them right."""
+    return (np.random.default_rng(seed).random(ITEMS) < share).astype(float)
+
+
+TRIAL = SimpleNamespace(
+    aggregation=lambda task, values: None, score=lambda task, values: float(np.mean(values))
+)
+"""A trial whose scores are means."""
+
+
+def measured(**tasks):
+    """Answers of one model: intact, and without each selection, by task."""
+    reported = {task: np.stack(rows) for task, rows in tasks.items()}
+    return SimpleNamespace(reported=reported, trial=TRIAL)
+
+
+INTACT = np.ones(ITEMS)
+SELECTIONS = (
+    ComparedSelection("a's", "a", "adding", ("L0H0",)),
+    ComparedSelection("b's", "b", "adding", ("L0H1",)),
+)
+
+
+def test_scores_are_means_and_drops_have_intervals():
+    """Of every selection, and the intact model's without a drop."""
+    rows = (INTACT, answers(0.4), answers(0.9))
+    lines = scores("a", measured(adding=rows), SELECTIONS, level=0.05, seed=0)
+    assert [line.selection for line in lines] == [None, "a's", "b's"]
+    assert [line.score for line in lines] == [row.mean() for row in rows]
+    assert lines[0].drop is None
+    assert lines[1].drop.value == pytest.approx(1 - rows[1].mean())
+    assert lines[1].drop.low < lines[1].drop.value < lines[1].drop.high
+
+
+@pytest.mark.parametrize(
+    ("left", "answer"),
+    [(0.3, "yes"), (0.8, "in part"), (1.0, "no"), (0.99, "no")],
+)
+def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(left, answer):
+    """B's own selection costs it 80 points; A's selection leaves so much."""
+    found = carries(
+        [("b", measured(adding=(INTACT, answers(left, 1), answers(0.2, 2))))],
+        SELECTIONS, level=0.05, seed=0,
+    )  # fmt: skip
+    (line,) = found
+    assert (line.selection, line.model, line.own) == ("a's", "b", "b's")
+    assert line.share.value == pytest.approx((1 - answers(left, 1).mean()) / 0.8, abs=0.05)
+    assert line.carried == answer
+
+
+def test_without_an_own_selection_a_loss_is_all_that_can_be_said():
+    """And no loss says nothing."""
+    only = SELECTIONS[:1]
+    (lost,) = carries([("b", measured(adding=(INTACT, answers(0.5))))], only, level=0.05, seed=0)
+    assert (lost.carried, lost.own, lost.share) == ("yes", None, None)
+    (kept,) = carries([("b", measured(adding=(INTACT, INTACT)))], only, level=0.05, seed=0)
+    assert kept.carried == "undecided"
+
+
+def test_a_selection_is_not_tried_where_it_was_found():
+    """Nor on tasks that nobody selected for."""
+    rows = (INTACT, answers(0.5), answers(0.5))
+    models = [(name, measured(adding=rows, other=rows)) for name in ("a", "b")]
+    found = carries(models, SELECTIONS, level=0.05, seed=0)
+    assert {(line.selection, line.model, line.task) for line in found} == {
+        ("b's", "a", "adding"), ("a's", "b", "adding"),
+    }  # fmt: skip
+
+
+def test_p_values_are_corrected_over_all_lines():
+    """Holm: two equal ones double."""
+    rows = (INTACT, answers(0.97), answers(0.97))
+    both = carries([("a", measured(adding=rows)), ("b", measured(adding=rows))], SELECTIONS,
+                   level=0.05, seed=0)  # fmt: skip
+    alone = carries([("b", measured(adding=rows))], SELECTIONS, level=0.05, seed=0)
+    assert both[0].p == pytest.approx(2 * alone[0].p)
+
+
+def test_a_share_resamples_the_same_items():
+    """Equal drops are a share of exactly one; of nothing there is no share."""
+    after = answers(0.4)
+    share = share_of(INTACT, after, after)
+    assert (share.value, share.low, share.high) == (1.0, 1.0, 1.0)
+    assert share_of(INTACT, after, INTACT) is None
+    lower = share_of(INTACT, after, after, aggregate=lambda values, _: 2 * values.mean())
+    assert lower.value == 1.0

@@ -1,0 +1,40 @@
+"""The page of a comparison: map of differences, curves, tables."""
+
+from results.test_comparison import make_comparison
+
+from broca.reports import render
+from broca.reports.comparison import change_table, comparison_figures
+
+
+def test_the_page_says_what_changed():
+    """As its headline, with the picture, the tables and the models' weights."""
+    page = render(make_comparison())
+    assert "1 component changed from base to tuned" in page
+    for part in ("needed more", "needed less", "L0H0, L1H1", "a note", "<code>abc</code>"):
+        assert part in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+    assert "Selected components over the models" not in page
+
+
+def test_many_models_have_curves():
+    """One line for each selected component."""
+    comparison = make_comparison(("step1", "step2", "step3"))
+    assert "Selected components over the models" in render(comparison)
+    names = [figure.name for figure in comparison_figures(comparison)]
+    assert names == ["components", "components-1", "curves"]
+    lines = comparison_figures(comparison)[-1].chart.lines
+    assert [line.name for line in lines] == ["L0H0", "L1H1"]
+    assert [len(line.points) for line in lines] == [3, 3]
+
+
+def test_names_of_models_are_escaped():
+    """They may come from anywhere."""
+    page = render(make_comparison(("<script>alert(1)</script>", "b")))
+    assert "<script>alert(1)" not in page
+
+
+def test_the_surest_differences_come_first_and_changed_ones_stand_out():
+    """By p-value."""
+    table = change_table(make_comparison())
+    assert [row[2] for row in table.rows] == ["L0H0", "L1H1", "L1H0", "L0H1"]
+    assert table.strong == {0}

@@ -1,0 +1,169 @@
+"""`broca.compare`: the same masks and items on every model."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+import torch
+from verbs.run_folders import localize_into
+
+import broca
+from broca.errors import BadInput
+from broca.models import GatedModel
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def small():
+    """The shipped model `reference-small`."""
+    return broca.load("reference-small", device="cpu")
+
+
+def without(model, layer, head, name):
+    """A copy of a model that has lost a head for good, as training might have done it."""
+    plain = copy.deepcopy(model.model)
+    width = model.structure.projections[layer].head_dim
+    with torch.no_grad():
+        weight = plain.model.layers[layer].self_attn.o_proj.weight
+        weight[:, head * width : (head + 1) * width] = 0
+    return broca.load(plain, model.tokenizer, name=name)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The folder of a run that found heads for capitals."""
+    folder = tmp_path_factory.mktemp("run")
+    localize_into(
+        folder, model="reference-small", task="capitals", others=[], rows=600, items=30,
+        verify=False,
+    )  # fmt: skip
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(small, folder, tmp_path_factory):
+    """The run's model against one that lost its first selected head."""
+    first = broca.read(folder).ranking[0]
+    journal = tmp_path_factory.mktemp("journal") / "rows.sqlite"
+    return broca.compare(
+        folder, without(small, first.layer, first.head, "lost"), items=40, limit=80,
+        journal=journal,
+    ), journal  # fmt: skip
+
+
+def test_the_head_that_was_lost_changed_and_no_other(found, folder):
+    """Its effect is gone: an interval around zero in the second model, and the difference sure."""
+    comparison, _ = found
+    first = broca.read(folder).ranking[0]
+    (change,) = comparison.differences
+    assert change.changed[0] == first.name
+    assert len(change.changed) <= 2
+    column = comparison.components.index(first.name)
+    before, after = (line.effects[column] for line in comparison.effects)
+    assert comparison.effects[1].low[column] < 0 < comparison.effects[1].high[column]
+    assert change.differences[column] == pytest.approx(after - before)
+    assert change.low[column] > 0 > before
+
+
+def test_differences_are_those_of_effects(found):
+    """One regression: what it says of the differences is the difference of what it says."""
+    comparison, _ = found
+    first, second = (np.array(line.effects) for line in comparison.effects)
+    np.testing.assert_allclose(comparison.differences[0].differences, second - first, atol=1e-9)
+
+
+def test_scores_are_those_of_the_intact_models_and_without_the_selection(found, small, folder):
+    """The run's selection costs both; the second model is the first without a head."""
+    comparison, _ = found
+    run = broca.read(folder)
+    scores = {(line.model, line.selection): line for line in comparison.scores}
+    label = f"reference-small, {run.task}"
+    assert {model for model, _ in scores} == {"reference-small", "lost"}
+    assert scores["lost", label].score == scores["reference-small", label].score
+    assert scores["lost", None].score < scores["reference-small", None].score
+    (line,) = comparison.carries
+    assert (line.selection, line.model, line.carried) == (label, "lost", "yes")
+
+
+def test_the_same_call_measures_nothing_again_and_says_the_same(found, small, folder):
+    """All rows of both models are in one journal."""
+    comparison, journal = found
+    first = broca.read(folder).ranking[0]
+    before = journal.stat().st_size
+
+    def refuse(stage, progress):
+        assert progress is None or progress.done == progress.total or progress.done == 0
+
+    again = broca.compare(
+        folder, without(small, first.layer, first.head, "lost"), items=40, limit=80,
+        journal=journal, on_progress=refuse,
+    )  # fmt: skip
+    assert again == comparison
+    assert journal.stat().st_size - before < 65536
+
+
+def test_two_tasks_of_one_model_and_named_heads(small, folder):
+    """Other tasks take the place of the run's; the same model does not differ from itself."""
+    comparison = broca.compare(
+        folder, small, tasks="capitals,sorting", heads="L1H1+L0H2", items=12, limit=20, rows=120
+    )
+    assert comparison.tasks == ("capitals", "sorting")
+    assert [one.label for one in comparison.models] == ["reference-small", "reference-small (2)"]
+    assert all(not line.changed for line in comparison.differences)
+    assert all(set(line.differences) == {0.0} for line in comparison.differences)
+    assert comparison.selections[-1].components == ("L1H1", "L0H2")
+
+
+def test_atlases_bring_their_tasks_and_selections(small, tmp_path):
+    """Those that all have."""
+    for number, tasks in enumerate((["capitals", "sorting"], ["sorting", "capitals"])):
+        broca.atlas(small, tasks, rows=400, items=8, task_options=broca.TaskOptions(limit=40)).save(
+            tmp_path / str(number)
+        )
+    comparison = broca.compare(tmp_path / "0", tmp_path / "1", items=12, limit=20, rows=120)
+    assert comparison.tasks == ("capitals", "sorting")
+    assert {one.task for one in comparison.selections} <= {"capitals", "sorting"}
+
+
+def test_generations_are_compared_by_accuracy(tmp_path):
+    """Each model's own answers are no common measure."""
+    lines = ({"prompt": f"{n} and", "answer": " x"} for n in range(60))
+    task = tmp_path / "own.jsonl"
+    task.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    models = [
+        GatedModel.wrap(tiny_llama(seed=seed), tiny_tokenizer(), name=f"tiny{seed}")
+        for seed in (0, 1)
+    ]
+    comparison = broca.compare(*models, tasks=str(task), items=12, limit=10, rows=60)
+    assert comparison.response == "accuracy"
+    assert any("at chance" in note for note in comparison.notes)
+    with pytest.raises(BadInput, match="would compare each model with its own answers"):
+        broca.compare(*models, tasks=str(task), items=12, limit=10, rows=60, response="margin")
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "message"),
+    [
+        (1, {"tasks": "capitals"}, "`models` names 1: a comparison needs two"),
+        (2, {}, "no task is named"),
+        (2, {"tasks": "capitals", "revisions": ["a"]}, "`revisions` are those of one model"),
+        (2, {"tasks": "capitals", "ablation": "mean"}, "`ablation` must be zero"),
+        (2, {"tasks": "capitals", "rows": 50}, "`rows` 50 is too few to compare 48"),
+    ],
+)
+def test_bad_input_is_one_line(small, models, options, message):
+    """Before anything is measured."""
+    with pytest.raises(BadInput, match=message):
+        broca.compare(*[small] * models, **options)
+
+
+def test_other_architectures_and_other_weights_are_refused(small, reference, folder, tmp_path):
+    """With what differs."""
+    with pytest.raises(BadInput, match=r"'reference' has 96 components .* the first model 48"):
+        broca.compare(small, reference, tasks="capitals", items=12, limit=10, rows=120)
+    text = (folder / "result.json").read_text()
+    known = broca.read(folder).model.fingerprint
+    (tmp_path / "result.json").write_text(text.replace(known, "0" * 32))
+    with pytest.raises(BadInput, match="are not those of the result"):
+        broca.compare(tmp_path, small, items=12, limit=10, rows=120)
