@@ -23,16 +23,7 @@ import numpy as np
 import torch
 
 from broca.neurons.opening import opened
-from broca.options import (
-    DataOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    RuleOptions,
-    SourceOptions,
-    TaskOptions,
-)
+from broca.options import DataOptions, ModelOptions, RuleOptions, RunOptions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from neurons.slow import slow_scores
@@ -45,12 +36,10 @@ def main() -> None:
     parser.add_argument("--slow-items", type=int, default=4)
     parser.add_argument("--tasks", default="addition,mc_biology")
     options = parser.parse_args()
-    groups = (
-        ModelOptions(device="cpu"), EngineOptions(), ExecutorOptions(), JournalOptions(),
-        SourceOptions(), TaskOptions(), DataOptions(), RuleOptions(),
-    )  # fmt: skip
+    run_options = RunOptions(model_options=ModelOptions(device="cpu"))
+    groups = (DataOptions(), RuleOptions())
     print(f"{torch.get_num_threads()} threads")
-    with opened("reference", None, *groups, items=options.items, seed=0) as session:
+    with opened("reference", None, run_options, *groups, items=options.items, seed=0) as session:
         paths = [block.part.path for block in session.neurons.blocks]
         for task in options.tasks.split(","):
             run = session.run("locate", {"locate": (task,)})

@@ -15,6 +15,7 @@ from broca.options import (
     EngineOptions,
     ExecutorOptions,
     JournalOptions,
+    RunOptions,
     SearchOptions,
     TaskOptions,
     field_help,
@@ -203,3 +204,47 @@ def test_a_name_cannot_come_twice():
 
     with pytest.raises(ValueError, match="TaskOptions has no field depth"):
         takes_options(shade)
+
+
+@takes_options
+def run(
+    model: str,
+    *,
+    run_options: Annotated[RunOptions, without("ablation_options", "reference")],
+) -> RunOptions:
+    """Runs something."""
+    return run_options
+
+
+def test_a_class_of_classes_gives_their_fields():
+    """Each part is a group of its own, given as a whole, as keywords, or within the class."""
+    assert run("m") == RunOptions()
+    assert run("m", limit=3, lanes=2) == RunOptions(
+        task_options=TaskOptions(limit=3), engine_options=EngineOptions(lanes=2)
+    )
+    given = RunOptions(task_options=TaskOptions(limit=3, metric="acc"))
+    assert run("m", run_options=given) is not None
+    assert run("m", run_options=given, limit=4).task_options == TaskOptions(limit=4, metric="acc")
+    assert run("m", run_options=given, task_options=TaskOptions()) == RunOptions()
+    shown = inspect.signature(run).parameters
+    assert {"limit", "task_options", "run_options"} <= set(shown)
+
+
+def test_what_a_verb_leaves_out_of_a_class_of_classes_is_no_keyword():
+    """A field, or a whole part; the class that is given as a whole may still hold it."""
+    for name in ("reference", "scale", "ablation_options"):
+        with pytest.raises(BadInput, match=f"`run` has no parameter '{name}'"):
+            run("m", **{name: None})
+    assert "ablation_options" not in groups_of(run)
+    with pytest.raises(ValueError, match="RunOptions has no field x"):
+
+        @takes_options
+        def wrong(*, run_options: Annotated[RunOptions, without("x")]) -> None: ...
+
+
+def test_options_within_a_workspace_measure_there():
+    """All other options stay."""
+    options = RunOptions(journal_options=JournalOptions(keep_outputs=0.5))
+    inside = options.within("a workspace")
+    assert inside.journal_options == JournalOptions(journal="a workspace", keep_outputs=0.5)
+    assert inside.within(None) == options

@@ -1,7 +1,8 @@
 """Frozen option classes: the sentence under a field is its help, in Python and in a shell.
 
 A verb takes the classes as parameters `..._options` and is decorated with `takes_options`; its
-callers give a class as a whole, or any field as a keyword of its own.
+callers give a class as a whole, or any field as a keyword of its own. A class may consist of other
+classes, as `RunOptions` does: each of these is a group of keywords too.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import math
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache, wraps
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from broca.errors import BadInput, nearest
 
@@ -274,6 +275,36 @@ class JournalOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What every verb that measures takes, group by group."""
+
+    source_options: SourceOptions = field(default_factory=SourceOptions)
+    """Where tasks come from."""
+
+    task_options: TaskOptions = field(default_factory=TaskOptions)
+    """How tasks are asked and scored."""
+
+    ablation_options: AblationOptions = field(default_factory=AblationOptions)
+    """What ablated components are replaced by."""
+
+    model_options: ModelOptions = field(default_factory=ModelOptions)
+    """How the model is loaded."""
+
+    engine_options: EngineOptions = field(default_factory=EngineOptions)
+    """How the engine runs."""
+
+    executor_options: ExecutorOptions = field(default_factory=ExecutorOptions)
+    """Where rows are measured."""
+
+    journal_options: JournalOptions = field(default_factory=JournalOptions)
+    """Where measured rows are kept."""
+
+    def within(self, workspace: Any) -> RunOptions:
+        """The same options for a call that measures in a workspace that is open."""
+        return replace(self, journal_options=replace(self.journal_options, journal=workspace))
+
+
+@dataclass(frozen=True, kw_only=True)
 class RuleOptions:
     """Which neurons are selected, on an item or on a data set.
 
@@ -395,7 +426,7 @@ class _Without:
 
 
 def without(*names: str) -> _Without:
-    """Excludes fields of an option class from the keywords of a verb.
+    """Excludes fields of an option class, or whole classes of it, from the keywords of a verb.
 
     It annotates the group, as in `Annotated[TaskOptions, without("limit")]`. The verb's callers
     cannot give the fields as keywords, only in the class as a whole.
@@ -408,15 +439,41 @@ class Group:
     """An option class that a verb takes.
 
     Attributes:
-        parameter: Name of the verb's parameter.
+        parameter: Its keyword.
         cls: The option class.
         fields: Its fields that are keywords of the verb.
+        whole: The verb's parameter that it is a part of; it may be the group itself.
     """
 
     parameter: str
     cls: type[Any]
     fields: tuple[Field[Any], ...]
+    whole: str
 
+
+StressRunOptions = Annotated[
+    RunOptions,
+    without("source_options", "task_options", "ablation_options", "engine_options"),
+    without("components", "keep_outputs"),
+]
+"""A stress test reads heads of a model on prompts of its own."""
+
+MethodsRunOptions = Annotated[RunOptions, without("ablation_options", "components")]
+"""Methods are compared on heads."""
+
+PaperRunOptions = Annotated[RunOptions, without("task_options", "ablation_options", "components")]
+"""The paper fixes how tasks are asked and what is ablated."""
+
+NeuronRunOptions = Annotated[RunOptions, without("ablation_options", "reference", "components")]
+"""Neurons are the components, and right answers the reference."""
+
+ExampleRunOptions = Annotated[
+    RunOptions, without("source_options", "task_options", "ablation_options", "components")
+]
+"""Neurons on examples that belong to no task."""
+
+ItemRuleOptions = Annotated[RuleOptions, without("aggregate", "share")]
+"""Neurons of single items."""
 
 R = TypeVar("R")
 
@@ -424,9 +481,10 @@ R = TypeVar("R")
 def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
     """Lets the callers of a verb give option classes as a whole, or their fields as keywords.
 
-    A parameter `..._options` that is annotated with an option class is a group. Keywords replace
-    the fields of a group that is given as a whole. The signature shows every field, and the
-    docstring's `Args` section gets the sentences of all fields that it does not explain itself.
+    A parameter `..._options` that is annotated with an option class is a group, or several where
+    the class consists of others. Keywords replace the fields of a group that is given as a whole.
+    The signature shows every field, and the docstring's `Args` section gets the sentences of all
+    fields that it does not explain itself.
 
     Args:
         verb: A function; its groups are always given to it.
@@ -435,8 +493,8 @@ def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
         ValueError: A name is a parameter and a field, or a field of two groups.
     """
     own = inspect.signature(verb).parameters
-    groups = groups_of(verb)
-    taken = [name for name in own if name not in groups]
+    wholes, groups = _option_classes(verb), groups_of(verb)
+    taken = [name for name in own if name not in wholes]
     taken += [item.name for group in groups.values() for item in group.fields]
     if len(set(taken)) < len(taken):
         twice = next(name for name in taken if taken.count(name) > 1)
@@ -446,26 +504,32 @@ def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
 
     @wraps(verb)
     def with_groups(*args: Any, **given: Any) -> R:
-        unknown = [name for name in given if name not in taken and name not in groups]
+        unknown = [name for name in given if name not in {*taken, *groups, *wholes}]
         if unknown:
             raise BadInput(
                 f"`{verb.__name__}` has no parameter '{unknown[0]}'{nearest(unknown[0], taken)}"
             )
+        options = {
+            name: _instance(name, cls, given.pop(name, None)) for name, (cls, _) in wholes.items()
+        }
         for name, group in groups.items():
-            whole = given.pop(name, None)
-            if whole is not None and not isinstance(whole, group.cls):
-                raise BadInput(f"`{name}` must be {group.cls.__name__}, not {type(whole).__name__}")
+            part = getattr(options[group.whole], name, options[group.whole])
+            part = _instance(name, group.cls, given.pop(name, None), part)
             values = {
                 item.name: given.pop(item.name) for item in group.fields if item.name in given
             }
-            given[name] = replace(whole, **values) if whole is not None else group.cls(**values)
-        return verb(*args, **given)
+            part = replace(part, **values)
+            if group.whole != name:
+                part = replace(options[group.whole], **{name: part})
+            options[group.whole] = part
+        return verb(*args, **given, **options)
 
-    shown = [parameter for name, parameter in own.items() if name not in groups]
+    shown = [parameter for name, parameter in own.items() if name not in wholes]
     for group in groups.values():
         shown += [_as_parameter(item) for item in group.fields]
-    for name, group in groups.items():
-        annotation = f"{group.cls.__name__} | None"
+    classes = {name: group.cls for name, group in groups.items()}
+    for name, cls in (classes | {name: cls for name, (cls, _) in wholes.items()}).items():
+        annotation = f"{cls.__name__} | None"
         shown.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
     shown.sort(key=lambda parameter: parameter.kind)
     with_groups.__signature__ = Signature(  # type: ignore[attr-defined]
@@ -475,26 +539,50 @@ def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
     return with_groups
 
 
+def _instance(name: str, cls: type[Any], given: Any, default: Any = None) -> Any:
+    """The options that are given as a whole, or the default ones.
+
+    Raises:
+        BadInput: They are of another class.
+    """
+    if given is None:
+        return cls() if default is None else default
+    if not isinstance(given, cls):
+        raise BadInput(f"`{name}` must be {cls.__name__}, not {type(given).__name__}")
+    return given
+
+
 def groups_of(verb: Callable[..., Any]) -> dict[str, Group]:
-    """The option classes that a verb takes, by the names of its parameters."""
-    function: Any = inspect.unwrap(verb)
+    """The option classes that a verb takes, by their keywords, with those of composed classes."""
     groups = {}
+    for whole, (cls, excluded) in _option_classes(verb).items():
+        hints = get_type_hints(cls)
+        parts = {name: hint for name, hint in hints.items() if name.endswith("_options")}
+        names = {item.name for part in parts.values() or (cls,) for item in fields(part)}
+        if unknown := excluded - names - set(parts):
+            raise ValueError(f"{cls.__name__} has no field {min(unknown)}")
+        for name, part in (parts or {whole: cls}).items():
+            if name not in excluded:
+                shown = tuple(item for item in fields(part) if item.name not in excluded)
+                groups[name] = Group(name, part, shown, whole)
+    return groups
+
+
+def _option_classes(verb: Callable[..., Any]) -> dict[str, tuple[type[Any], set[str]]]:
+    """The classes of a verb's parameters `..._options`, each with the names that it leaves out."""
+    function: Any = inspect.unwrap(verb)
+    classes = {}
     for name, annotation in function.__annotations__.items():
         if not name.endswith("_options"):
             continue
         if isinstance(annotation, str):
             annotation = eval(annotation, function.__globals__)
-        notes = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-        cls = get_args(annotation)[0] if notes else annotation
+        cls, *notes = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
         if not (isinstance(cls, type) and is_dataclass(cls)):
             raise ValueError(f"`{name}` of {function.__name__} is annotated with no option class")
         excluded = {name for note in notes if isinstance(note, _Without) for name in note.names}
-        known = {item.name for item in fields(cls)}
-        if excluded - known:
-            raise ValueError(f"{cls.__name__} has no field {sorted(excluded - known)[0]}")
-        shown = tuple(item for item in fields(cls) if item.name not in excluded)
-        groups[name] = Group(name, cls, shown)
-    return groups
+        classes[name] = (cls, excluded)
+    return classes
 
 
 def _as_parameter(item: Field[Any]) -> Parameter:
@@ -541,7 +629,7 @@ def parameter_help(docstring: str) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in _ENTRY.findall(section[1])}
 
 
-def _completed(docstring: str, groups: Any) -> str:
+def _completed(docstring: str, groups: Iterable[Group]) -> str:
     """The docstring with all fields in its `Args` section."""
     text = inspect.cleandoc(docstring) + "\n"
     explained = parameter_help(text)

@@ -1,5 +1,6 @@
 """Functions become commands: their parameters and the fields of option classes become flags."""
 
+import inspect
 import sys
 from types import ModuleType
 from typing import Annotated
@@ -7,7 +8,7 @@ from typing import Annotated
 import pytest
 from cyclopts import CycloptsError
 
-from broca.cli.commands import command, flags_of, make_app
+from broca.cli.commands import command, command_of, flags_of, make_app
 from broca.errors import BadInput
 from broca.options import AblationOptions, SearchOptions, without
 
@@ -155,3 +156,80 @@ def test_defaults_are_right_where_pydantic_is_imported(app, calls):
     assert pydantic is sys.modules["pydantic"]
     app(["draw", "circle"], exit_on_error=False, print_error=False)
     assert calls[0][4] is None
+
+
+VERB = '''
+import a_module_that_is_not_there
+
+LARGE = 9
+
+@takes_options
+def dye(
+    model: str | GatedModel,
+    task: str | Task,
+    *,
+    tasks: str | Sequence[str | Task] = "auto",
+    shades: Sequence[float] = (0.0, 2.0),
+    on_progress: Report | None = None,
+    search_options: Annotated[SearchOptions, without("options", "items")],
+) -> None:
+    """Dyes something.
+
+    Args:
+        model: What is dyed.
+        task: What for.
+        shades: How dark.
+    """
+'''
+
+
+@pytest.fixture
+def dyeing(tmp_path, monkeypatch):
+    """The source of a verb that cannot be imported."""
+    (tmp_path / "broca_test_dyeing.py").write_text(VERB)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_a_command_takes_what_its_verb_takes(dyeing, calls):
+    """The first parameter is a position; the command's own replace and follow the verb's."""
+
+    @command_of("broca_test_dyeing:dye")
+    def dye(*, shades: str = "0,2", out: str = "here", **parameters):
+        """Dye something.
+
+        Args:
+            out: Where to.
+        """
+        calls.append((shades, out, parameters))
+
+    assert flags_of(dye)["model"] == "MODEL"
+    assert list(flags_of(dye)) == [
+        "model", "task", "tasks", "shades", "out", "method", "rows", "k", "response",
+    ]  # fmt: skip
+    dye("m", task="t", rows=5)
+    (shades, out, given), *_ = calls
+    assert (shades, out) == ("0,2", "here")
+    assert given == {
+        "model": "m", "task": "t", "tasks": "auto", "search_options": SearchOptions(rows=5)
+    }  # fmt: skip
+
+
+def test_the_sentences_of_a_verb_are_the_help_of_its_command(dyeing):
+    """Where the command says nothing itself."""
+
+    @command_of("broca_test_dyeing:dye", sentences={"tasks": "T1,T2.", "model": "A model."})
+    def dye(*, out: str = "here", **parameters):
+        """Dye something.
+
+        Args:
+            task: What it is dyed for.
+            out: Where to.
+        """
+
+    helps = {
+        name: parameter.annotation.__metadata__[0].help
+        for name, parameter in inspect.signature(dye).parameters.items()
+    }
+    assert helps["task"] == "What it is dyed for."
+    assert helps["shades"] == "How dark."
+    assert helps["model"] == "A model."

@@ -2,12 +2,16 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from broca import designs
 from broca.errors import BadInput
-from broca.options import ExecutorOptions, JournalOptions
+from broca.measurement import Plan
+from broca.options import ExecutorOptions, JournalOptions, RunOptions, SourceOptions
 from broca.results.codec import encode
-from broca.runs.setup import IN_MEMORY, model_and_heads, workspace
+from broca.runs.setup import IN_MEMORY, model_and_heads, session, workspace
+from broca.runs.workspace import Workspace
 from broca.verbs.localize import localize
 
 
@@ -39,3 +43,36 @@ def test_a_run_in_memory_says_that_it_cannot_be_resumed(tmp_path, caplog):
     with workspace(JournalOptions(), here) as space:
         assert space.in_memory
     assert caplog.messages == [IN_MEMORY]
+
+
+def test_a_session_measures_with_the_options_of_its_verb(tiny):
+    """Its tasks, its run and its workspace are those that were given; stages say what goes on."""
+    said = []
+    options = RunOptions(source_options=SourceOptions(allow_code=True))
+    with Workspace() as space:
+        with session(tiny, options.within(space), lambda text, _: said.append(text)) as opened:
+            assert opened.workspace is space
+            assert opened.model is tiny
+            assert opened.catalog is space.catalog(options.source_options)
+            tasks = opened.claimed("addition", others=[], items=10, seed=0)
+            run = opened.run(tasks, settings={"seed": 0})
+            assert run.tasks is tasks
+            assert run.engine_options is options.engine_options
+            plan = Plan.crossed(designs.intact(len(tiny.components)), np.array([0]))
+            assert len(run.measure(plan).responses) == 1
+        assert space.journal.query("SELECT count(*) FROM rows")[0] == (1,)
+    assert said[-1] == "building the tasks"
+
+
+def test_a_workspace_may_be_given_with_its_own_executor(tmp_path):
+    """Another executor is refused."""
+    limited = ExecutorOptions(batch_limit=60)
+    with Workspace(executor=limited) as space:
+        with workspace(JournalOptions(journal=space), limited) as shared:
+            assert shared is space
+        other = ExecutorOptions(batch_limit=61)
+        with (
+            pytest.raises(BadInput, match="`executor` belongs to the workspace"),
+            workspace(JournalOptions(journal=space), other),
+        ):
+            pass

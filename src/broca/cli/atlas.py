@@ -4,46 +4,26 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-from broca.cli.commands import FolderOptions, PrintOptions, command
+from broca.cli.commands import FolderOptions, PrintOptions, command_of
 from broca.cli.keeping import keeping, record_of
 from broca.cli.output import console, print_result, print_table
 from broca.cli.progress import ProgressLine
-from broca.options import (
-    AblationOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    SearchOptions,
-    SourceOptions,
-    TaskOptions,
-    without,
-)
+from broca.options import RunOptions
 
 if TYPE_CHECKING:
     from broca.results.atlas import Atlas
 
 
-@command
+@command_of("broca.verbs.atlas:atlas")
 def atlas(
-    model: str,
-    /,
     *,
-    tasks: str = "auto",
-    seed: int = 0,
     out: str = "broca-atlas",
-    search_options: Annotated[SearchOptions, without("method", "options")],
-    source_options: SourceOptions,
-    task_options: TaskOptions,
-    ablation_options: AblationOptions,
-    model_options: ModelOptions,
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: RunOptions,
     folder_options: FolderOptions,
     print_options: PrintOptions,
+    **parameters: Any,
 ) -> None:
     """Rate every head of MODEL on several tasks at once: universal heads, own heads, clusters.
 
@@ -59,18 +39,7 @@ def atlas(
     import broca
     from broca.runs.folder import arguments_of
 
-    record = record_of(
-        search_options,
-        source_options,
-        task_options,
-        ablation_options,
-        model_options,
-        engine_options,
-        executor_options,
-        model=model,
-        tasks=tasks,
-        seed=seed,
-    )
+    record = record_of(**parameters, run_options=run_options)
     for name in ("method", "options"):
         del record["asked"][name]
     with (
@@ -80,8 +49,7 @@ def atlas(
             verb="atlas",
             record=record,
             folder_options=folder_options,
-            journal_options=journal_options,
-            executor_options=executor_options,
+            run_options=run_options,
         ) as workspace,
     ):
         result = broca.atlas(**arguments_of(record), journal=workspace, on_progress=progress)

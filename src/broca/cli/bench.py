@@ -7,21 +7,12 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 from broca.cli.commands import command, make_app
-from broca.cli.keeping import this_command
+from broca.cli.keeping import measuring, this_command
 from broca.cli.output import console, print_table
 from broca.cli.progress import ProgressLine
-from broca.cli.wording import listed, tell
+from broca.cli.wording import listed
 from broca.errors import BadInput, Interrupted
-from broca.options import (
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    SearchOptions,
-    SourceOptions,
-    TaskOptions,
-    without,
-)
+from broca.options import MethodsRunOptions, SearchOptions, without
 
 if TYPE_CHECKING:
     from broca.studies.methods import MethodComparison, SimulatedSummary
@@ -51,12 +42,7 @@ def methods(
     out: str = "broca-bench",
     plain: bool = False,
     search_options: Annotated[SearchOptions, without("method", "rows", "response", "options")],
-    source_options: SourceOptions,
-    task_options: TaskOptions,
-    model_options: Annotated[ModelOptions, without("components")],
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: MethodsRunOptions,
 ) -> None:
     """Run every method on every task of MODELS at several budgets and seeds, and sum up.
 
@@ -74,21 +60,9 @@ def methods(
         out: Folder of the results; what it holds is not measured again.
     """
     import broca
-    from broca.results.files import check_out_folder
-    from broca.runs.folder import JOURNAL, journal_workspace
     from broca.studies.methods import parse_budgets
 
-    folder = check_out_folder(out)
-    with (
-        closing(ProgressLine(plain=plain)) as progress,
-        journal_workspace(
-            journal_options.journal or folder / JOURNAL,
-            goes_on=this_command(),
-            executor=executor_options,
-            keep_outputs=journal_options.keep_outputs,
-            say=tell,
-        ) as workspace,
-    ):
+    with measuring(out, run_options, plain=plain) as (folder, options, progress):
         comparison = broca.compare_methods(
             models,
             methods=methods,
@@ -101,13 +75,9 @@ def methods(
             candidate=candidate,
             again=again,
             out=folder,
-            journal=workspace,
             on_progress=progress,
             search_options=search_options,
-            source_options=source_options,
-            task_options=task_options,
-            model_options=model_options,
-            engine_options=engine_options,
+            run_options=options,
         )
     _print(comparison, candidate)
 

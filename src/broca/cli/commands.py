@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from inspect import Parameter, Signature
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from cyclopts import App, Group
 from cyclopts import Parameter as Flag
 
+from broca import options
 from broca.cli.wording import in_flags
 from broca.options import groups_of, parameter_help, takes_options
 
@@ -77,6 +81,7 @@ def command(
         for field in group.fields
         if field.name not in FIRST
     }
+    wholes = {name for group in groups.values() for name in (group.parameter, group.whole)}
     hints = get_type_hints(function)
     for group in groups.values():
         types = get_type_hints(group.cls)
@@ -84,17 +89,17 @@ def command(
     parameters = [
         parameter
         for name, parameter in inspect.signature(verb).parameters.items()
-        if name not in groups
+        if name not in wholes
     ]
     flags = {parameter.name: _flag(parameter) for parameter in parameters}
     explained = {**sentences, **parameter_help(verb.__doc__ or "")}
-    options = Group("Options", sort_key=1)
+    others = Group("Options", sort_key=1)
     shown = [
         _shown(
             parameter,
             hints[parameter.name],
             in_flags(explained[parameter.name], flags),
-            titles.get(parameter.name, options),
+            titles.get(parameter.name, others),
         )
         for parameter in sorted(parameters, key=_place)
     ]
@@ -112,6 +117,76 @@ def command(
     run.flags = flags  # type: ignore[attr-defined]
     run.groups = groups  # type: ignore[attr-defined]
     return run
+
+
+def command_of(
+    verb: str, *, sentences: Mapping[str, str] = SENTENCES
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a function the command of a verb, whose parameters stand for `**parameters`.
+
+    The verb's first parameter becomes a position. `on_progress` is the command's own affair, and so
+    is every parameter that the function has itself. The verb's source is read, because to import a
+    verb loads torch; its defaults are literals therefore.
+
+    Args:
+        verb: Where it is, `module:function`.
+        sentences: Help of parameters that several commands have.
+    """
+
+    def decorated(function: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(function, include_extras=True)
+        own = {
+            name: parameter.replace(annotation=hints[name])
+            for name, parameter in inspect.signature(function).parameters.items()
+            if name != "parameters"
+        }
+        parameters, explained = _asked_by(verb)
+        parameters = [own.pop(item.name, item) for item in parameters] + list(own.values())
+        signature = Signature(parameters)
+
+        def merged(*words: Any, **given: Any) -> None:
+            bound = signature.bind(*words, **given)
+            bound.apply_defaults()
+            function(**bound.arguments)
+
+        merged.__name__, merged.__doc__ = function.__name__, function.__doc__
+        merged.__annotations__ = {item.name: item.annotation for item in parameters}
+        merged.__signature__ = signature  # type: ignore[attr-defined]
+        return command(merged, sentences={**explained, **sentences})
+
+    return decorated
+
+
+def _asked_by(verb: str) -> tuple[list[Parameter], dict[str, str]]:
+    """The parameters that a verb asks of a command, and what its docstring says of them."""
+    module, _, name = verb.partition(":")
+    spec = find_spec(module)
+    assert spec is not None, f"there is no module {module}"
+    tree = ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8"))
+    (source,) = (
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name
+    )
+    words = source.args
+    missing: list[ast.expr | None] = [None] * (len(words.args) - len(words.defaults))
+    defaults = [*missing, *words.defaults, *words.kw_defaults]
+    asked: list[Parameter] = []
+    for argument, default in zip((*words.args, *words.kwonlyargs), defaults, strict=True):
+        if argument.arg == "on_progress":
+            continue
+        assert argument.annotation is not None
+        asked.append(
+            Parameter(
+                argument.arg,
+                Parameter.KEYWORD_ONLY if asked else Parameter.POSITIONAL_ONLY,
+                default=Parameter.empty if default is None else ast.literal_eval(default),
+                annotation=eval(ast.unparse(argument.annotation), {**vars(options), **_WORDS}),
+            )
+        )
+    return asked, parameter_help(ast.get_docstring(source) or "")
+
+
+_WORDS = {"GatedModel": str, "Task": str}
+"""What a command line names by a word."""
 
 
 def flags_of(run: Callable[..., Any]) -> Mapping[str, str]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broca.cli.commands import FolderOptions
+from broca.cli.progress import ProgressLine
 from broca.cli.wording import tell
-from broca.options import EngineOptions, ExecutorOptions, JournalOptions, TaskOptions
+from broca.options import EngineOptions, ExecutorOptions, JournalOptions, RunOptions, TaskOptions
 
 if TYPE_CHECKING:
     from broca.runs.workspace import Workspace
@@ -26,23 +27,28 @@ HOW = {
 """Options that only decide how a result is computed."""
 
 
-def record_of(*groups: Any, **parameters: Any) -> dict[str, dict[str, Any]]:
+def record_of(**parameters: Any) -> dict[str, dict[str, Any]]:
     """What a command was called with, as `reproduce.json` holds it.
 
     Args:
-        groups: Option classes.
-        parameters: Other parameters of the verb.
+        parameters: Those of the verb; option classes stand for their fields.
 
     Returns:
         `asked` decides the result, `how` only how it is computed.
     """
-    asked: dict[str, Any] = dict(parameters)
+    asked: dict[str, Any] = {}
     how: dict[str, Any] = {}
-    for group in groups:
-        for name, value in asdict(group).items():
-            (how if name in HOW else asked)[name] = value
-        if isinstance(group, TaskOptions):
-            asked["task_options"] = {field: asked.pop(field) for field in asdict(group)}
+    run_options: RunOptions = parameters.pop("run_options")
+    groups = {field.name: getattr(run_options, field.name) for field in fields(run_options)}
+    for name, value in (parameters | groups).items():
+        if isinstance(value, TaskOptions):
+            asked[name] = asdict(value)
+        elif not is_dataclass(value):
+            asked[name] = value
+        elif not isinstance(value, JournalOptions):
+            for field in fields(value):
+                kind = how if field.name in HOW else asked
+                kind[field.name] = getattr(value, field.name)
     if Path(asked["model"]).is_dir():
         asked["model"] = _absolute(asked["model"])
     if asked["include_path"] is not None:
@@ -56,8 +62,7 @@ def keeping(
     verb: str,
     record: Mapping[str, Any],
     folder_options: FolderOptions,
-    journal_options: JournalOptions,
-    executor_options: ExecutorOptions,
+    run_options: RunOptions,
 ) -> AbstractContextManager[Workspace]:
     """Claims the out folder and keeps what is measured there; Ctrl+C ends after the batch.
 
@@ -66,8 +71,7 @@ def keeping(
         verb: The command's first word.
         record: What `record_of` says.
         folder_options: What happens to a run that is already there.
-        journal_options: A journal to share; the folder's own if None.
-        executor_options: Where rows are measured.
+        run_options: A journal to share, the folder's own if None, and where rows are measured.
 
     Raises:
         BrocaError: The folder holds something else.
@@ -75,7 +79,7 @@ def keeping(
     from broca.results.files import check_out_folder
     from broca.runs.folder import RunFolder, folder_workspace
 
-    shared = journal_options.journal
+    shared = run_options.journal_options.journal
     folder = RunFolder.claim(
         check_out_folder(out),
         verb=verb,
@@ -85,13 +89,47 @@ def keeping(
         journal=None if shared is None else str(shared),
         **asdict(folder_options),
     )
-    return folder_workspace(
-        folder,
-        goes_on=this_command(),
-        executor=executor_options,
-        keep_outputs=journal_options.keep_outputs,
-        say=tell,
-    )
+    return folder_workspace(folder, **_kept(run_options))
+
+
+@contextmanager
+def measuring(
+    out: str | Path, run_options: RunOptions, *, plain: bool
+) -> Iterator[tuple[Path, RunOptions, ProgressLine]]:
+    """What a command measures is kept in an out folder that commands share.
+
+    Args:
+        out: The out folder.
+        run_options: A journal to share, the folder's own if None, and how rows are measured.
+        plain: Whether progress is printed as plain lines.
+
+    Yields:
+        The folder, the options with which the verb measures there, and where it reports.
+
+    Raises:
+        Interrupted: The user asked for an end.
+        BrocaError: The folder or the journal cannot be used.
+    """
+    from broca.results.files import check_out_folder
+    from broca.runs.folder import JOURNAL, journal_workspace
+
+    folder = check_out_folder(out)
+    journal = run_options.journal_options.journal or folder / JOURNAL
+    with (
+        closing(ProgressLine(plain=plain)) as progress,
+        journal_workspace(journal, **_kept(run_options)) as workspace,
+    ):
+        yield folder, run_options.within(workspace), progress
+
+
+def _kept(run_options: RunOptions) -> dict[str, Any]:
+    """How rows are measured and kept, and who says what the user should know."""
+    return {
+        "goes_on": this_command(),
+        "executor": run_options.executor_options,
+        "keep_outputs": run_options.journal_options.keep_outputs,
+        "say": tell,
+    }
 
 
 def this_command() -> str:

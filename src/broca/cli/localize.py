@@ -15,17 +15,7 @@ from broca.cli.progress import ProgressLine
 from broca.cli.refit import additivity_line
 from broca.cli.wording import listed
 from broca.errors import BadInput
-from broca.options import (
-    AblationOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    SearchOptions,
-    SourceOptions,
-    TaskOptions,
-    without,
-)
+from broca.options import RunOptions, SearchOptions, without
 
 if TYPE_CHECKING:
     from broca.results.localization import Localization
@@ -50,13 +40,7 @@ def localize(
     seed: int = 0,
     out: str = "broca-out",
     search_options: Annotated[SearchOptions, without("options")],
-    source_options: SourceOptions,
-    task_options: TaskOptions,
-    ablation_options: AblationOptions,
-    model_options: ModelOptions,
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: RunOptions,
     folder_options: FolderOptions,
     print_options: PrintOptions,
 ) -> None:
@@ -82,13 +66,8 @@ def localize(
     if tune:
         method = _tuned(str(method), settings)
     record = record_of(
-        replace(search_options, method=method, options=settings),
-        source_options,
-        task_options,
-        ablation_options,
-        model_options,
-        engine_options,
-        executor_options,
+        search_options=replace(search_options, method=method, options=settings),
+        run_options=run_options,
         model=model,
         task=task,
         others=others,
@@ -104,8 +83,7 @@ def localize(
             verb="localize",
             record=record,
             folder_options=folder_options,
-            journal_options=journal_options,
-            executor_options=executor_options,
+            run_options=run_options,
         ) as workspace,
     ):
         result = broca.localize(**arguments_of(record), journal=workspace, on_progress=progress)

@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import Annotated
+from typing import Any
 
-from broca.cli.commands import PrintOptions, command
+from broca.cli.commands import PrintOptions, command_of
 from broca.cli.output import console, print_result, print_table
 from broca.cli.progress import ProgressLine
-from broca.options import (
-    EngineOptions,
-    ExecutorOptions,
-    ModelOptions,
-    SearchOptions,
-    SourceOptions,
-    TaskOptions,
-    without,
-)
 
 
-@command
-def plan(
-    model: str,
-    /,
-    *,
-    task: str,
-    others: str = "auto",
-    seed: int = 0,
-    sample: int = 32,
-    search_options: Annotated[SearchOptions, without("method", "response", "options")],
-    source_options: SourceOptions,
-    task_options: TaskOptions,
-    model_options: ModelOptions,
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    print_options: PrintOptions,
-) -> None:
+@command_of("broca.verbs.plan:plan")
+def plan(*, print_options: PrintOptions, **parameters: Any) -> None:
     """Print the rows, tokens and time of every method on MODEL, from a few timed rows.
 
     Args:
@@ -45,20 +21,7 @@ def plan(
     import broca
 
     with closing(ProgressLine(plain=print_options.plain)) as progress:
-        result = broca.plan(
-            model,
-            task,
-            others=others,
-            seed=seed,
-            sample=sample,
-            on_progress=progress,
-            search_options=search_options,
-            source_options=source_options,
-            task_options=task_options,
-            model_options=model_options,
-            engine_options=engine_options,
-            executor_options=executor_options,
-        )
+        result = broca.plan(**parameters, on_progress=progress)
     if print_options.json:
         print_result(result)
         return

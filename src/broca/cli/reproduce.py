@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
 from typing import Annotated
 
 from broca.cli.commands import PrintOptions, command
-from broca.cli.keeping import this_command
-from broca.cli.progress import ProgressLine
+from broca.cli.keeping import measuring
 from broca.cli.wording import tell
-from broca.options import (
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    SearchOptions,
-    SourceOptions,
-    without,
-)
+from broca.options import PaperRunOptions, SearchOptions, without
 
 
 @command
@@ -34,11 +24,7 @@ def reproduce(
     seed: int = 0,
     out: str = "broca-paper",
     search_options: Annotated[SearchOptions, without("method", "response", "options")],
-    source_options: SourceOptions,
-    model_options: Annotated[ModelOptions, without("components")],
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: PaperRunOptions,
     print_options: PrintOptions,
 ) -> None:
     """Repeat a table or figure of the paper; published figures stand beside where they exist.
@@ -58,22 +44,10 @@ def reproduce(
         json: Print JSON on stdout, not CSV.
     """
     import broca
-    from broca.results.files import check_out_folder
-    from broca.runs.folder import JOURNAL, journal_workspace
     from broca.studies.paper import as_csv, as_json, write
     from broca.studies.paper.running import stem_of
 
-    folder = check_out_folder(out)
-    with (
-        closing(ProgressLine(plain=print_options.plain)) as progress,
-        journal_workspace(
-            journal_options.journal or folder / JOURNAL,
-            goes_on=this_command(),
-            executor=executor_options,
-            keep_outputs=journal_options.keep_outputs,
-            say=tell,
-        ) as workspace,
-    ):
+    with measuring(out, run_options, plain=print_options.plain) as (folder, options, progress):
         reproductions = broca.reproduce(
             name,
             model,
@@ -82,12 +56,9 @@ def reproduce(
             limit=limit,
             keep_universal=keep_universal,
             seed=seed,
-            journal=workspace,
             on_progress=progress,
             search_options=search_options,
-            source_options=source_options,
-            model_options=model_options,
-            engine_options=engine_options,
+            run_options=options,
         )
     paths = write(reproductions, folder, stem_of(model))
     if len(reproductions) == 1:

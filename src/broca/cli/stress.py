@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from broca.cli.commands import PrintOptions, command
-from broca.cli.keeping import this_command
+from broca.cli.keeping import measuring
 from broca.cli.output import folder_of, print_result
-from broca.cli.progress import ProgressLine
-from broca.cli.wording import say, tell
-from broca.options import ExecutorOptions, JournalOptions, ModelOptions, without
+from broca.cli.wording import say
+from broca.options import StressRunOptions
 
 if TYPE_CHECKING:
     from broca.results.base import Interval
@@ -28,9 +26,7 @@ def stress(
     pairs: int = 48,
     seed: int = 0,
     out: str | None = None,
-    model_options: Annotated[ModelOptions, without("components")],
-    executor_options: ExecutorOptions,
-    journal_options: Annotated[JournalOptions, without("keep_outputs")],
+    run_options: StressRunOptions,
     print_options: PrintOptions,
 ) -> None:
     """Test necessity, decodability, reversal and transfer of some heads, with controls.
@@ -46,19 +42,10 @@ def stress(
     import broca
     from broca.reports import write
     from broca.results.localization import Localization
-    from broca.runs.folder import JOURNAL, journal_workspace
 
     run = Localization.read(target) if heads is None else None
     folder = folder_of(out, target if run else None)
-    with (
-        closing(ProgressLine(plain=print_options.plain)) as progress,
-        journal_workspace(
-            journal_options.journal or folder / JOURNAL,
-            goes_on=this_command(),
-            executor=executor_options,
-            say=tell,
-        ) as workspace,
-    ):
+    with measuring(folder, run_options, plain=print_options.plain) as (_, options, progress):
         result = broca.stress(
             run or target,
             heads=heads,
@@ -66,9 +53,8 @@ def stress(
             control=control or ["sums"],
             pairs=pairs,
             seed=seed,
-            journal=workspace,
             on_progress=progress,
-            model_options=model_options,
+            run_options=options,
         )
     page = write(result, folder, run=run)[-1]
     if print_options.json:

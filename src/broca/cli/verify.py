@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from broca.cli.commands import PrintOptions, command
-from broca.cli.keeping import this_command
+from broca.cli.keeping import measuring
 from broca.cli.output import console, folder_of, print_result, print_table
-from broca.cli.progress import ProgressLine
-from broca.cli.wording import listed, tell
+from broca.cli.wording import listed
 from broca.errors import BadInput
-from broca.options import (
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    SourceOptions,
-    TaskOptions,
-    without,
-)
+from broca.options import RunOptions, TaskOptions, without
 
 if TYPE_CHECKING:
     from broca.results.base import Interval
@@ -47,12 +37,7 @@ def verify(
     ablation: str | None = None,
     seed: int | None = None,
     out: str | None = None,
-    source_options: SourceOptions,
-    task_options: Annotated[TaskOptions, without("limit")],
-    model_options: ModelOptions,
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: Annotated[RunOptions, without("ablation_options", "limit")],
     print_options: PrintOptions,
 ) -> None:
     """Test on held-out items that a task needs some heads, and that other tasks do not.
@@ -76,10 +61,10 @@ def verify(
     from broca.engine import Ablation
     from broca.reports import write
     from broca.results.localization import Localization
-    from broca.runs.folder import journal_workspace
     from broca.verification import Scope
 
     run: Localization | None = None
+    task_options, model_options = run_options.task_options, run_options.model_options
     components = model_options.components
     if neurons is not None:
         heads, components = _with_neurons(heads, neurons, components)
@@ -98,16 +83,7 @@ def verify(
     if ablation is not None:
         Ablation(ablation)  # type: ignore[arg-type]  # refused here, before the model is loaded
     folder = folder_of(out, target if run else None)
-    with (
-        closing(ProgressLine(plain=print_options.plain)) as progress,
-        journal_workspace(
-            journal_options.journal or folder / "journal.sqlite",
-            goes_on=this_command(),
-            executor=executor_options,
-            keep_outputs=journal_options.keep_outputs,
-            say=tell,
-        ) as workspace,
-    ):
+    with measuring(folder, run_options, plain=print_options.plain) as (_, options, progress):
         result = broca.verify(
             model or (run.model.name if run else target),
             task or (run.task if run else ""),
@@ -121,12 +97,10 @@ def verify(
             scope=Scope(controls=controls),
             ablation=ablation or (run.ablation.kind if run else "zero"),
             scale=run.ablation.scale if run else 0.0,
-            journal=workspace,
             on_progress=progress,
-            source_options=source_options,
             task_options=task_options,
             model_options=replace(model_options, components=run.components if run else components),
-            engine_options=engine_options,
+            run_options=options,
         )
     if run is not None and result.model.fingerprint != run.model.fingerprint:
         raise BadInput(

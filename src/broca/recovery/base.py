@@ -46,6 +46,20 @@ class Regression:
     coef_: NDArray[np.float64]
     intercept_: float
 
+    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
+        """Fits the coefficients.
+
+        Args:
+            masks: 1 where a component was ablated, `(masks, components)`.
+            responses: Mean response under each mask, `(masks,)`; or the response of each row.
+        """
+        self.estimate(np.asarray(masks, dtype=float), np.asarray(responses, dtype=float))
+        return self
+
+    def estimate(self, matrix: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+        """Sets `coef_` and `intercept_`; `fit` calls it with its masks and responses as numbers."""
+        raise NotImplementedError(f"{type(self).__name__} has no `estimate`")
+
     def predict(self, masks: ArrayLike) -> NDArray[np.float64]:
         """Predicts the response under each mask, `(masks,)`."""
         predicted: NDArray[np.float64] = (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from broca.recovery.base import Recovery, Regression
 
@@ -35,24 +35,17 @@ class Guarded(Regression):
         self.inner = inner
         self.fewest = fewest
 
-    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
-        """Fits the coefficients.
-
-        Args:
-            masks: 1 where a component was ablated, `(masks, components)`.
-            responses: Mean response under each mask, `(masks,)`.
-        """
+    def estimate(self, matrix: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+        """Fits the coefficients."""
         from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning
 
-        matrix = np.asarray(masks, dtype=float)
-        y = np.asarray(responses, dtype=float)
         spread, center = y.std(), y.mean()
         self.inner_ = None
         self.coef_ = np.zeros(matrix.shape[1])
         self.intercept_ = float(center)
         if spread == 0 or len(y) < self.fewest:
-            return self
+            return
         with warnings.catch_warnings():
             # at the ends of a path a fit may stop early or find nothing to add: others are chosen
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -60,7 +53,6 @@ class Guarded(Regression):
             self.inner_ = clone(self.inner).fit(matrix, (y - center) / spread)
         self.coef_ = np.asarray(self.inner_.coef_, dtype=float) * spread
         self.intercept_ = float(center + self.inner_.intercept_ * spread)
-        return self
 
 
 def lasso_cv() -> Guarded:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from broca.recovery.base import Recovery, Regression
 
@@ -36,29 +34,21 @@ class PaperLasso(Regression):
         self.max_iter = max_iter
         self.baseline = baseline
 
-    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
-        """Fits the coefficients.
-
-        Args:
-            masks: 1 where a component was ablated, `(masks, components)`.
-            responses: Mean response under each mask, `(masks,)`.
-        """
+    def estimate(self, matrix: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+        """Fits the coefficients."""
         from sklearn.linear_model import Lasso
 
-        matrix = np.asarray(masks, dtype=float)
-        y = np.asarray(responses, dtype=float)
         spread = y.std()
         if spread == 0:  # every mask gave the same response: nothing is needed to explain it
             self.coef_ = np.zeros(matrix.shape[1])
             self.intercept_ = float(y[0]) if self.baseline is None else self.baseline
-            return self
+            return
         center = y.mean() if self.baseline is None else self.baseline
         inner = Lasso(
             alpha=self.alpha, max_iter=self.max_iter, fit_intercept=self.baseline is None
         ).fit(matrix, (y - center) / spread)
         self.coef_ = inner.coef_ * spread
         self.intercept_ = float(center + inner.intercept_ * spread)
-        return self
 
 
 RECOVERY = Recovery(

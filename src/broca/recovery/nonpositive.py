@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from broca.recovery.base import Recovery, Regression
 
@@ -33,23 +32,16 @@ class NonPositiveLasso(Regression):
         self.penalties = penalties
         self.penalty = penalty
 
-    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
-        """Fits the coefficients.
-
-        Args:
-            masks: 1 where a component was ablated, `(rows, components)`.
-            responses: Response of each row, `(rows,)`.
-        """
+    def estimate(self, matrix: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+        """Fits the coefficients."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import Lasso, LassoCV
 
-        matrix = np.asarray(masks, dtype=float)
-        y = np.asarray(responses, dtype=float)
         self.penalty_ = self.penalty
         if y.std() == 0 or len(y) < 2 * self.folds:
             self.coef_ = np.zeros(matrix.shape[1])
             self.intercept_ = float(y.mean())
-            return self
+            return
         with warnings.catch_warnings():
             # at the smallest penalties the path may stop a little early: another one is chosen
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -61,7 +53,6 @@ class NonPositiveLasso(Regression):
         self.penalty_ = float(inner.alpha_) if self.penalty is None else self.penalty
         self.coef_ = 0.0 - inner.coef_
         self.intercept_ = -float(inner.intercept_)
-        return self
 
 
 RECOVERY = Recovery(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from broca.recovery.base import Recovery, Regression
 from broca.recovery.lasso import PaperLasso
@@ -48,15 +46,8 @@ class StabilitySelection(Regression):
         self.alpha = alpha
         self.seed = seed
 
-    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
-        """Fits the coefficients.
-
-        Args:
-            masks: 1 where a component was ablated, `(masks, components)`.
-            responses: Mean response under each mask, `(masks,)`.
-        """
-        matrix = np.asarray(masks, dtype=float)
-        y = np.asarray(responses, dtype=float)
+    def estimate(self, matrix: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+        """Fits the coefficients."""
         count = matrix.shape[1]
         rng = np.random.default_rng([self.seed, 0x57AB])
         selected = np.zeros(count)
@@ -74,7 +65,6 @@ class StabilitySelection(Regression):
             centered = matrix[:, stable] - matrix[:, stable].mean(axis=0)
             self.coef_[stable] = np.linalg.lstsq(centered, y - y.mean(), rcond=None)[0]
             self.intercept_ -= float(matrix.mean(axis=0) @ self.coef_)
-        return self
 
     def _strongest(self, matrix: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:
         """Columns with the largest coefficients of one half's Lasso."""

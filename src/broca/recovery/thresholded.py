@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from broca.recovery.base import Recovery, Regression
 from broca.recovery.guarded import Guarded
@@ -38,22 +38,15 @@ class Thresholded(Regression):
     def __init__(self, inner: Any) -> None:
         self.inner = inner
 
-    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
-        """Fits the coefficients.
-
-        Args:
-            masks: 1 where a component was ablated, `(masks, components)`.
-            responses: Mean response under each mask, `(masks,)`.
-        """
+    def estimate(self, matrix: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+        """Fits the coefficients."""
         from sklearn.base import clone
 
-        matrix = np.asarray(masks, dtype=float)
-        y = np.asarray(responses, dtype=float)
         dense = Guarded(clone(self.inner)).fit(matrix, y)
         self.coef_ = dense.coef_
         self.intercept_ = dense.intercept_
         if dense.inner_ is None:
-            return self
+            return
         if hasattr(dense.inner_, "sigma_"):
             errors = _posterior_errors(dense.inner_, matrix.shape[1]) * y.std()
         else:
@@ -63,7 +56,6 @@ class Thresholded(Regression):
         self.coef_ = np.where(np.abs(dense.coef_) > threshold * errors, dense.coef_, 0.0)
         # what was cut had a part in the mean
         self.intercept_ = float(y.mean() - matrix.mean(axis=0) @ self.coef_)
-        return self
 
 
 def ridge() -> Thresholded:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from broca import searches
-from broca.options import AblationOptions, SearchOptions, TaskOptions
+from broca.options import RunOptions, SearchOptions, TaskOptions
 from broca.results.base import AblationInfo
 from broca.results.localization import (
     AdditivityInfo,
@@ -31,14 +31,14 @@ def settings_of(
     tasks: TaskSet,
     method: str,
     search_options: SearchOptions,
-    ablation_options: AblationOptions,
-    task_options: TaskOptions,
+    run_options: RunOptions,
     *,
     components: str,
     seed: int,
     interactions: int,
 ) -> dict[str, Any]:
     """What identifies a localization besides the weights and the items, as plain values."""
+    ablation = run_options.ablation_options
     return {
         "task": tasks.task,
         "others": tuple(tasks.benchmarks)[1:],
@@ -50,9 +50,9 @@ def settings_of(
         "items": search_options.items,
         "seed": seed,
         "response": search_options.response,
-        "ablation": [ablation_options.ablation, ablation_options.scale],
+        "ablation": [ablation.ablation, ablation.scale],
         "components": components,
-        "task_options": task_options.to_dict(),
+        "task_options": run_options.task_options.to_dict(),
         "interactions": interactions,
     }
 

@@ -5,16 +5,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.models import GatedModel, load
-from broca.options import AblationOptions, ExecutorOptions, JournalOptions, ModelOptions
+from broca.options import (
+    AblationOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    RunOptions,
+)
 from broca.published import is_published, published_heads
 from broca.results.localization import Localization
-from broca.runs.progress import Stages
+from broca.runs.progress import Report, Stages
+from broca.runs.run import Run
 from broca.runs.task_sets import (
     TaskSet,
     claim_tasks,
@@ -105,7 +113,7 @@ def workspace(
     """
     journal: Any = journal_options.journal
     if isinstance(journal, Workspace):
-        if executor_options != ExecutorOptions():
+        if executor_options not in (ExecutorOptions(), journal.executor):
             raise BadInput("`executor` belongs to the workspace that is given as `journal`")
         yield journal
         return
@@ -144,3 +152,60 @@ def claimed(
     benchmarks = load_tasks(model, names, catalog, task=name, options=task_options)
     require_controls(name, benchmarks)
     return claim_tasks(name, benchmarks, same_skill=skill, **cut)
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """What a verb has open while it measures.
+
+    Attributes:
+        model: The model, which is left as it was found.
+        workspace: The journal and the workers.
+        options: What the verb was given.
+        stages: Receives what is going on.
+    """
+
+    model: GatedModel
+    workspace: Workspace
+    options: RunOptions
+    stages: Stages
+
+    @property
+    def catalog(self) -> Catalog:
+        """The tasks that can be named."""
+        return self.workspace.catalog(self.options.source_options)
+
+    def claimed(self, task: str | Task, **claim: Any) -> TaskSet:
+        """The tasks of a claim with their items; `claim` is passed to `claimed`."""
+        self.stages.enter("building the tasks")
+        options = self.options.task_options
+        return claimed(self.model, task, self.catalog, task_options=options, **claim)
+
+    def run(self, tasks: TaskSet, **parts: Any) -> Run:
+        """A run on some tasks; `parts` are passed to `Run`."""
+        return Run(
+            self.model,
+            tasks,
+            self.workspace,
+            engine_options=self.options.engine_options,
+            model_options=self.options.model_options,
+            stages=self.stages,
+            **parts,
+        )
+
+
+@contextmanager
+def session(
+    model: str | GatedModel, options: RunOptions, on_progress: Report | None = None
+) -> Iterator[Session]:
+    """Opens a workspace and a model for one call of a verb, and closes what it opened.
+
+    Raises:
+        BrocaError: The model cannot be loaded, or the journal or the executor cannot be used.
+    """
+    stages = Stages(on_progress)
+    with (
+        workspace(options.journal_options, options.executor_options) as space,
+        model_in_use(model, options.model_options, stages) as gated,
+    ):
+        yield Session(gated, space, options, stages)

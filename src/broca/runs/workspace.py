@@ -41,7 +41,8 @@ class Workspace:
     ) -> None:
         if not 0 <= keep_outputs <= 1:
             raise BadInput(f"`keep_outputs` must lie between 0 and 1, not at {keep_outputs:g}")
-        self.host = open_host(executor or ExecutorOptions())
+        self.executor = executor or ExecutorOptions()
+        self.host = open_host(self.executor)
         self.path = journal
         self.keep_outputs = keep_outputs
         self.stopper = stopper

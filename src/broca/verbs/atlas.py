@@ -12,22 +12,10 @@ from broca import searches
 from broca.atlases.assembling import assembled, at_chance
 from broca.errors import NothingToLocalize
 from broca.models import GatedModel
-from broca.options import (
-    AblationOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    SearchOptions,
-    SourceOptions,
-    TaskOptions,
-    takes_options,
-    without,
-)
+from broca.options import RunOptions, SearchOptions, takes_options, without
 from broca.results.atlas import Atlas
-from broca.runs.progress import Report, Stages
-from broca.runs.run import Run
-from broca.runs.setup import ablation_of, model_in_use, workspace
+from broca.runs.progress import Report
+from broca.runs.setup import ablation_of, session
 from broca.runs.task_sets import compared_tasks, equal_tasks, load_tasks
 from broca.searches.atlas import AtlasProblem, AtlasSearch
 from broca.tasks import Task
@@ -43,13 +31,7 @@ def atlas(
     seed: int = 0,
     on_progress: Report | None = None,
     search_options: Annotated[SearchOptions, without("method", "options")],
-    source_options: SourceOptions,
-    task_options: TaskOptions,
-    ablation_options: AblationOptions,
-    model_options: ModelOptions,
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: RunOptions,
 ) -> Atlas:
     """Rates every component on every task under the same random masks.
 
@@ -75,25 +57,20 @@ def atlas(
         BrocaError: Bad input, in one line that says what to do.
     """
     options: Any = search_options
-    ablation = ablation_of(ablation_options, seed)
-    stages = Stages(on_progress)
-    with (
-        workspace(journal_options, executor_options) as space,
-        model_in_use(model, model_options, stages) as gated,
-    ):
+    ablation = ablation_of(run_options.ablation_options, seed)
+    with session(model, run_options, on_progress) as opened:
+        gated, stages = opened.model, opened.stages
         started = time.perf_counter()
         stages.enter("building the tasks")
-        catalog = space.catalog(source_options)
+        catalog, task_options = opened.catalog, run_options.task_options
         names = compared_tasks(tasks, gated, catalog)
         AtlasSearch.budget(options.rows, len(names))
         benchmarks = load_tasks(gated, names, catalog, options=task_options)
         task_set = equal_tasks(benchmarks, items=options.items, seed=seed)
         every = np.arange(len(task_set.bank))
         few = every[:: max(1, len(every) // _DONORS)].tolist()
-        run = Run(
-            gated,
+        run = opened.run(
             task_set,
-            space,
             ablation=ablation,
             donors=few if ablation.needs_donors else [],
             settings={
@@ -107,9 +84,6 @@ def atlas(
                 "components": gated.kinds,
                 "task_options": task_options.to_dict(),
             },
-            engine_options=engine_options,
-            model_options=model_options,
-            stages=stages,
         )
         stages.enter("scoring the intact model")
         scores = run.scores((), part="locate")

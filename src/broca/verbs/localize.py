@@ -8,23 +8,12 @@ from dataclasses import replace
 
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.options import (
-    AblationOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    SearchOptions,
-    SourceOptions,
-    TaskOptions,
-    takes_options,
-)
+from broca.options import RunOptions, SearchOptions, takes_options
 from broca.results.localization import Localization
 from broca.runs.assembling import localization, settings_of
 from broca.runs.problems import method_of, problem_of, refer, require_search
-from broca.runs.progress import Report, Stages
-from broca.runs.run import Run
-from broca.runs.setup import ablation_of, claimed, model_in_use, workspace
+from broca.runs.progress import Report
+from broca.runs.setup import ablation_of, session
 from broca.runs.task_sets import require_ability
 from broca.tasks import Task
 from broca.verification import QUICK
@@ -45,13 +34,7 @@ def localize(
     interactions: int = 0,
     on_progress: Report | None = None,
     search_options: SearchOptions,
-    source_options: SourceOptions,
-    task_options: TaskOptions,
-    ablation_options: AblationOptions,
-    model_options: ModelOptions,
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: RunOptions,
 ) -> Localization:
     """Finds the components that a task needs and proves them on held-out items.
 
@@ -84,35 +67,22 @@ def localize(
     if report_items is not None and report_items < 1:
         raise BadInput(f"`report_items` must be at least 1, not {report_items}")
     method = method_of(search_options)
-    ablation = ablation_of(ablation_options, seed)
-    stages = Stages(on_progress)
-    with (
-        workspace(journal_options, executor_options) as space,
-        model_in_use(model, model_options, stages) as gated,
-    ):
+    ablation = ablation_of(run_options.ablation_options, seed)
+    with session(model, run_options, on_progress) as opened:
+        gated, stages = opened.model, opened.stages
         require_count(interactions, len(gated.components))
         started = time.perf_counter()
-        stages.enter("building the tasks")
-        catalog = space.catalog(source_options)
-        tasks = claimed(
-            gated, task, catalog, others=others, same_skill=same_skill, task_options=task_options,
-            items=search_options.items, seed=seed, report_items=report_items,
+        tasks = opened.claimed(
+            task, others=others, same_skill=same_skill, items=search_options.items, seed=seed,
+            report_items=report_items,
         )  # fmt: skip
         require_search(method, search_options, gated, tasks)
-        run = Run(
-            gated,
-            tasks,
-            space,
-            ablation=ablation,
-            donors=tasks.places["locate"][tasks.task].tolist(),
-            settings=settings_of(
-                tasks, method, search_options, ablation_options, task_options,
-                components=gated.kinds, seed=seed, interactions=interactions,
-            ),
-            engine_options=engine_options,
-            model_options=model_options,
-            stages=stages,
+        settings = settings_of(
+            tasks, method, search_options, run_options, components=gated.kinds, seed=seed,
+            interactions=interactions,
         )  # fmt: skip
+        donors = tasks.places["locate"][tasks.task].tolist()
+        run = opened.run(tasks, ablation=ablation, donors=donors, settings=settings)
         stages.enter("scoring the intact model")
         baseline = run.scores(())
         require_ability(tasks, baseline)
@@ -143,5 +113,5 @@ def localize(
         )
         return localization(
             run, method, ranking, referenced, baseline, after, examination, shared, pairs,
-            task_options=task_options, seed=seed, started=started,
+            task_options=run_options.task_options, seed=seed, started=started,
         )  # fmt: skip

@@ -10,28 +10,16 @@ import numpy as np
 from broca import searches
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.options import (
-    EngineOptions,
-    ExecutorOptions,
-    ModelOptions,
-    SearchOptions,
-    SourceOptions,
-    TaskOptions,
-    takes_options,
-    without,
-)
+from broca.options import RunOptions, SearchOptions, takes_options, without
 from broca.results.cost_estimate import CostEstimate
 from broca.runs.problems import problem_of
-from broca.runs.progress import Report, Stages
+from broca.runs.progress import Report
 from broca.runs.provenance import model_info
-from broca.runs.run import Run, tokens_of
-from broca.runs.setup import claimed, model_in_use
+from broca.runs.run import tokens_of
+from broca.runs.setup import session
 from broca.runs.timing import count_rows, peak_memory, speeds_of
 from broca.runs.workspace import Workspace
 from broca.tasks import Task
-
-SAMPLE = 32
-"""Rows that are timed, in each response."""
 
 
 @takes_options
@@ -41,14 +29,10 @@ def plan(
     *,
     others: str | Sequence[str | Task] = "auto",
     seed: int = 0,
-    sample: int = SAMPLE,
+    sample: int = 32,
     on_progress: Report | None = None,
     search_options: Annotated[SearchOptions, without("method", "response", "options")],
-    source_options: SourceOptions,
-    task_options: TaskOptions,
-    model_options: ModelOptions,
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
+    run_options: Annotated[RunOptions, without("ablation_options", "journal_options")],
 ) -> CostEstimate:
     """Times some rows of the task and works out what each method would take.
 
@@ -67,24 +51,13 @@ def plan(
     """
     if sample < 1:
         raise BadInput(f"`sample` must be at least 1, not {sample}")
-    stages = Stages(on_progress)
     with (
-        Workspace(executor=executor_options) as space,  # timed rows are never in a journal
-        model_in_use(model, model_options, stages) as gated,
+        Workspace(executor=run_options.executor_options) as space,  # no journal has timed rows
+        session(model, run_options.within(space), on_progress) as opened,
     ):
-        stages.enter("building the tasks")
-        tasks = claimed(
-            gated, task, space.catalog(source_options), others=others, task_options=task_options,
-            items=search_options.items, seed=seed,
-        )  # fmt: skip
-        run = Run(
-            gated,
-            tasks,
-            space,
-            engine_options=engine_options,
-            model_options=model_options,
-            stages=stages,
-        )
+        gated, stages = opened.model, opened.stages
+        tasks = opened.claimed(task, others=others, items=search_options.items, seed=seed)
+        run = opened.run(tasks)
         stages.enter("timing some rows")
         speeds, timed = speeds_of(run, seed=seed, sample=sample)
         continuous = "probability" in speeds

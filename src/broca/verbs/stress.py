@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.options import ExecutorOptions, JournalOptions, ModelOptions, takes_options, without
+from broca.options import StressRunOptions, takes_options
 from broca.results.localization import Localization
 from broca.results.stress_test import StressTest
-from broca.runs.progress import Report, Stages
+from broca.runs.progress import Report
 from broca.runs.provenance import model_info
-from broca.runs.run import Run
-from broca.runs.setup import model_and_heads, model_in_use, named_heads, workspace
+from broca.runs.setup import model_and_heads, named_heads, session
 from broca.runs.task_sets import TaskSet
 from broca.stress_tests.families import load_family
 from broca.stress_tests.measure import (
@@ -44,9 +42,7 @@ def stress(
     sets: int = CONTROLS,
     seed: int = 0,
     on_progress: Report | None = None,
-    model_options: Annotated[ModelOptions, without("components")],
-    executor_options: ExecutorOptions,
-    journal_options: Annotated[JournalOptions, without("keep_outputs")],
+    run_options: StressRunOptions,
 ) -> StressTest:
     """Tests whether heads that carry an operation are necessary, decodable, reversible, movable.
 
@@ -70,18 +66,12 @@ def stress(
         raise BadInput(f"`pairs` must be at least {_FEWEST_PAIRS}, not {pairs}")
     families = [load_family(name) for name in (family, *control)]
     model, heads = model_and_heads(model, heads)
-    stages = Stages(on_progress)
-    with (
-        workspace(journal_options, executor_options) as space,
-        model_in_use(model, model_options, stages) as gated,
-    ):
+    with session(model, run_options, on_progress) as opened:
+        gated, stages = opened.model, opened.stages
         subject = Subject.of(
             gated, named_heads(gated, heads), families, pairs=pairs, sets=sets, seed=seed
         )
-        run = Run(
-            gated, TaskSet(), space, settings=subject.settings, model_options=model_options,
-            stages=stages,
-        )  # fmt: skip
+        run = opened.run(TaskSet(), settings=subject.settings)
         necessities = []
         for kind in STAND_INS:
             stages.enter(f"necessity under {kind} ablation")

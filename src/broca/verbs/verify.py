@@ -9,22 +9,11 @@ from typing import Annotated
 from broca.engine.ablation import ablations_of
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.options import (
-    AblationOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    SourceOptions,
-    TaskOptions,
-    takes_options,
-    without,
-)
+from broca.options import RunOptions, takes_options, without
 from broca.results.verification import Crossing, Verification
-from broca.runs.progress import Report, Stages
+from broca.runs.progress import Report
 from broca.runs.provenance import model_info, verification_of
-from broca.runs.run import Run
-from broca.runs.setup import ablation_of, claimed, model_in_use, named_heads, workspace
+from broca.runs.setup import ablation_of, named_heads, session
 from broca.runs.task_sets import require_ability
 from broca.tasks import Task
 from broca.verbs.localize import localize
@@ -48,13 +37,7 @@ def verify(
     limit: int | None = None,
     scope: Scope | None = None,
     on_progress: Report | None = None,
-    source_options: SourceOptions,
-    task_options: Annotated[TaskOptions, without("limit")],
-    ablation_options: AblationOptions,
-    model_options: ModelOptions,
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: Annotated[RunOptions, without("limit")],
 ) -> Verification:
     """Tests the claim that a task needs a set of components, and that others do not.
 
@@ -80,23 +63,16 @@ def verify(
     if limit is not None and limit < 8:
         raise BadInput(f"`limit` must be at least 8 items, not {limit}")
     scope = replace(scope or Scope(), seed=seed)
-    ablation = ablation_of(ablation_options, seed)
-    stages = Stages(on_progress)
-    with (
-        workspace(journal_options, executor_options) as space,
-        model_in_use(model, model_options, stages) as gated,
-    ):
+    ablation = ablation_of(run_options.ablation_options, seed)
+    with session(model, run_options, on_progress) as opened:
+        gated = opened.model
         names = named_heads(gated, heads)
-        stages.enter("building the tasks")
-        tasks = claimed(
-            gated, task, space.catalog(source_options), others=others,
-            same_skill=same_skill, task_options=task_options, items=LOCATED, seed=seed,
-            limit=limit, searched="task",
+        tasks = opened.claimed(
+            task, others=others, same_skill=same_skill, items=LOCATED, seed=seed, limit=limit,
+            searched="task",
         )  # fmt: skip
-        run = Run(
-            gated,
+        run = opened.run(
             tasks,
-            space,
             ablation=ablation,
             donors=tasks.places["locate"][tasks.task].tolist(),
             settings={
@@ -106,13 +82,10 @@ def verify(
                 "components": gated.kinds,
                 "seed": seed,
             },
-            engine_options=engine_options,
-            model_options=model_options,
-            stages=stages,
         )
         require_ability(tasks, run.scores((), [tasks.task]))
         examiner = run.examiner(scope, kinds=ablations_of(gated) if scope.curve else ())
-        examination = examiner.examine(names, order=order, report=stages.enter)
+        examination = examiner.examine(names, order=order, report=opened.stages.enter)
         crossings = [
             _crossing(tasks.task, drop.task, names, drop)
             for drop in examination.drops
@@ -120,10 +93,8 @@ def verify(
         ]
         for other in tasks.same_skill if both_ways else ():
             selected = localize(
-                gated, other, others=[], k=len(names), seed=seed, verify=False, journal=space,
-                source_options=source_options, task_options=task_options,
-                ablation_options=ablation_options, engine_options=engine_options,
-                model_options=model_options, on_progress=on_progress,
+                gated, other, others=[], k=len(names), seed=seed, verify=False,
+                on_progress=on_progress, run_options=run_options.within(opened.workspace),
             ).selected  # fmt: skip
             if selected:
                 back = replace(examiner, scope=replace(scope, curve=0, controls=0))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broca.options import EngineOptions, ModelOptions, SourceOptions, TaskOptions
-from broca.runs.run import Run
+from broca.options import RunOptions, TaskOptions
+from broca.runs.setup import session
 from broca.runs.task_sets import load_tasks, whole_tasks
 from broca.runs.workspace import Workspace
 from broca.studies.methods import Cell, CellKey
@@ -23,17 +23,16 @@ def workspace():
 @pytest.fixture(scope="session")
 def setup(reference, workspace):
     """Three tasks of 60 documents each on `reference`."""
-    source = SourceOptions()
-    benchmarks = load_tasks(reference, TASKS, workspace.catalog(source), options=FEW)
-    return CellSetup(
-        reference, benchmarks, workspace, {}, FEW, source, EngineOptions(), ModelOptions()
-    )
+    options = RunOptions(task_options=FEW).within(workspace)
+    with session(reference, options) as opened:
+        benchmarks = load_tasks(reference, TASKS, opened.catalog, options=FEW)
+        yield CellSetup(opened, benchmarks, {})
 
 
 @pytest.fixture(scope="session")
 def whole_run(setup):
     """A run on all items of these tasks."""
-    return Run(setup.model, whole_tasks(setup.benchmarks), setup.workspace)
+    return setup.session.run(whole_tasks(setup.benchmarks))
 
 
 @pytest.fixture

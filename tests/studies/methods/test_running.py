@@ -24,7 +24,7 @@ def key_of(setup, task, method, budget=None, seed=0, *, report_items=1000):
     grid = Grid(
         (method,), (budget,), (seed,), items=15, report_items=report_items, task_options=FEW
     )
-    (key,) = grid.keys(setup.model.fingerprint, [task], setup.benchmarks)
+    (key,) = grid.keys(setup.session.model.fingerprint, [task], setup.benchmarks)
     return key
 
 
@@ -35,7 +35,7 @@ def test_a_cell_is_what_localize_finds(setup, method, budget, rows):
     """Same heads, same drops, same rows; a budget is rows for each task that is measured."""
     cell = run_cell(setup, key_of(setup, "addition", method, budget, 3))
     result = broca.localize(
-        setup.model,
+        setup.session.model,
         task="addition",
         others=["rhyming"],
         method=method,
@@ -44,7 +44,7 @@ def test_a_cell_is_what_localize_finds(setup, method, budget, rows):
         seed=3,
         verify=False,
         task_options=FEW,
-        journal=setup.workspace,
+        journal=setup.session.workspace,
     )
     assert not cell.refused
     assert cell.selected == result.selected
@@ -64,15 +64,16 @@ def test_report_items_are_few_where_that_is_asked(setup, whole_run):
     """So many of the task, and about as many of the others together, spread evenly."""
     few, every = (
         broca.localize(
-            setup.model, "rhyming", others=["addition", "capitals"], method="one-shot", rows=970,
-            items=15, verify=False, task_options=FEW, journal=setup.workspace, report_items=count,
+            setup.session.model, "rhyming", others=["addition", "capitals"], method="one-shot",
+            rows=970, items=15, verify=False, task_options=FEW, journal=setup.session.workspace,
+            report_items=count,
         )
         for count in (12, None)
     )  # fmt: skip
     items = {drop.task: drop.items for drop in few.verification.drops}
     assert items == {"rhyming": 12, "addition": 6, "capitals": 6}
     assert few.selected == every.selected
-    mask = setup.model.components.mask(few.selected)
+    mask = setup.session.model.components.mask(few.selected)
     assert all(drop.items == 30 for drop in every.verification.drops)
     report = setup.benchmarks["rhyming"].split(items=15, seed=0).report
     spread = [report[round(place * 29 / 11)] for place in range(12)]
@@ -80,14 +81,14 @@ def test_report_items_are_few_where_that_is_asked(setup, whole_run):
     responses = whole_run.measure(Plan.crossed(mask[None], places)).responses
     assert few.verification.after["rhyming"] == pytest.approx(responses.mean())
     with pytest.raises(BadInput, match="`report_items` must be at least 1"):
-        broca.localize(setup.model, "rhyming", report_items=0)
+        broca.localize(setup.session.model, "rhyming", report_items=0)
 
 
 def test_no_row_is_scored_twice(setup):
     """The second cell of one seed costs the intact model nothing."""
     first = key_of(setup, "rhyming", "one-shot", 200, 7)
     run_cell(setup, first)
-    journal = setup.workspace.journal
+    journal = setup.session.workspace.journal
     (before,) = journal.query("SELECT count(*) FROM rows")[0]
     cell = run_cell(setup, first)
     assert cell.rows > 0
@@ -96,7 +97,7 @@ def test_no_row_is_scored_twice(setup):
 
 def test_a_task_that_the_model_cannot_do_is_refused_not_hidden(setup, tiny):
     """A random model answers nothing right: the cell says so."""
-    random = replace(setup, model=tiny)
+    random = replace(setup, session=replace(setup.session, model=tiny))
     cell = run_cell(random, replace(key_of(setup, "rhyming", "one-shot"), others=()))
     assert "nothing to localize" in cell.refused
     assert cell.specific == 0
@@ -104,7 +105,7 @@ def test_a_task_that_the_model_cannot_do_is_refused_not_hidden(setup, tiny):
 
 def test_a_kill_loses_nothing_that_was_finished(setup, tmp_path, monkeypatch):
     """Ended in the third cell, the same grid goes on with it and runs no cell twice."""
-    keys = list(SMALL.keys(setup.model.fingerprint, ["rhyming"], setup.benchmarks))
+    keys = list(SMALL.keys(setup.session.model.fingerprint, ["rhyming"], setup.benchmarks))
     cells = method_cells(tmp_path)
     ran = []
 
@@ -141,7 +142,7 @@ def test_same_seed_same_cell(setup):
 
 def test_intervals_are_compared_in_the_response_that_they_are_in(setup):
     """Focus screens probabilities and settles in the task's metric; cs-fresh never leaves them."""
-    names = setup.model.components.names
+    names = setup.session.model.components.names
     everywhere = SingleEffects(9, dict.fromkeys(names, -0.5))
     nowhere = SingleEffects(9, dict.fromkeys(names, 9.0))
     for method, response in (("focus", "accuracy"), ("cs-fresh", "probability")):

@@ -6,13 +6,9 @@ app = make_app(
     "neurons",
     "Find the feed-forward neurons that carry what a data set has in common, and test them.",
     {
-        **{
-            verb: f"broca.cli.neurons.locating:{verb}"
-            for verb in ("locate", "fidelity", "decouple", "overlap")
-        },
-        **{
-            verb: f"broca.cli.neurons.changing:{verb}"
-            for verb in ("reliability", "erase", "enhance", "cross")
-        },
+        verb: f"broca.cli.neurons.commands:{verb}"
+        for verb in (
+            "locate", "fidelity", "decouple", "overlap", "reliability", "erase", "enhance", "cross",
+        )
     },
-)
+)  # fmt: skip

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from functools import partial
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Any
 
 from broca.cli import commands
-from broca.cli.commands import PrintOptions
-from broca.cli.keeping import this_command
+from broca.cli.commands import PrintOptions, command_of
+from broca.cli.keeping import measuring
 from broca.cli.neurons import tables
 from broca.cli.output import print_result
-from broca.cli.progress import ProgressLine
-from broca.cli.wording import tell
-from broca.options import (
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    RuleOptions,
-    TaskOptions,
-    without,
-)
-
-ItemRule = Annotated[RuleOptions, without("aggregate", "share")]
-NeuronModel = Annotated[ModelOptions, without("components")]
-NeuronTasks = Annotated[TaskOptions, without("reference")]
+from broca.options import RunOptions
 
 SENTENCES = {
     **commands.SENTENCES,
@@ -41,51 +27,42 @@ SENTENCES = {
 }
 """Sentences of parameters that several neuron commands have."""
 
-command = partial(commands.command, sentences=SENTENCES)
-"""Makes a function a neuron command."""
+OUT = "broca-neurons"
+"""The out folder that the commands share."""
+
+
+def neuron_command(verb: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a function the command of a verb of `broca.neurons`."""
+    return command_of(f"broca.verbs.neurons.{verb}:{verb}", sentences=SENTENCES)
 
 
 def run_verb(
     verb: str,
+    out: str,
+    print_options: PrintOptions,
     *,
     model: str,
-    out: str,
-    journal_options: JournalOptions,
-    executor_options: ExecutorOptions,
-    print_options: PrintOptions,
+    run_options: RunOptions,
     **parameters: Any,
 ) -> None:
     """Calls a verb of `broca.neurons`, writes what it returns and prints it.
 
     Args:
         verb: Its name.
-        model: The model's name.
         out: The out folder, whose journal several commands share.
-        journal_options: A journal to share; the folder's own if None.
-        executor_options: Where rows are measured.
         print_options: What is printed.
+        model: The model's name.
+        run_options: The journal to share, the folder's own if None, and how it is measured.
         parameters: Other parameters of the verb.
 
     Raises:
         BrocaError: Any of it is refused.
     """
     from broca import neurons
-    from broca.results.files import check_out_folder
-    from broca.runs.folder import journal_workspace
 
-    folder = check_out_folder(out)
-    with (
-        closing(ProgressLine(plain=print_options.plain)) as progress,
-        journal_workspace(
-            journal_options.journal or folder / "journal.sqlite",
-            goes_on=this_command(),
-            executor=executor_options,
-            keep_outputs=journal_options.keep_outputs,
-            say=tell,
-        ) as workspace,
-    ):
+    with measuring(out, run_options, plain=print_options.plain) as (folder, options, progress):
         result = getattr(neurons, verb)(
-            model, **parameters, journal=workspace, on_progress=progress
+            model, **parameters, run_options=options, on_progress=progress
         )
     path = result.save(folder)[0]
     if print_options.json:

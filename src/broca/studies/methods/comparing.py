@@ -11,24 +11,13 @@ from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Response
 from broca.models import GatedModel
-from broca.options import (
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    SearchOptions,
-    SourceOptions,
-    TaskOptions,
-    takes_options,
-    without,
-)
+from broca.options import MethodsRunOptions, SearchOptions, takes_options, without
 from broca.results.files import check_out_folder
 from broca.runs.folder import JOURNAL
 from broca.runs.progress import Report, Stages
 from broca.runs.run import Run
-from broca.runs.setup import model_in_use, workspace
+from broca.runs.setup import Session, session, workspace
 from broca.runs.task_sets import load_tasks, other_tasks, whole_tasks
-from broca.runs.workspace import Workspace
 from broca.studies.methods.cells import Cell, CellFolder, method_cells
 from broca.studies.methods.comparison_page import save_page
 from broca.studies.methods.ground_truth import SingleEffects, single_effects
@@ -75,12 +64,7 @@ def compare_methods(
     again: str | Sequence[str] = (),
     on_progress: Report | None = None,
     search_options: Annotated[SearchOptions, without("method", "rows", "response", "options")],
-    source_options: SourceOptions,
-    task_options: TaskOptions,
-    model_options: Annotated[ModelOptions, without("components")],
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: MethodsRunOptions,
 ) -> MethodComparison:
     """Runs every method with every budget and seed on every task, and sums up.
 
@@ -116,7 +100,7 @@ def compare_methods(
         raise BadInput("nothing to compare: give at least one model and one seed")
     grid = Grid(
         parse_methods(methods), tuple(budgets), tuple(seeds), search_options.k,
-        search_options.items, report_items, exhaustive, task_options,
+        search_options.items, report_items, exhaustive, run_options.task_options,
     )  # fmt: skip
     repeated = parse_methods(again) if again else ()
     searches.require_method(candidate)
@@ -127,21 +111,16 @@ def compare_methods(
     folder = check_out_folder(out)
     cells = method_cells(folder)
     cells.read()  # so that a foreign file is refused before anything is measured
-    stages = Stages(on_progress)
     compared: dict[str, str] = {}
     ran = 0
-    with workspace(
-        replace(journal_options, journal=journal_options.journal or folder / JOURNAL),
-        executor_options,
-    ) as space:
+    journal_options = run_options.journal_options
+    journal_options = replace(journal_options, journal=journal_options.journal or folder / JOURNAL)
+    with workspace(journal_options, run_options.executor_options) as space:
         for model in listed_models:
-            with model_in_use(model, model_options, stages) as gated:
-                compared[gated.fingerprint] = gated.name
-                setup, names = _setup(
-                    gated, space, grid, tasks, others, stages, source_options=source_options,
-                    engine_options=engine_options, model_options=model_options,
-                )  # fmt: skip
-                keys = list(grid.keys(gated.fingerprint, names, setup.benchmarks))
+            with session(model, run_options.within(space), on_progress) as opened:
+                compared[opened.model.fingerprint] = opened.model.name
+                setup, names = _setup(opened, grid, tasks, others)
+                keys = list(grid.keys(opened.model.fingerprint, names, setup.benchmarks))
                 cells.remove([key for key in keys if key.method in repeated])
                 ran += run_cells(setup, keys, cells, on_progress=on_progress)
     return concluded(folder, cells, grid, compared, candidate=candidate, ran=ran)
@@ -193,42 +172,28 @@ def concluded(
 
 
 def _setup(
-    model: GatedModel,
-    space: Workspace,
+    opened: Session,
     grid: Grid,
     tasks: str | Sequence[str | Task],
     others: str | Sequence[str | Task],
-    stages: Stages,
-    *,
-    source_options: SourceOptions,
-    engine_options: EngineOptions,
-    model_options: ModelOptions,
 ) -> tuple[CellSetup, tuple[str, ...]]:
     """Builds the tasks of a model and ablates every component alone; also the tasks to localize."""
+    model, stages = opened.model, opened.stages
     if grid.k > len(model.components):
         raise BadInput(
             f"`k` {grid.k} is more than the {len(model.components)} {model.kinds} of {model.name}"
         )
     stages.enter("building the tasks")
-    catalog = space.catalog(source_options)
+    catalog = opened.catalog
     names, controls = (other_tasks("", given, model, catalog) for given in (tasks, others))
     if not names:
         raise BadInput("`tasks` names no task: give T1,T2, or `include_path` with auto")
     benchmarks = load_tasks(model, (*names, *controls), catalog, options=grid.task_options)
-    run = Run(
-        model,
-        whole_tasks(benchmarks),
-        space,
-        settings={"study": "methods", "tasks": list(benchmarks)},
-        engine_options=engine_options,
-        model_options=model_options,
-        stages=stages,
+    run = opened.run(
+        whole_tasks(benchmarks), settings={"study": "methods", "tasks": list(benchmarks)}
     )
-    setup = CellSetup(
-        model, benchmarks, space, _effects(run, names, grid, stages), grid.task_options,
-        source_options, engine_options, model_options,
-    )  # fmt: skip
-    return setup, names
+    effects = _effects(run, names, grid, stages)
+    return CellSetup(opened, benchmarks, effects), names
 
 
 def _effects(

@@ -8,12 +8,11 @@ from itertools import product
 
 from broca import searches
 from broca.errors import BadInput
-from broca.models import GatedModel
-from broca.options import EngineOptions, ModelOptions, SearchOptions, SourceOptions, TaskOptions
+from broca.options import SearchOptions, TaskOptions
 from broca.results.base import version_of_broca
 from broca.results.localization import Localization
 from broca.runs.progress import Report, silent, titled, usual_report
-from broca.runs.workspace import Workspace
+from broca.runs.setup import Session
 from broca.studies.methods.cells import Cell, CellFolder, CellKey, budget_name
 from broca.studies.methods.ground_truth import SingleEffects, planted_recall
 from broca.tasks import Benchmark
@@ -91,30 +90,20 @@ class CellSetup:
     """What the cells of one model share.
 
     Attributes:
-        model: The model.
+        session: The model, and where it is measured.
         benchmarks: All tasks by name.
-        workspace: The journal and the workers.
         effects: Effects of single ablations, by task and response.
-        task_options: How the tasks are asked.
-        source_options: Where they come from.
-        engine_options: Size of batches and sharing of work.
-        model_options: How workers load the model.
     """
 
-    model: GatedModel
+    session: Session
     benchmarks: Mapping[str, Benchmark]
-    workspace: Workspace
     effects: Effects
-    task_options: TaskOptions
-    source_options: SourceOptions
-    engine_options: EngineOptions
-    model_options: ModelOptions
 
     def localize(self, key: CellKey, report: Report) -> Localization:
         """The localization of a cell."""
         tasks = 1 + len(key.others) if searches.METHODS[key.method].measures_others else 1
         return localize(
-            self.model,
+            self.session.model,
             key.task,
             others=list(key.others),
             report_items=key.report_items,
@@ -126,11 +115,7 @@ class CellSetup:
                 k=key.k,
                 items=key.items,
             ),
-            task_options=self.task_options,
-            source_options=self.source_options,
-            engine_options=self.engine_options,
-            model_options=self.model_options,
-            journal=self.workspace,
+            run_options=self.session.options,
             on_progress=report,
         )
 
@@ -154,10 +139,11 @@ def run_cells(
         BrocaError: The folder cannot be written, or rows cannot be measured.
     """
     report = on_progress or usual_report()
+    model = setup.session.model.name
     missing = [key for key in keys if key not in cells]
     for number, key in enumerate(missing, start=1):
         title = (
-            f"{setup.model.name}, cell {number:,} of {len(missing):,}: {key.method} on {key.task}, "
+            f"{model}, cell {number:,} of {len(missing):,}: {key.method} on {key.task}, "
             f"budget {budget_name(key.budget)}, seed {key.seed}"
         )
         report(title, None)
@@ -170,9 +156,8 @@ def run_cell(setup: CellSetup, key: CellKey, *, on_progress: Report = silent) ->
 
     A method that refuses the budget or the task makes a cell that says so.
     """
-    cell = Cell(
-        key, setup.model.name, setup.benchmarks[key.task].capability, broca=version_of_broca()
-    )
+    capability = setup.benchmarks[key.task].capability
+    cell = Cell(key, setup.session.model.name, capability, broca=version_of_broca())
     try:
         result = setup.localize(key, on_progress)
     except BadInput as error:

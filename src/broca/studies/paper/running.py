@@ -11,19 +11,10 @@ from typing import Annotated
 from broca import searches
 from broca.errors import BadInput, UnknownName, nearest
 from broca.models import GatedModel
-from broca.options import (
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    SearchOptions,
-    SourceOptions,
-    takes_options,
-    without,
-)
+from broca.options import PaperRunOptions, SearchOptions, SourceOptions, takes_options, without
 from broca.results.base import version_of_broca
-from broca.runs.progress import Report, Stages, usual_report
-from broca.runs.setup import model_in_use, workspace
+from broca.runs.progress import Report, usual_report
+from broca.runs.setup import session, workspace
 from broca.studies.paper import figure_rows, table_rows
 from broca.studies.paper.names import ALL, NAMES
 from broca.studies.paper.reproduction import Reproduction, Row
@@ -63,11 +54,7 @@ def reproduce(
     seed: int = 0,
     on_progress: Report | None = None,
     search_options: Annotated[SearchOptions, without("method", "response", "options")],
-    source_options: SourceOptions,
-    model_options: Annotated[ModelOptions, without("components")],
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: PaperRunOptions,
 ) -> tuple[Reproduction, ...]:
     """Repeats a table or figure of the paper, or all of them.
 
@@ -105,29 +92,29 @@ def reproduce(
         raise BadInput("scale compares models: name two or more, such as reference-small reference")
     settings = StudySettings(
         tasks, limit, keep_universal, seed, replace(search_options, method=method),
-        source_options, engine_options, model_options,
     )  # fmt: skip
     report = on_progress or usual_report()
     rows: dict[str, list[Row]] = {name: [] for name in wanted}
     notes: dict[str, list[str]] = {name: [] for name in wanted}
     studied = []
-    with workspace(journal_options, executor_options) as space:
+    with workspace(run_options.journal_options, run_options.executor_options) as space:
         for model in listed_models:
-            with model_in_use(model, model_options, Stages(report)) as gated:
-                studied.append(gated.name)
-                study = Study(gated, space, settings, report)
+            with session(model, run_options.within(space), report) as opened:
+                studied.append(opened.model.name)
+                study = Study(opened, settings, report)
                 for name in wanted:
-                    report(f"{name} of {gated.name}", None)
+                    report(f"{name} of {study.model.name}", None)
                     made, said = _experiment(name, study, alone=len(wanted) == 1)
-                    rows[name] += [{"model": gated.name, **row} for row in made]
+                    rows[name] += [{"model": study.model.name, **row} for row in made]
                     notes[name] += said
                 study.run.finish()
     if len(studied) < 2 and "scale" in wanted:
         notes["scale"].append("one model shows no dependence on size: name several")
+    record = _as_record(settings, run_options.source_options)
     return tuple(
         Reproduction(
-            name, tuple(studied), tuple(rows[name]), _as_record(settings), tuple(notes[name]),
-            NAMES[name], version_of_broca(),
+            name, tuple(studied), tuple(rows[name]), record, tuple(notes[name]), NAMES[name],
+            version_of_broca(),
         )
         for name in wanted
     )  # fmt: skip
@@ -156,9 +143,9 @@ def _name(task: str | Task) -> str:
     return task if isinstance(task, str) else task.name
 
 
-def _as_record(settings: StudySettings) -> Row:
+def _as_record(settings: StudySettings, source: SourceOptions) -> Row:
     """What was asked, as plain values."""
-    tasks, path = settings.tasks, settings.source.include_path
+    tasks, path = settings.tasks, source.include_path
     return {
         "tasks": tasks if isinstance(tasks, str) else [_name(task) for task in tasks],
         "include_path": None if path is None else str(path),
@@ -168,7 +155,7 @@ def _as_record(settings: StudySettings) -> Row:
         "limit": settings.limit,
         "k": settings.search.k,
         "keep_universal": settings.keep_universal,
-        "allow_code": settings.source.allow_code,
+        "allow_code": source.allow_code,
         "seed": settings.seed,
     }
 

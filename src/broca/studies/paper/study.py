@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from broca.errors import BadInput, NothingToLocalize
-from broca.models import SHIPPED_MODELS, GatedModel
-from broca.options import EngineOptions, ModelOptions, SearchOptions, SourceOptions
+from broca.models import SHIPPED_MODELS
+from broca.options import SearchOptions
 from broca.published import model_like
-from broca.runs.progress import Report, Stages, silent, titled
-from broca.runs.run import Run
+from broca.runs.progress import Report, silent, titled
+from broca.runs.setup import Session
 from broca.runs.task_sets import claim_tasks, load_tasks, other_tasks
-from broca.runs.workspace import Workspace
 from broca.searches import METHODS
 from broca.searches.atlas import FEWEST_ROWS
 from broca.studies.paper import published_figures
@@ -49,9 +48,6 @@ class StudySettings:
         keep_universal: Whether lists keep universal heads.
         seed: Seed of everything random.
         search: Method, rows, items and k of every search.
-        source: Where tasks come from.
-        engine: Size of batches and sharing of work.
-        loading: How workers load the model.
     """
 
     tasks: str | Sequence[str | Task] = "auto"
@@ -59,9 +55,6 @@ class StudySettings:
     keep_universal: bool = False
     seed: int = 0
     search: SearchOptions = field(default_factory=lambda: SearchOptions(method=PAPER_METHOD))
-    source: SourceOptions = field(default_factory=SourceOptions)
-    engine: EngineOptions = field(default_factory=EngineOptions)
-    loading: ModelOptions = field(default_factory=ModelOptions)
 
     @property
     def method(self) -> str:
@@ -94,8 +87,7 @@ class Study:
     """One model and its tasks.
 
     Args:
-        model: The model, with heads as components.
-        workspace: The journal and the workers; the caller closes it.
+        session: The model, with heads as components, and where it is measured.
         settings: What all tables share.
         on_progress: Receives what is going on.
 
@@ -104,35 +96,24 @@ class Study:
     """
 
     def __init__(
-        self,
-        model: GatedModel,
-        workspace: Workspace,
-        settings: StudySettings,
-        on_progress: Report = silent,
+        self, session: Session, settings: StudySettings, on_progress: Report = silent
     ) -> None:
-        self.model, self.settings = model, settings
-        self._workspace, self._report = workspace, on_progress
-        self._stages = stages = Stages(on_progress)
-        self._catalog = workspace.catalog(settings.source)
+        self.model = model = session.model
+        self.settings, self._session, self._report = settings, session, on_progress
         self.notes: list[str] = []
         self.published = model_like(
             layers=model.structure.layers, heads=model.heads, name=model.name
         )
         self._lists: dict[tuple[str, str], HeadList] = {}
         names = self._names()
-        stages.enter(f"building {len(names)} tasks")
-        self.benchmarks = load_tasks(model, names, self._catalog)
-        self.run = Run(
-            model,
+        session.stages.enter(f"building {len(names)} tasks")
+        self.benchmarks = load_tasks(model, names, session.catalog)
+        self.run = session.run(
             claim_tasks(
                 names[0], self.benchmarks, items=settings.search.items, seed=settings.seed,
                 limit=settings.limit, searched="task",
             ),
-            workspace,
             settings={"study": "paper", "tasks": list(names), "seed": settings.seed},
-            engine_options=settings.engine,
-            model_options=settings.loading,
-            stages=stages,
         )  # fmt: skip
         self._examiner = self.run.examiner(Scope(seed=settings.seed, resamples=500))
         self.tasks = self._usable(names)
@@ -140,7 +121,7 @@ class Study:
         self.localized = tuple(wanted) or self.tasks
 
     def _names(self) -> tuple[str, ...]:
-        settings, source = self.settings, self.settings.source
+        settings, source = self.settings, self._session.options.source_options
         known = self.model.source in SHIPPED_MODELS or source.include_path is not None
         if settings.tasks == "auto" and not known:
             if source.allow_code:
@@ -148,14 +129,14 @@ class Study:
             coded = [name for name, task in PAPER_TASKS.items() if task.executes_code]
             self.notes.append(f"{' and '.join(coded)} execute code: they need `allow_code`")
             return tuple(name for name in PAPER if name not in coded)
-        names = other_tasks("", settings.tasks, self.model, self._catalog)
+        names = other_tasks("", settings.tasks, self.model, self._session.catalog)
         if not names:
             raise BadInput("`tasks` names none: give T1,T2")
         return names
 
     def _usable(self, names: Sequence[str]) -> tuple[str, ...]:
         """The tasks that the intact model can do: others can lose nothing."""
-        self._stages.enter("scoring the intact model")
+        self._session.stages.enter("scoring the intact model")
         usable = []
         for drop in self._examiner.drops_of([], names):
             if self.benchmarks[drop.task].at_chance(drop.before, items=drop.items):
@@ -255,13 +236,12 @@ class Study:
 
     def _shared(self, title: str) -> dict[str, Any]:
         """What every search of the study has in common; it is reported under a title."""
-        self._stages.enter(title)
-        settings = self.settings
+        self._session.stages.enter(title)
         return {
-            "seed": settings.seed, "source_options": settings.source,
-            "engine_options": settings.engine, "model_options": settings.loading,
-            "journal": self._workspace, "on_progress": titled(self._report, title),
-        }  # fmt: skip
+            "seed": self.settings.seed,
+            "run_options": self._session.options,
+            "on_progress": titled(self._report, title),
+        }
 
     def drops(self, heads: Sequence[str], tasks: Iterable[str]) -> dict[str, MeasuredDrop]:
         """What tasks lose without some heads; no row is measured twice."""

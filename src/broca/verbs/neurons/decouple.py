@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from broca.models import GatedModel
 from broca.neurons.decoupling import decoupled, read_pairs, task_of
@@ -12,13 +11,9 @@ from broca.neurons.items import example_tasks
 from broca.neurons.opening import opened
 from broca.neurons.paraphrases import shipped_pairs
 from broca.options import (
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    RuleOptions,
+    ExampleRunOptions,
+    ItemRuleOptions,
     takes_options,
-    without,
 )
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
@@ -32,11 +27,8 @@ def decouple(
     items: int = 60,
     seed: int = 0,
     on_progress: Report | None = None,
-    rule_options: Annotated[RuleOptions, without("aggregate", "share")],
-    model_options: Annotated[ModelOptions, without("components")],
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    rule_options: ItemRuleOptions,
+    run_options: ExampleRunOptions,
 ) -> NeuronExperiment:
     """Compares the neurons of items that share a capability, a content, or neither.
 
@@ -53,8 +45,8 @@ def decouple(
     """
     chosen = read_pairs(pairs) if pairs else shipped_pairs(count=items, seed=seed)
     with opened(
-        model, on_progress, rule_options, model_options, engine_options, executor_options,
-        journal_options, pairs=str(pairs or "shipped"), items=items, seed=seed,
+        model, on_progress, run_options, rule_options, pairs=str(pairs or "shipped"), items=items,
+        seed=seed,
     ) as session:  # fmt: skip
         run = session.run("decouple", example_tasks(session.neurons.model, task_of(chosen)))
         return experiment(run, decoupled(run, chosen))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
@@ -13,16 +12,10 @@ from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets, require_one_of
 from broca.options import (
     DataOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
+    NeuronRunOptions,
     RuleOptions,
-    SourceOptions,
-    TaskOptions,
     TrainingOptions,
     takes_options,
-    without,
 )
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
@@ -46,12 +39,7 @@ def enhance(
     training_options: TrainingOptions,
     rule_options: RuleOptions,
     data_options: DataOptions,
-    source_options: SourceOptions,
-    task_options: Annotated[TaskOptions, without("reference")],
-    model_options: Annotated[ModelOptions, without("components")],
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: NeuronRunOptions,
 ) -> NeuronExperiment:
     """Trains only located neurons, only others, or random ones; measures on held-out items.
 
@@ -77,8 +65,7 @@ def enhance(
     require_one_of("without", without, WITHOUT)
     chance = RandomSets(draws, matching)
     with opened(
-        model, on_progress, training_options, rule_options, data_options, source_options,
-        task_options, model_options, engine_options, executor_options, journal_options,
+        model, on_progress, run_options, training_options, rule_options, data_options,
         method=method, without=without, draws=draws, matching=matching, items=items,
         report_items=report_items, seed=seed,
     ) as session:  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
 
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
@@ -14,16 +13,10 @@ from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets
 from broca.options import (
     DataOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
     MethodOptions,
-    ModelOptions,
+    NeuronRunOptions,
     RuleOptions,
-    SourceOptions,
-    TaskOptions,
     takes_options,
-    without,
 )
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
@@ -48,12 +41,7 @@ def erase(
     rule_options: RuleOptions,
     method_options: MethodOptions,
     data_options: DataOptions,
-    source_options: SourceOptions,
-    task_options: Annotated[TaskOptions, without("reference")],
-    model_options: Annotated[ModelOptions, without("components")],
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: NeuronRunOptions,
 ) -> NeuronExperiment:
     """Erases located neurons and as many random ones, on held-out items of the task and of others.
 
@@ -78,8 +66,7 @@ def erase(
     for method in compared or [str(methods)]:
         require_method(method, method_options)
     with opened(
-        model, on_progress, rule_options, method_options, data_options, source_options,
-        task_options, model_options, engine_options, executor_options, journal_options,
+        model, on_progress, run_options, rule_options, method_options, data_options,
         methods=compared, factor=factor, draws=draws, matching=matching, items=items,
         report_items=report_items, seed=seed,
     ) as session:  # fmt: skip

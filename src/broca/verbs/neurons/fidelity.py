@@ -12,11 +12,8 @@ from broca.neurons.paraphrases import paraphrased
 from broca.neurons.rewording import reworded
 from broca.options import (
     DataOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    RuleOptions,
+    ExampleRunOptions,
+    ItemRuleOptions,
     takes_options,
     without,
 )
@@ -34,12 +31,9 @@ def fidelity(
     wordings: int = 4,
     seed: int = 0,
     on_progress: Report | None = None,
-    rule_options: Annotated[RuleOptions, without("aggregate", "share")],
+    rule_options: ItemRuleOptions,
     data_options: Annotated[DataOptions, without("fields")],
-    model_options: Annotated[ModelOptions, without("components")],
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: ExampleRunOptions,
 ) -> NeuronExperiment:
     """Compares the neurons of paraphrases with those of different items.
 
@@ -60,9 +54,8 @@ def fidelity(
     else:
         examples = paraphrased(task, contents=contents, wordings=wordings, seed=seed)
     with opened(
-        model, on_progress, rule_options, data_options, model_options, engine_options,
-        executor_options, journal_options,
-        task=task, contents=contents, wordings=wordings, seed=seed,
+        model, on_progress, run_options, rule_options, data_options, task=task, contents=contents,
+        wordings=wordings, seed=seed,
     ) as session:  # fmt: skip
         shortened = data_options.answer_tokens
         tasks = example_tasks(session.neurons.model, examples, answer_tokens=shortened)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
 from broca.models import GatedModel
 from broca.neurons.describing import neuron_set
@@ -11,16 +10,10 @@ from broca.neurons.methods import choose, require_method
 from broca.neurons.opening import opened
 from broca.options import (
     DataOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
     MethodOptions,
-    ModelOptions,
+    NeuronRunOptions,
     RuleOptions,
-    SourceOptions,
-    TaskOptions,
     takes_options,
-    without,
 )
 from broca.results.neurons import NeuronSet
 from broca.runs.progress import Report
@@ -40,12 +33,7 @@ def locate(
     rule_options: RuleOptions,
     method_options: MethodOptions,
     data_options: DataOptions,
-    source_options: SourceOptions,
-    task_options: Annotated[TaskOptions, without("reference")],
-    model_options: Annotated[ModelOptions, without("components")],
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: NeuronRunOptions,
 ) -> NeuronSet:
     """Locates the neurons that a data set has in common.
 
@@ -65,8 +53,7 @@ def locate(
     """
     require_method(method, method_options)
     with opened(
-        model, on_progress, rule_options, method_options, data_options, source_options,
-        task_options, model_options, engine_options, executor_options, journal_options,
+        model, on_progress, run_options, rule_options, method_options, data_options,
         method=method, items=items, seed=seed,
     ) as session:  # fmt: skip
         name, contrast = session.names(task, others if method == "activation" else ())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
 from broca.errors import BadInput
 from broca.models import GatedModel
@@ -12,15 +11,9 @@ from broca.neurons.opening import opened
 from broca.neurons.overlapping import overlapped
 from broca.options import (
     DataOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
+    NeuronRunOptions,
     RuleOptions,
-    SourceOptions,
-    TaskOptions,
     takes_options,
-    without,
 )
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
@@ -37,12 +30,7 @@ def overlap(
     on_progress: Report | None = None,
     rule_options: RuleOptions,
     data_options: DataOptions,
-    source_options: SourceOptions,
-    task_options: Annotated[TaskOptions, without("reference")],
-    model_options: Annotated[ModelOptions, without("components")],
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: NeuronRunOptions,
 ) -> NeuronExperiment:
     """Compares the neurons of two halves of every task, and of halves of different tasks.
 
@@ -57,9 +45,7 @@ def overlap(
         BrocaError: Bad input, in one line that says what to do.
     """
     with opened(
-        model, on_progress, rule_options, data_options, source_options, task_options,
-        model_options, engine_options, executor_options, journal_options,
-        items=items, seed=seed,
+        model, on_progress, run_options, rule_options, data_options, items=items, seed=seed,
     ) as session:  # fmt: skip
         _, names = session.names("", tasks)
         if not names:

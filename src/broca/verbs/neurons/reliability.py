@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
 import numpy as np
 
@@ -15,15 +14,9 @@ from broca.neurons.scaling import move, numbers_of
 from broca.neurons.sets import RandomSets
 from broca.options import (
     DataOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    RuleOptions,
-    SourceOptions,
-    TaskOptions,
+    ItemRuleOptions,
+    NeuronRunOptions,
     takes_options,
-    without,
 )
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
@@ -45,14 +38,9 @@ def reliability(
     items: int = 100,
     seed: int = 0,
     on_progress: Report | None = None,
-    rule_options: Annotated[RuleOptions, without("aggregate", "share")],
+    rule_options: ItemRuleOptions,
     data_options: DataOptions,
-    source_options: SourceOptions,
-    task_options: Annotated[TaskOptions, without("reference")],
-    model_options: Annotated[ModelOptions, without("components")],
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: NeuronRunOptions,
 ) -> NeuronExperiment:
     """Scales every item's neurons: p(answer) falls when suppressed, and rises when amplified?
 
@@ -73,9 +61,8 @@ def reliability(
     """
     numbers, chance = numbers_of(factors), RandomSets(draws, matching)
     with opened(
-        model, on_progress, rule_options, data_options, source_options, task_options,
-        model_options, engine_options, executor_options, journal_options,
-        factors=list(numbers), draws=draws, matching=matching, items=items, seed=seed,
+        model, on_progress, run_options, rule_options, data_options, factors=list(numbers),
+        draws=draws, matching=matching, items=items, seed=seed,
     ) as session:  # fmt: skip
         name, others = session.names(task, others)
         run = session.run("reliability", {"locate": (name, *others)})
