@@ -27,3 +27,14 @@ def test_without_a_verdict_nothing_is_claimed():
     assert "not verified" in headline(make_result())
     nothing = make_result(selected=(), abstained=True, reason="no harm")
     assert headline(nothing) == "No heads found that toy needs for adding"
+
+
+def test_verdicts_bring_their_own_sentence():
+    """But a set that is needed is said to be, with the model's name."""
+    result = make_result()
+    for label, text in (
+        ("inconclusive", "So it is"),
+        ("specific", "toy needs L1H2, L0H0 for adding"),
+    ):
+        verdict = Verdict(label, "why", headline="So it is")
+        assert headline(replace(result.verification, verdict=verdict)) == text

@@ -72,3 +72,21 @@ def test_whole_tasks_have_every_item_once(benchmarks):
     for name, places in tasks.places["report"].items():
         items = [tasks.bank[place][1] for place in places]
         assert items == list(benchmarks[name].items)
+
+
+def test_documents_of_every_part_are_named(benchmarks):
+    """By lm-eval's own `doc_id`: the documents there are those of the items."""
+    tasks = claim_tasks("sorting", benchmarks, items=5, seed=3)
+    named = {(one.task, one.part): one for one in tasks.documents}
+    assert set(named) == {
+        (task, part) for task in PARTS["report"] for part in ("report", "locate", "confirm")
+    }
+    for (task, part), documents in named.items():
+        assert documents.member == task
+        places = tasks.places[part][task]
+        (prepared,) = benchmarks[task]._parts
+        data = prepared._task.dataset[documents.split]
+        expected = [benchmarks[task].document(tasks.bank[place][1]) for place in places]
+        assert [data[number] for number in documents.ids] == expected
+    ids = [number for (task, _), one in named.items() if task == "sorting" for number in one.ids]
+    assert len(ids) == len(set(ids))

@@ -13,7 +13,7 @@ def test_the_task_s_own_heads_are_specific():
     assert examined.verdict.label == "specific", examined.verdict
     assert all(one.needed for one in examined.members)
     assert [one.kind for one in examined.controls] == ["layers", "norm"]
-    assert all(one.drop.rank == 1 and len(one.sets) == 20 for one in examined.controls)
+    assert all(one.drop.rank == 1 and len(one.sets) == 39 for one in examined.controls)
     assert [one.role for one in examined.drops] == ["task", *["other"] * 4]
     assert len(examined.samples) == 10
 
@@ -146,3 +146,12 @@ def test_no_outputs_are_looked_at_where_none_are_wanted():
     examined = five_tasks().examiner(failure_items=0).examine(OWN, report=lambda text: None)
     assert (examined.failures, examined.samples) == ((), ())
     assert examined.verdict.label == "specific"
+
+
+def test_a_set_like_random_ones_is_told_by_the_first_twenty():
+    """Further sets cannot bring it ahead; one that is ahead is compared with all."""
+    examined = five_tasks().examiner().examine(["L5H1", "L5H2"], report=lambda text: None)
+    assert {len(one.sets) for one in examined.controls} == {20}
+    assert all(one.drop.p > 0.05 for one in examined.controls)
+    ahead = five_tasks().examiner(controls=25).examine(OWN, report=lambda text: None)
+    assert {len(one.sets) for one in ahead.controls} == {25}

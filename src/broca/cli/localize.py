@@ -135,36 +135,41 @@ def _tuned(method: str, settings: dict[str, Any]) -> str:
 
 
 def _print(result: Localization, page: Path) -> None:
-    """Prints the before/after table and where the report is."""
+    """Prints the verdict, the before/after table and where the report is."""
+    from broca.reports.words import headline
+
     screen = console()
+    screen.print(f"{headline(result)}.", markup=False)
     if result.abstained:
-        screen.print(f"No heads selected: {result.reason}.", markup=False)
-    else:
-        heads = ", ".join(result.selected)
-        screen.print(f"{result.model.name} needs {heads} for {result.task}.", markup=False)
-    intact, ablated = result.baseline, result.verification.after
-    print_table(
-        screen,
-        "report items, intact and with the selected heads ablated",
-        "task|intact|ablated|change",
-        (
-            (
-                name,
-                f"{intact[name]:.3f}",
-                f"{ablated[name]:.3f}",
-                f"{ablated[name] - intact[name]:+.3f}",
-                "bold" if name == result.task else None,
-            )
-            for name in result.tasks
-        ),
-    )
+        screen.print(f"Nothing was selected: {result.reason}.", markup=False)
+    elif result.verdict is not None:
+        screen.print(f"{result.verdict.label}: {result.verdict.text}", markup=False)
     proof = result.verification
-    lines = []
-    if proof.off_target_drop is not None:
-        lines.append(
-            f"drop {proof.drop:.3f}, off-target drop {proof.off_target_drop:.3f}, "
-            f"specific drop {proof.specific_drop:.3f}"
+    if not result.abstained:
+        print_table(
+            screen,
+            "report items, intact and with the selected heads ablated",
+            "task|intact|ablated|change|chance",
+            (
+                (
+                    line.task,
+                    f"{result.baseline[line.task]:.3f}",
+                    f"{proof.after[line.task]:.3f}",
+                    f"{proof.after[line.task] - result.baseline[line.task]:+.3f}",
+                    f"{line.chance:.3f}" if line.chance else "",
+                    "bold" if line.role == "task" else None,
+                )
+                for line in proof.drops
+            ),
         )
+    lines = []
+    if proof.off_target_drop is not None and not result.abstained:
+        worst = f", {proof.worst.task} {proof.worst.drop:.3f} at most" if proof.worst else ""
+        lines.append(
+            f"drop {proof.drop:.3f}, off-target drop {proof.off_target_drop:.3f} on average{worst}"
+            f", specific drop {proof.specific_drop:.3f}"
+        )
+    lines += [f"{member.head} {member.says}" for member in proof.members]
     lines += [
         f"{pair.first} and {pair.second}: together {pair.joint_effect:+.3f}, apart "
         f"{pair.first_effect:+.3f} and {pair.second_effect:+.3f}, interaction "
@@ -173,8 +178,6 @@ def _print(result: Localization, page: Path) -> None:
     ]
     if result.additivity is not None:
         lines.append(additivity_line(result.additivity))
-    if result.verdict is not None:
-        lines.append(f"{result.verdict.label}: {result.verdict.text}")
     if result.shared_effects:
         shared = (
             f"{name} (universal)" if name in result.universal else name

@@ -32,7 +32,7 @@ def verify(
     others: str = "auto",
     same_skill: str = "",
     both_ways: bool = False,
-    controls: int = 20,
+    controls: int = 39,
     limit: int | None = None,
     ablation: str | None = None,
     seed: int | None = None,
@@ -50,7 +50,7 @@ def verify(
         model: The model, where the run's has moved.
         same_skill: More tasks of the same capability, T1,T2.
         both_ways: Localize the same-skill tasks too and cross-measure.
-        controls: Random sets of each kind; 0 for none.
+        controls: Most random sets of each kind; 0 for none.
         limit: Most report items of each task; default: all.
         ablation: zero, mean or resample; default: the run's, or zero.
         components: heads, kv-groups, attention, mlp, layers, experts, joined by +.
@@ -136,31 +136,42 @@ def _order(run: Localization) -> list[str]:
 
 
 def _print(result: Verification, page: Path) -> None:
-    screen = console()
+    from broca.reports.words import headline
+
+    screen, verdict = console(), result.verdict
+    assert verdict is not None
+    screen.print(f"{headline(result)}.", markup=False)
+    screen.print(f"{verdict.label}: {verdict.text}", markup=False)
+    if verdict.items_needed:
+        screen.print(f"About {verdict.items_needed} report items would do.")
 
     def drops() -> Iterator[tuple[str, ...]]:
         for drop in result.drops:
             yield (
                 drop.task, drop.role.replace("_", " "), str(drop.items),
+                f"{drop.chance:.3f}" if drop.chance else "",
                 f"{result.baseline[drop.task]:.3f}", f"{result.after[drop.task]:.3f}",
                 _points(drop.interval), f"{drop.p:.2g}", f"{drop.p_holm:.2g}",
             )  # fmt: skip
+        worst = result.worst
         for name, interval in (
-            ("mean of the others", result.off_target), ("specific", result.specific)
-        ):  # fmt: skip
+            ("mean of the others", result.off_target),
+            (f"most: {worst.task}" if worst else "", worst.interval if worst else None),
+            ("specific", result.specific),
+        ):
             if interval is not None:
-                yield (name, "", "", "", "", _points(interval), "", "")
+                yield (name, "", "", "", "", "", _points(interval), "", "")
 
     print_table(
         screen,
         f"points lost without {', '.join(result.heads)}",
-        "task|role|items|intact|ablated|points lost|p|p (Holm)",
+        "task|role|items|chance|intact|ablated|points lost|p|p (Holm)",
         drops(),
     )
     print_table(
         screen,
         "compared with random sets of the same size",
-        "matched by|sets|rank in drop|effect|rank in specific drop|effect",
+        "matched by|sets|reach the drop|effect|reach the specific drop|effect",
         (
             (
                 control.kind,
@@ -172,7 +183,7 @@ def _print(result: Verification, page: Path) -> None:
                         ("", "")
                         if place is None
                         else (
-                            f"{place.rank} of {len(control.sets) + 1}",
+                            f"{place.rank - 1} of {len(control.sets)}",
                             "" if place.effect is None else f"{place.effect:.1f} sd",
                         )
                     )
@@ -184,7 +195,7 @@ def _print(result: Verification, page: Path) -> None:
     print_table(
         screen,
         "each head",
-        "head|ablated alone|restored alone|p (Holm)|needed",
+        "head|costs alone|adds to the others|p (Holm)|needed",
         (
             (
                 member.head, _points(member.alone), _points(member.restored), f"{member.p:.2g}",
@@ -233,18 +244,19 @@ def _print(result: Verification, page: Path) -> None:
     print_table(
         screen,
         "newly degenerate outputs",
-        "task|items|share|most common output",
+        "task|items|share|with loss of score|most common output",
         (
-            (failure.task, str(failure.items), f"{failure.excess:.0%}", repr(failure.most_common))
+            (
+                failure.task,
+                str(failure.items),
+                f"{failure.excess:.0%}",
+                f"{failure.damage:.0%}",
+                repr(failure.most_common),
+            )
             for failure in result.failures
             if failure.excess > 0
         ),
     )
-    verdict = result.verdict
-    assert verdict is not None
-    screen.print(f"{verdict.label}: {verdict.text}", markup=False)
-    if verdict.items_needed:
-        screen.print(f"About {verdict.items_needed} report items would do.")
     screen.print(f"{result.rows:,} rows; report: {page}", markup=False, soft_wrap=True)
 
 

@@ -9,34 +9,32 @@ from broca.results.verification import Verdict, Verification
 
 _HEADLINES = {
     "specific": "{model} needs {set} for {task}",
-    "partly specific": "{model} needs {set} for {task}, but not for it alone",
+    "partly specific": "Ablating {set} costs {task}, but not surely it alone",
     "universal": "Most tasks of {model} need {set}, not {task} alone",
-    "not localized at head level": "{task} loses as much without random {noun} as without {set}",
+    "not localized at head level": "{task} is not localized in {set}",
     "breaks the model": "{model} breaks without {set}, which says nothing on {task}",
     "inconclusive": "Not enough evidence that {model} needs {set} for {task}",
 }
 
 
 def headline(result: Localization | Verification) -> str:
-    """The verdict on a set as one sentence without numbers.
+    """What is true of a set, as one sentence: a page and a terminal begin with it.
 
-    A set without statistics is only said to have been ablated.
+    That a model needs a set is said where the verdict is `specific`, and nowhere else; other
+    verdicts bring their own sentence. A set without statistics is only said to have been ablated.
     """
     verdict = result.verdict
-    if isinstance(result, Localization):
+    if isinstance(result, Localization) and result.abstained:
         nouns = noun(line.name for line in result.ranking)
-        if result.abstained:
-            return f"No {nouns} found that {result.model.name} needs for {result.task}"
-    else:
-        nouns = noun(result.heads)
+        return f"No {nouns} found that {result.model.name} needs for {result.task}"
     form = "{model} without {set}: what {task} loses (not verified)"
     if verdict is not None:
+        if verdict.label != "specific" and verdict.headline:
+            return verdict.headline
         form = _HEADLINES[verdict.label]
-    return form.format(
-        model=result.model.name, set=listed(result.selected), task=result.task, noun=nouns
-    )  # fmt: skip
+    return form.format(model=result.model.name, set=listed(result.selected), task=result.task)
 
 
 def is_proof(verdict: Verdict | None) -> bool:
     """Whether a verdict says that the task needs the set."""
-    return verdict is not None and verdict.label in ("specific", "partly specific")
+    return verdict is not None and verdict.label == "specific"

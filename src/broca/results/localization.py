@@ -73,7 +73,8 @@ class RankedComponent:
         layer: Decoder layer, from 0.
         head: Number within the layer.
         effect: Change of the response when it is ablated; negative = the task needs it.
-        ci: Interval of the effect, where the method gives one.
+        ci: Interval of the effect, where the method gives one, wide enough to hold it: a regression
+            may shrink the effect out of the interval of what is not shrunken.
         frequency: Share of resamples in which it is selected, where the method gives one.
         p_value: Of no harm, one-sided, where the method gives one.
         q_value: The same, corrected for the number of components.
@@ -134,13 +135,18 @@ def ranked(
                 layer=components[column].layer,
                 head=components[column].index,
                 effect=float(effects[column]),
-                ci=None if isnan(low) else (float(low), float(high)),
+                ci=None if isnan(low) else _around(float(effects[column]), low, high),
                 frequency=known(frequency, column),
                 p_value=known(p_values, column),
                 q_value=known(q_values, column),
             )
         )
     return tuple(lines)
+
+
+def _around(effect: float, low: float, high: float) -> tuple[float, float]:
+    """An interval that is wide enough to hold its estimate, which may be shrunken."""
+    return min(float(low), effect), max(float(high), effect)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,9 @@ class TaskDrop:
         p: Two-sided p-value of no change.
         p_holm: The same, Holm-corrected over the tasks that are not the claimed one; for the
             claimed task equal to `p`.
+        chance: Score of guessing; None where less is better, or an older file does not say.
+        below_chance: The part of the drop that lies below chance: an inverted preference, where
+            the rest of the drop is lost skill.
     """
 
     task: str
@@ -48,11 +51,37 @@ class TaskDrop:
     test: str | None = None
     p: float | None = None
     p_holm: float | None = None
+    chance: float | None = None
+    below_chance: float = 0.0
 
     @property
     def interval(self) -> Interval | None:
         """The drop with its interval; None without statistics."""
         return _interval(self.drop, self.ci)
+
+    @property
+    def lost_skill(self) -> float:
+        """The part of the drop that lies above chance."""
+        return self.drop - self.below_chance
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Documents of one task in one part of the items, so that others can score the same.
+
+    Attributes:
+        task: The task, or the group.
+        part: `locate`, `confirm` or `report`.
+        member: The task of lm-eval, which differs from `task` in a group.
+        split: Split of its data set; empty where the task does not say.
+        ids: lm-eval's `doc_id` of each document: its place in that split.
+    """
+
+    task: str
+    part: str
+    member: str
+    split: str
+    ids: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -126,6 +155,16 @@ class Member:
     restored: Interval
     p: float
     needed: bool
+
+    @property
+    def says(self) -> str:
+        """What it contributes, in words: a member that costs nothing alone may add to the set."""
+        alone, added = (100 * one.value for one in (self.alone, self.restored))
+        if self.alone.low > 0:
+            return f"costs {alone:.1f} points alone"
+        if self.restored.low > 0:
+            return f"costs nothing alone, adds {added:.1f} points to the others"
+        return "costs nothing alone and adds nothing to the others"
 
 
 @dataclass(frozen=True)
@@ -254,11 +293,14 @@ class Verdict:
         label: In one or a few words.
         text: In one sentence, with the numbers it rests on.
         items_needed: For `inconclusive`: report items that would do; else None.
+        headline: What is true, in a short sentence without intervals; empty where an older file
+            does not say.
     """
 
     label: Label
     text: str
     items_needed: int | None = None
+    headline: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -278,6 +320,8 @@ class Verification(Result):
         drops: What every task lost: the claimed one, those of its skill, the others.
         off_target_drop: Mean drop of the others; None without others.
         off_target_ci: 95 % interval of that; None without others or statistics.
+        worst_other: The other task that loses most, which the mean can hide; None without others,
+            or where an older file does not say.
         specific_drop: The task's drop minus that; the task's drop without others.
         specific_ci: 95 % interval of that; None without others or statistics.
         level: Level of the tests and intervals.
@@ -291,6 +335,7 @@ class Verification(Result):
         verdict: The verdict; None without statistics.
         rows: Rows measured on the report items.
         notes: What the reader should know.
+        documents: Which documents each part of the items holds.
     """
 
     FILE: ClassVar[str] = "verification.json"
@@ -308,6 +353,7 @@ class Verification(Result):
     drops: tuple[TaskDrop, ...]
     off_target_drop: float | None
     off_target_ci: tuple[float, float] | None = None
+    worst_other: str | None = None
     specific_drop: float
     specific_ci: tuple[float, float] | None = None
     level: float = 0.05
@@ -321,6 +367,7 @@ class Verification(Result):
     verdict: Verdict | None
     rows: int
     notes: tuple[str, ...] = ()
+    documents: tuple[Documents, ...] = ()
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -341,6 +388,11 @@ class Verification(Result):
     def off_target(self) -> Interval | None:
         """The mean drop of the others with its interval; None without others or statistics."""
         return _interval(self.off_target_drop, self.off_target_ci)
+
+    @property
+    def worst(self) -> TaskDrop | None:
+        """What the other task loses that loses most; None without others."""
+        return max(self.roles("other"), key=lambda line: line.drop, default=None)
 
     @property
     def specific(self) -> Interval | None:

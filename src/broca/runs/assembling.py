@@ -117,6 +117,7 @@ def localization(
         verification=verification_of(
             model_info(model), selected, run.ablation, tasks.trial(), baseline, after,
             examination=examination, level=QUICK.level, rows=scoring_rows,
+            documents=tasks.documents,
         ),
         response=referenced.response,
         components=model.kinds,

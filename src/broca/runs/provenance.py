@@ -9,9 +9,9 @@ from typing import Any
 from broca.engine import Ablation
 from broca.models import GatedModel
 from broca.results.base import AblationInfo, Interval, ModelInfo
-from broca.results.verification import Crossing, TaskDrop, Verification
+from broca.results.verification import Crossing, Documents, TaskDrop, Verification
 from broca.verification import Examination, Trial
-from broca.verification.proof import prove
+from broca.verification.proof import below_chance, prove
 
 
 def model_info(model: GatedModel) -> ModelInfo:
@@ -41,6 +41,7 @@ def verification_of(
     rows: int,
     crossings: Sequence[Crossing] = (),
     notes: Sequence[str] = (),
+    documents: Sequence[Documents] = (),
 ) -> Verification:
     """Makes the result of what was measured on a set.
 
@@ -56,6 +57,7 @@ def verification_of(
         rows: Rows that were measured on the report items.
         crossings: Generalization between tasks of the same capability.
         notes: What the reader should know.
+        documents: Which documents each part of the items holds.
     """
     proof = prove(
         trial.task, trial.benchmarks, dict(before), dict(after), same_skill=trial.same_skill
@@ -67,6 +69,8 @@ def verification_of(
             metric=trial.benchmarks[name].metric,
             items=len(trial.places[name]),
             drop=trial.benchmarks[name].loss(before[name], after[name]),
+            chance=trial.chance(name),
+            below_chance=below_chance(before[name], after[name], trial.chance(name)),
         )
         for name in trial.names
     }
@@ -99,11 +103,13 @@ def verification_of(
         after=proof.after,
         drops=tuple(drops.values()),
         off_target_drop=proof.off_target_drop,
+        worst_other=max(trial.others, key=lambda name: drops[name].drop, default=None),
         specific_drop=proof.specific_drop,
         level=level,
         crossings=tuple(crossings),
         rows=rows,
         notes=tuple(notes),
+        documents=tuple(documents),
         **statistics,
     )
 

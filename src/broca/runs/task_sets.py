@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS, GatedModel
+from broca.results.verification import Documents
 from broca.tasks import (
     Benchmark,
     Catalog,
@@ -77,6 +78,18 @@ class TaskSet:
                 for request in self.bank[position][1].requests
             )
         ]
+
+    @property
+    def documents(self) -> tuple[Documents, ...]:
+        """Which documents each part of the items holds."""
+        found: dict[tuple[str, str, str, str], list[int]] = {}
+        for part, by_task in self.places.items():
+            for name, positions in by_task.items():
+                for position in positions.tolist():
+                    benchmark, item = self.bank[position]
+                    member, split, place = benchmark.document_place(item)
+                    found.setdefault((name, part, member, split), []).append(place)
+        return tuple(Documents(*key, tuple(places)) for key, places in found.items())
 
     def notes_of(self, name: str) -> tuple[str, ...]:
         """What the reader should know of a task and its items."""

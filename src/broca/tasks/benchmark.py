@@ -163,6 +163,11 @@ class Benchmark:
         part, number = self._place(item)
         return part.document(number)
 
+    def document_place(self, item: Item) -> tuple[str, str, int]:
+        """The task of lm-eval, the split and the `doc_id` of the document of an item."""
+        part, number = self._place(item)
+        return part.name, *part.place(number)
+
     def metrics(self, item: Item, outputs: Sequence[Output]) -> dict[str, Any]:
         """Everything that the task's own code computes for one item, as lm-eval logs it."""
         part, number = self._place(item)

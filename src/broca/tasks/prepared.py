@@ -35,6 +35,7 @@ class PreparedTask:
         metric: The metric that is used.
         located: How many of the documents, the last ones, come from the locate split.
         delimiter: What stands between a prompt and its answer.
+        splits: Names of the scored split and of the locate split; empty where there is none.
         notes: What the reader should know.
     """
 
@@ -42,10 +43,12 @@ class PreparedTask:
     metric: Metric
     located: int
     delimiter: str
+    splits: tuple[str, str]
     notes: tuple[str, ...]
     _task: Any = field(repr=False)
     _instances: tuple[tuple[Instance, ...], ...] = field(repr=False)
     _requests: tuple[tuple[tuple[Request, ...], ...], ...] = field(repr=False)
+    _chosen: tuple[int, ...] = field(repr=False, default=())
     _choices: dict[int, list[str]] = field(repr=False, default_factory=dict)
 
     def __len__(self) -> int:
@@ -78,6 +81,13 @@ class PreparedTask:
     def document(self, number: int) -> Any:
         """Document `number`, as its data hold it."""
         return self._instances[number][0].doc
+
+    def place(self, number: int) -> tuple[str, int]:
+        """The split that holds document `number`, and its place there: lm-eval's `doc_id`."""
+        place = int(self._instances[number][0].doc_id)
+        if number < len(self) - self.located:
+            return self.splits[0], place
+        return self.splits[1], self._chosen[place]
 
     def requests(self, number: int) -> tuple[Request, ...]:
         """All requests of document `number`."""
@@ -227,9 +237,11 @@ def prepare(
         if excluded:
             instances = [one for one in instances if document_key(task, one[0].doc) not in excluded]
         located: list[tuple[Instance, ...]] = []
+        chosen_documents: list[int] = []
         if locate is not None:
             seen = {document_key(task, one[0].doc) for one in instances}
-            located = _built(_on_split(task, locate, excluded | seen), options, chat, limit=None)
+            twin, chosen_documents = _on_split(task, locate, excluded | seen)
+            located = _built(twin, options, chat, limit=None)
         requests = tuple(
             tuple(tokenizer.requests(one) for one in group) for group in [*instances, *located]
         )
@@ -238,10 +250,12 @@ def prepare(
         metric=chosen,
         located=len(located),
         delimiter=_delimiter(task, chat=chat is not None),
+        splits=(scored or "", locate or ""),
         notes=tuple(note for note in notes if note),
         _task=task,
         _instances=(*instances, *located),
         _requests=requests,
+        _chosen=tuple(chosen_documents),
     )
     _require_targets(prepared, task)
     return prepared
@@ -315,8 +329,8 @@ def _no_split(task: Any, wanted: str, scored: str | None) -> str:
     )
 
 
-def _on_split(task: Any, split: str, excluded: frozenset[str]) -> Any:
-    """The same task on some documents of another split, chosen by the task's name."""
+def _on_split(task: Any, split: str, excluded: frozenset[str]) -> tuple[Any, list[int]]:
+    """The same task on some documents of another split, chosen by its name, and their places."""
     documents = task.dataset[split]
     if task.config.process_docs is not None:
         documents = task.config.process_docs(documents)
@@ -331,8 +345,9 @@ def _on_split(task: Any, split: str, excluded: frozenset[str]) -> Any:
     twin._config = copy.copy(task._config)
     twin._config.process_docs = None
     twin._config.test_split = split
-    twin.dataset = {split: [documents[position] for position in sorted(chosen)]}
-    return twin
+    chosen.sort()
+    twin.dataset = {split: [documents[position] for position in chosen]}
+    return twin, chosen
 
 
 def _require_targets(prepared: PreparedTask, task: Any) -> None:

@@ -95,17 +95,19 @@ def localize(
         stages.enter(f"searching ({method})")
         ranking = run.search(method, problem, referenced.response, search_options.options)
 
-        stages.enter("verifying on the report items")
         selected = tuple(gated.components.names[column] for column in ranking.selected)
-        after = run.scores(ranking.selected)
-        examination = None
+        after, examination = baseline, None
+        if selected:
+            stages.enter("verifying on the report items")
+            after = run.scores(ranking.selected)
         if verify and selected:
             examiner = run.examiner(replace(QUICK, seed=seed))
             examination = examiner.examine(selected, report=stages.enter)
-        if ranking.universal:
+        universal = ranking.universal if selected else ()
+        if universal:
             stages.enter("measuring alone what the others need too")
         shared = ablate_alone(
-            ranking.universal, gated.components, tasks.trial(), run.measure, baseline, seed=seed
+            universal, gated.components, tasks.trial(), run.measure, baseline, seed=seed
         )
         stages.enter("measuring pairs")
         pairs = pairwise(

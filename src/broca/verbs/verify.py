@@ -106,7 +106,7 @@ def verify(
         return verification_of(
             model_info(gated), names, ablation, examiner.trial, examination.before,
             examination.after, examination=examination, level=scope.level, rows=rows,
-            crossings=crossings, notes=notes,
+            crossings=crossings, notes=notes, documents=tasks.documents,
         )  # fmt: skip
 
 

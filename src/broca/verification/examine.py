@@ -24,7 +24,7 @@ from broca.results.verification import (
 )
 from broca.tasks import Item, Output
 from broca.verification import failures as failing
-from broca.verification.controls import CONTROLS, layer_matched, norm_matched, standing
+from broca.verification.controls import CONTROLS, FIRST, layer_matched, norm_matched, standing
 from broca.verification.proof import MeasuredDrop
 from broca.verification.statistics import (
     Values,
@@ -49,7 +49,8 @@ class Scope:
     """How much a verification measures.
 
     Attributes:
-        controls: Random sets of each kind.
+        controls: Most random sets of each kind; the first 20 alone where so many of them reach the
+            real set that it could no longer come out ahead.
         control_items: Items of the task for each random set, and as many of all others together;
             None for all report items.
         member_items: Items of the task for each member's contribution; None for all.
@@ -159,7 +160,9 @@ class Examiner:
         ablations = tuple(
             self._ablation(kind, execute, columns, few) for kind, execute in self.kinds.items()
         )
-        verdict = judge(drops, off_target, specific, controls, members, looked, level=scope.level)
+        verdict = judge(
+            drops, off_target, specific, controls, members, looked, heads=heads, level=scope.level
+        )
         return Examination(
             drops, off_target, specific, controls, members, curve, ablations, looked, shown, verdict
         )
@@ -206,6 +209,7 @@ class Examiner:
             test=test,
             p=p,
             p_holm=p,
+            chance=self.trial.chance(name),
         )
 
     def _contrast(self, measured: Mapping[str, Values]) -> tuple[Interval | None, Interval | None]:
@@ -254,20 +258,22 @@ class Examiner:
         for kind, sets in drawn.items():
             if len(sets) == 0:  # a set that leaves nothing to draw from, such as a whole layer
                 continue
-            masks = np.stack([self._mask(one.tolist()) for one in sets])
-            measured = trial.responses(self.execute, masks, measured_on)
-            losses = {
-                name: np.array([self.trial.loss(name, intact[name], row) for row in measured[name]])
-                for name in measured_on
-            }
-            own = losses[trial.task]
             real = {
                 name: self.trial.loss(name, intact[name], ablated[name]) for name in measured_on
             }
-            drop, specifics, specific = real[trial.task], None, None
+            drop, specific = real[trial.task], None
+            mean = float(np.mean([real[name] for name in trial.others])) if trial.others else 0.0
+            own, off_target = self._losses(sets[:FIRST], intact, measured_on)
+            # a set that more random ones reach already does not come out ahead of all of them
+            last = scope.level * (len(sets) + 1)
+            if standing(drop, own).rank <= last or (
+                standing(drop - mean, own - off_target).rank <= last
+            ):
+                more = self._losses(sets[FIRST:], intact, measured_on)
+                own, off_target = np.append(own, more[0]), np.append(off_target, more[1])
+            sets, specifics = sets[: len(own)], None
             if trial.others:
-                specifics = own - np.mean([losses[name] for name in trial.others], axis=0)
-                mean = float(np.mean([real[name] for name in trial.others]))
+                specifics = own - off_target
                 specific = standing(drop - mean, specifics)
             found.append(
                 Controls(
@@ -287,6 +293,22 @@ class Examiner:
                 )
             )
         return tuple(found)
+
+    def _losses(
+        self, sets: NDArray[np.intp], intact: Mapping[str, Values], places: Places
+    ) -> tuple[Values, Values]:
+        """What sets cost the task and the others on average, each `(sets,)`; 0 without others."""
+        if len(sets) == 0:
+            return np.empty(0), np.empty(0)
+        trial = self.trial
+        masks = np.stack([self._mask(one.tolist()) for one in sets])
+        measured = trial.responses(self.execute, masks, places)
+        losses = {
+            name: np.array([trial.loss(name, intact[name], row) for row in measured[name]])
+            for name in places
+        }
+        others = [losses[name] for name in trial.others]
+        return losses[trial.task], np.mean(others, axis=0) if others else np.zeros(len(sets))
 
     def _members(
         self, columns: Sequence[int], measured: Mapping[str, Values]

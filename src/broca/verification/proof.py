@@ -29,6 +29,7 @@ class MeasuredDrop:
         test: `mcnemar` for right/wrong metrics, `permutation` for continuous ones.
         p: Two-sided p-value of no change.
         p_holm: The same, Holm-corrected over the tasks that are not the claimed one.
+        chance: Score of guessing; None where less is better.
     """
 
     task: str
@@ -41,6 +42,22 @@ class MeasuredDrop:
     test: str
     p: float
     p_holm: float
+    chance: float | None = None
+
+    @property
+    def below_chance(self) -> float:
+        """The part of the drop that lies below chance."""
+        return below_chance(self.before, self.after, self.chance)
+
+
+def below_chance(before: float, after: float, chance: float | None) -> float:
+    """The part of a drop between two scores that lies below chance.
+
+    A model that has lost a skill guesses; one that does worse prefers the wrong answers.
+    """
+    if not chance:
+        return 0.0
+    return max(0.0, min(before, chance) - after)
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,11 @@ class Trial:
         """All tasks, the claimed one first."""
         return (self.task, *self.same_skill, *self.others)
 
+    def chance(self, name: str) -> float | None:
+        """A task's score of guessing; None where less is better."""
+        benchmark = self.benchmarks[name]
+        return benchmark.chance if benchmark.higher_is_better else None
+
     def role(self, name: str) -> Role:
         """What a task is to the claim."""
         if name == self.task:

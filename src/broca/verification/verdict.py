@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from broca.results.base import Interval
 from broca.results.verification import (
     Controls,
     Member,
+    Standing,
     TaskFailures,
     Verdict,
 )
@@ -40,6 +42,7 @@ def judge(
     members: Sequence[Member],
     failures: Sequence[TaskFailures],
     *,
+    heads: Sequence[str] = (),
     level: float = 0.05,
 ) -> Verdict:
     """Applies the rule, first match first.
@@ -51,27 +54,35 @@ def judge(
         controls: Random sets.
         members: Contributions of the members.
         failures: Degenerate outputs of the tasks.
+        heads: Names of the members, for the headline; those of `members` if empty.
         level: Level of the tests.
     """
     own = next(one for one in drops if one.role == "task")
     others = [one for one in drops if one.role == "other"]
-    lost = f"{own.task} loses {_points(own.drop)} (p {own.p:.2g}, {own.items} items)"
+    lost = f"{own.task} loses {_points(own.drop)} (p {own.p:.2g}, {own.items} items){_room(own)}"
+    named = ", ".join(heads or [one.head for one in members]) or "the set"
+    costs = f"Ablating {named} costs {own.task} {_rounded(own.drop.value)}"
 
     broken = _broken(own.task, [one.task for one in others], failures)
     if broken is not None:
         return Verdict(
             "breaks the model",
             f"{lost}, but {broken}: the model is broken, which says nothing on {own.task}.",
+            headline=f"Ablating {named} breaks the model, which says nothing on {own.task}",
         )
     if own.p > level or own.drop.value <= 0:
-        return _no_drop(own, lost, level)
+        return _no_drop(own, lost, named, level)
     if off_target is None or specific is None:
         return Verdict(
             "inconclusive",
             f"{lost}; no other task was measured, so that nothing can be said on specificity: "
             "name some in `others`.",
+            headline=f"{costs}; no other task was measured",
         )
     spill = f"the others lose {_points(off_target)} on average"
+    worst = max(others, key=lambda one: one.drop.value)
+    if len(others) > 1:
+        spill += f", {worst.task} most ({_points(worst.drop)}{_inverted(worst)})"
     hurt = [one for one in others if one.p_holm <= level and one.drop.value > 0]
     if (
         off_target.low > 0
@@ -81,10 +92,10 @@ def judge(
         return Verdict(
             "universal",
             f"{lost} and {spill}: {len(hurt)} of {len(others)} other tasks suffer too.",
+            headline=f"{costs} and the other tasks {_rounded(off_target.value)} on average",
         )
     in_drop = all(one.drop.p <= level for one in controls)
     in_specific = all(one.specific is not None and one.specific.p <= level for one in controls)
-    standing = _standing(controls)
     if controls and not in_drop and not in_specific:
         fewest = min(len(one.sets) for one in controls)
         if all(one.drop.rank == 1 for one in controls) and 1 / (fewest + 1) > level:
@@ -92,10 +103,12 @@ def judge(
                 "inconclusive",
                 f"{lost}, more than any random set, but only {fewest} of them exist: too few to "
                 "exclude chance; verify a smaller set.",
+                headline=f"{costs}, but too few random sets exist to exclude chance",
             )
         return Verdict(
             "not localized at head level",
-            f"{lost}, but random sets of the same size lose as much ({standing}).",
+            f"{lost}, but so much is lost to {_reached(controls, 'drop')} as well.",
+            headline=f"{costs}, but so {_does(controls)}",
         )
     if specific.low <= 0:
         needed = _needed_for(specific, own.items)
@@ -103,29 +116,40 @@ def judge(
             "inconclusive",
             f"{lost} and {spill}: the difference of {_points(specific)} may be nothing.",
             needed,
+            f"{costs}, but perhaps no more than the other tasks",
         )
-    reasons = []
+    reasons, short = [], []
     if not controls:
         reasons.append("no random sets were measured")
+        short.append("no random sets were measured")
     elif not in_specific:
-        reasons.append(f"random sets are as specific ({standing})")
+        reasons.append(f"{_reached(controls, 'specific')} are as specific")
+        short.append("random sets are as specific")
     if off_target.high > SPILL * own.drop.value:
         reasons.append(f"the others may lose more than {SPILL:.0%} of what {own.task} loses")
-    worst = max(others, key=lambda one: one.drop.low)
-    if worst.drop.low > WORST * own.drop.value:
-        reasons.append(f"{worst.task} alone loses {_points(worst.drop)}")
+        short.append("the others may lose too")
+    surest = max(others, key=lambda one: one.drop.low)
+    if surest.drop.low > WORST * own.drop.value:
+        reasons.append(f"{surest.task} alone loses {_points(surest.drop)}")
+        short.append(f"{surest.task} loses {_rounded(surest.drop.value)}")
     needed_heads = sum(one.needed for one in members)
     if members and 2 * needed_heads <= len(members):
         reasons.append(
             f"only {needed_heads} of {len(members)} members contribute "
             f"({', '.join(one.head for one in members if one.needed) or 'none by itself'})"
         )
+        short.append(f"only {needed_heads} of {len(members)} members contribute")
     if reasons:
-        return Verdict("partly specific", f"{lost} and {spill}, but {'; '.join(reasons)}.")
+        return Verdict(
+            "partly specific",
+            f"{lost} and {spill}, but {'; '.join(reasons)}.",
+            headline=f"{costs}, but {' and '.join(short)}",
+        )
     return Verdict(
         "specific",
-        f"{lost}, {spill}, and no random set of the same size is as specific ({standing}); "
+        f"{lost}, {spill}, and {_reached(controls, 'specific')} are as specific; "
         f"{needed_heads} of {len(members)} members contribute.",
+        headline=f"The model needs {named} for {own.task}",
     )
 
 
@@ -150,23 +174,27 @@ def _broken(task: str, others: Sequence[str], failures: Sequence[TaskFailures]) 
     return f"{share:.0%} {where} become degenerate and wrong (mostly {worst}, {modes[worst]:.0%})"
 
 
-def _no_drop(own: MeasuredDrop, lost: str, level: float) -> Verdict:
+def _no_drop(own: MeasuredDrop, lost: str, named: str, level: float) -> Verdict:
+    nothing = f"No drop of {own.task} was seen without {named}"
     needed = items_needed(RELEVANT, gained=_gained(own), level=level)
     if own.drop.high < RELEVANT or (own.drop.value <= 0 and own.items >= needed):
         return Verdict(
             "not localized at head level",
             f"{lost}: a drop of {100 * RELEVANT:.0f} points can be excluded.",
+            headline=nothing,
         )
     if own.items >= needed:
         return Verdict(
             "not localized at head level",
             f"{lost}: no change was seen, with items enough to see {100 * RELEVANT:.0f} points.",
+            headline=nothing,
         )
     return Verdict(
         "inconclusive",
         f"{lost}: {own.items} items are too few to see a drop of {100 * RELEVANT:.0f} points; "
         f"{needed} would do in four of five cases.",
         needed,
+        f"{nothing}, on too few items to exclude one",
     )
 
 
@@ -190,9 +218,42 @@ def _points(interval: Interval) -> str:
     )
 
 
-def _standing(controls: Sequence[Controls]) -> str:
-    texts = []
-    for one in controls:
-        chosen = one.specific or one.drop
-        texts.append(f"rank {chosen.rank} of {len(one.sets) + 1} matched by {one.kind}")
-    return ", ".join(texts)
+def _rounded(value: float) -> str:
+    """Points without an interval, as headlines have them."""
+    points = f"{100 * value:.0f}"
+    return "1 point" if points == "1" else f"{points} points"
+
+
+def _room(drop: MeasuredDrop) -> str:
+    """What chance allows a task to lose, and what is lost below it."""
+    if not drop.chance:
+        return ""
+    room = 100 * (drop.before - drop.chance)
+    return f" of {room:.1f} above chance{_inverted(drop)}"
+
+
+def _inverted(drop: MeasuredDrop) -> str:
+    """What of a drop is no lost skill."""
+    if drop.below_chance <= 0:
+        return ""
+    below = 100 * drop.below_chance
+    return f", {below:.1f} of them below chance: an inverted preference, not lost skill"
+
+
+def _reached(controls: Sequence[Controls], figure: Literal["drop", "specific"]) -> str:
+    """How many random sets of each kind reach the real one."""
+    return " and ".join(
+        f"{_standing(one, figure).rank - 1} of {len(one.sets)} random sets matched by {one.kind}"
+        for one in controls
+    )
+
+
+def _does(controls: Sequence[Controls]) -> str:
+    """What the random sets do that reach the real one most often, as a headline has it."""
+    most = max(controls, key=lambda one: (one.drop.rank - 1) / len(one.sets))
+    reached, sets = most.drop.rank - 1, len(most.sets)
+    return f"{'do' if reached != 1 else 'does'} {reached} of {sets} random sets"
+
+
+def _standing(controls: Controls, figure: Literal["drop", "specific"]) -> Standing:
+    return (controls.specific if figure == "specific" else None) or controls.drop

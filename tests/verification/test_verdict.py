@@ -1,0 +1,100 @@
+"""What the rule says in words: the headline, the counts, what chance allows."""
+
+import pytest
+
+from broca.results.base import Interval
+from broca.results.verification import Controls, ControlSet, Member, Standing
+from broca.verification.proof import MeasuredDrop
+from broca.verification.verdict import judge
+
+HEADS = ["L0H1", "L2H3"]
+
+
+def interval(value, half=0.02):
+    """An interval of some half width."""
+    return Interval(value, value - half, value + half)
+
+
+def lost(task, role, before, after, *, chance=0.0, p=1e-6):
+    """A task's drop between two scores."""
+    drop = before - after
+    p = p if drop > 0.05 else 0.9
+    return MeasuredDrop(
+        task, role, "acc", 200, before, after, interval(drop), "mcnemar", p, p, chance
+    )
+
+
+def controls(drop_rank=1, specific_rank=1, sets=39):
+    """Random sets of one kind, of which so many less one reach the real one."""
+    each = ControlSet(("L1H1", "L1H2"), 0.0, 0.0)
+    places = [Standing(0.5, rank, rank / (sets + 1), None) for rank in (drop_rank, specific_rank)]
+    return [Controls("layers", 100, 100, *places, (each,) * sets)]
+
+
+def members(*needed):
+    """Members that contribute, or not."""
+    return [
+        Member(head, interval(0.2), interval(0.2), 0.001, own)
+        for head, own in zip(HEADS, needed, strict=True)
+    ]
+
+
+def verdict_of(drops, found=None, needed=(True, True)):
+    """The verdict on two heads."""
+    own = drops[0].drop.value
+    others = [one.drop.value for one in drops[1:]]
+    mean = sum(others) / len(others)
+    return judge(
+        drops, interval(mean), interval(own - mean), controls() if found is None else found,
+        members(*needed), [], heads=HEADS,
+    )  # fmt: skip
+
+
+DROPS = [lost("adding", "task", 0.94, 0.1), *(lost(n, "other", 0.9, 0.89) for n in ("a", "b"))]
+
+
+def test_only_a_specific_set_is_needed():
+    """The headline of the others says what was seen."""
+    specific = verdict_of(DROPS)
+    assert (specific.label, specific.headline) == (
+        "specific", "The model needs L0H1, L2H3 for adding",
+    )  # fmt: skip
+    assert "0 of 39 random sets matched by layers are as specific" in specific.text
+    partly = verdict_of(DROPS, needed=(True, False))
+    assert partly.label == "partly specific"
+    assert partly.headline == (
+        "Ablating L0H1, L2H3 costs adding 84 points, but only 1 of 2 members contribute"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rank", "words"), [(3, "do 2 of 20 random sets"), (2, "does 1 of 20 random sets")]
+)
+def test_random_sets_that_reach_the_set_are_counted(rank, words):
+    """Not said of all of them where one or two did."""
+    verdict = verdict_of(DROPS, controls(rank, rank, sets=20))
+    assert verdict.label == "not localized at head level"
+    assert verdict.headline == f"Ablating L0H1, L2H3 costs adding 84 points, but so {words}"
+    assert f"{rank - 1} of 20 random sets matched by layers" in verdict.text
+
+
+def test_the_worst_other_task_stands_beside_the_mean():
+    """Gains of one task do not hide what another loses."""
+    drops = [DROPS[0], lost("a", "other", 0.9, 0.76), lost("b", "other", 0.7, 0.84)]
+    assert "a most (14.0 points" in verdict_of(drops).text
+
+
+def test_a_drop_below_chance_is_an_inverted_preference():
+    """Ten of forty points lie below a chance of one half."""
+    drops = [lost("pairs", "task", 0.8, 0.4, chance=0.5), *DROPS[1:]]
+    text = verdict_of(drops).text
+    assert "of 30.0 above chance, 10.0 of them below chance: an inverted preference" in text
+    assert drops[0].below_chance == pytest.approx(0.1)
+    assert lost("pairs", "task", 0.8, 0.6, chance=0.5).below_chance == 0
+    assert lost("pairs", "task", 0.45, 0.4, chance=0.5).below_chance == pytest.approx(0.05)
+
+
+def test_no_drop_has_a_headline_that_says_so():
+    """And no random set is mentioned."""
+    verdict = verdict_of([lost("adding", "task", 0.9, 0.9), *DROPS[1:]])
+    assert verdict.headline == "No drop of adding was seen without L0H1, L2H3"
