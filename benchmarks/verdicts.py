@@ -16,13 +16,14 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 import broca
 from broca.options import SourceOptions
 from broca.results.verification import TaskFailures
-from broca.runs.setup import claimed
+from broca.runs.task_sets import TaskSet, lay_out, load_tasks
 from broca.verification import Scope
 from broca.verification.failures import MODES
 from broca.verification.verdict import BROKEN
@@ -54,10 +55,15 @@ def measure(
     gated = broca.load(model, device="cpu")
     rows = []
     with broca.Workspace() as workspace:
-        tasks = claimed(
-            gated, names[0], workspace.catalog(SourceOptions(include_path=include_path)),
-            others=list(names[1:]), items=100, seed=seed, limit=items,
-        )  # fmt: skip
+        benchmarks = load_tasks(
+            gated, names, workspace.catalog(SourceOptions(include_path=include_path))
+        )
+        splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
+        splits = {name: replace(one, report=one.report[:items]) for name, one in splits.items()}
+        parts = dict.fromkeys(("report", "locate", "confirm"), names)
+        tasks = TaskSet(
+            names[0], (), tuple(names[1:]), benchmarks, *lay_out(benchmarks, splits, parts)
+        )
         run = broca.Run(gated, tasks, workspace)
         examiner = run.examiner(Scope(failure_items=items))
         intact = run.scores((), part="confirm")

@@ -14,11 +14,11 @@ def layers_of(columns):
 
 
 def test_layer_matched_sets_have_as_many_heads_in_each_layer():
-    """And hold no member of the real set; 39 different ones by default."""
+    """And hold no member of the real set; twenty different ones by default."""
     real = COMPONENTS.columns("L0H1+L0H2+L3H4")
     sets = layer_matched(COMPONENTS, real)
-    assert sets.shape == (39, 3)
-    assert len({tuple(one) for one in sets.tolist()}) == 39
+    assert sets.shape == (20, 3)
+    assert len({tuple(one) for one in sets.tolist()}) == 20
     for one in sets:
         assert layers_of(one) == [0, 0, 3]
         assert not set(one.tolist()) & set(real)
@@ -37,7 +37,7 @@ def test_sets_follow_the_seed():
 
 def test_a_layer_with_too_few_others_borrows_from_the_nearest():
     """One head of 16 leaves 15 others: the next layer lends, not a far one."""
-    sets = layer_matched(COMPONENTS, COMPONENTS.columns("L2H0"), count=20)
+    sets = layer_matched(COMPONENTS, COMPONENTS.columns("L2H0"))
     assert len(sets) == 20
     assert {COMPONENTS[int(column)].layer for column in sets.ravel()} <= {1, 2, 3}
 
@@ -59,9 +59,9 @@ def test_norm_matched_heads_are_near_in_norm():
         np.testing.assert_allclose(found, [10, 50, 80], atol=7)
 
 
-def test_single_heads_still_get_enough_norm_matched_sets():
+def test_single_heads_still_get_twenty_norm_matched_sets():
     """Ten neighbours would make only ten sets: more are admitted."""
-    assert len(norm_matched(np.arange(96.0), [5])) == 39
+    assert len(norm_matched(np.arange(96.0), [5])) == 20
 
 
 def test_standing_counts_ties_against_the_real_set():
@@ -78,5 +78,5 @@ def test_norm_matched_members_stand_for_their_own_kind():
     kinds = ["head"] * 30 + ["neuron"] * 60
     norms = np.random.default_rng(0).normal(size=90)
     sets = norm_matched(norms, [3, 40, 50], kinds=kinds)
-    assert len(sets) == 39
+    assert len(sets) == 20
     assert all(sum(column < 30 for column in one) == 1 for one in sets.tolist())

@@ -153,5 +153,5 @@ def test_a_set_like_random_ones_is_told_by_the_first_twenty():
     examined = five_tasks().examiner().examine(["L5H1", "L5H2"], report=lambda text: None)
     assert {len(one.sets) for one in examined.controls} == {20}
     assert all(one.drop.p > 0.05 for one in examined.controls)
-    ahead = five_tasks().examiner(controls=25).examine(OWN, report=lambda text: None)
+    ahead = five_tasks().examiner(controls=13).examine(OWN, report=lambda text: None)
     assert {len(one.sets) for one in ahead.controls} == {25}

@@ -163,8 +163,8 @@ class Member:
         if self.alone.low > 0:
             return f"costs {alone:.1f} points alone"
         if self.restored.low > 0:
-            return f"costs nothing alone, adds {added:.1f} points to the others"
-        return "costs nothing alone and adds nothing to the others"
+            return f"shows no cost alone, adds {added:.1f} points to what the others cost"
+        return "shows no cost alone, and adds none that shows"
 
 
 @dataclass(frozen=True)

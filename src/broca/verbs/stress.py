@@ -26,7 +26,7 @@ from broca.stress_tests.measure import (
 )
 from broca.stress_tests.subject import Subject
 from broca.stress_tests.verdict import judge
-from broca.verification.controls import FIRST
+from broca.verification.controls import CONTROLS
 
 _FEWEST_PAIRS = 16
 
@@ -39,7 +39,7 @@ def stress(
     family: str | Path = "letters",
     control: Sequence[str | Path] = ("sums",),
     pairs: int = 48,
-    sets: int = FIRST,
+    sets: int = CONTROLS,
     seed: int = 0,
     on_progress: Report | None = None,
     run_options: StressRunOptions,

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 from broca.components import ComponentSet
 from broca.results.verification import Standing
 
-CONTROLS = 39
-"""Random sets of each kind: one of them may reach the real set, which then has p = 2 / 40."""
-
-FIRST = 20
-"""Random sets that are measured first; most sets that are like random ones are told by them."""
+CONTROLS = 20
+"""Random sets of each kind at first: the fewest with which the best rank means p < 0.05."""
 
 _NEIGHBOURS = 10
 """Among how many nearest in norm the stand-in of a head is drawn."""

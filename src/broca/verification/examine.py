@@ -24,7 +24,7 @@ from broca.results.verification import (
 )
 from broca.tasks import Item, Output
 from broca.verification import failures as failing
-from broca.verification.controls import CONTROLS, FIRST, layer_matched, norm_matched, standing
+from broca.verification.controls import CONTROLS, layer_matched, norm_matched, standing
 from broca.verification.proof import MeasuredDrop
 from broca.verification.statistics import (
     Values,
@@ -49,8 +49,9 @@ class Scope:
     """How much a verification measures.
 
     Attributes:
-        controls: Most random sets of each kind; the first 20 alone where so many of them reach the
-            real set that it could no longer come out ahead.
+        controls: Random sets of each kind. Where so few of them reach the real set that it may
+            come out ahead, they become `2 * controls - 1`, of which 39 allow one to reach it at the
+            level of 5 %.
         control_items: Items of the task for each random set, and as many of all others together;
             None for all report items.
         member_items: Items of the task for each member's contribution; None for all.
@@ -73,7 +74,7 @@ class Scope:
     seed: int = 0
 
 
-QUICK = Scope(control_items=100, member_items=100, curve=0, failure_items=40)
+QUICK = Scope(control_items=100, member_items=200, curve=0, failure_items=40)
 """What the last stage of a localization measures."""
 
 
@@ -246,13 +247,12 @@ class Examiner:
         if not scope.controls or not columns:
             return ()
         measured_on = {name: few[name] for name in (trial.task, *trial.others)}
-        drawn = {
-            "layers": layer_matched(self.components, columns, count=scope.controls, seed=scope.seed)
-        }
+        most = 2 * scope.controls - 1
+        drawn = {"layers": layer_matched(self.components, columns, count=most, seed=scope.seed)}
         if self.norms is not None:
             kinds = [one.kind for one in self.components]
             drawn["norm"] = norm_matched(
-                self.norms, columns, kinds=kinds, count=scope.controls, seed=scope.seed
+                self.norms, columns, kinds=kinds, count=most, seed=scope.seed
             )
         found = []
         for kind, sets in drawn.items():
@@ -263,13 +263,13 @@ class Examiner:
             }
             drop, specific = real[trial.task], None
             mean = float(np.mean([real[name] for name in trial.others])) if trial.others else 0.0
-            own, off_target = self._losses(sets[:FIRST], intact, measured_on)
+            own, off_target = self._losses(sets[: scope.controls], intact, measured_on)
             # a set that more random ones reach already does not come out ahead of all of them
             last = scope.level * (len(sets) + 1)
             if standing(drop, own).rank <= last or (
                 standing(drop - mean, own - off_target).rank <= last
             ):
-                more = self._losses(sets[FIRST:], intact, measured_on)
+                more = self._losses(sets[scope.controls :], intact, measured_on)
                 own, off_target = np.append(own, more[0]), np.append(off_target, more[1])
             sets, specifics = sets[: len(own)], None
             if trial.others:

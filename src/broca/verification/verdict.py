@@ -135,10 +135,10 @@ def judge(
     needed_heads = sum(one.needed for one in members)
     if members and 2 * needed_heads <= len(members):
         reasons.append(
-            f"only {needed_heads} of {len(members)} members contribute "
+            f"only {needed_heads} of {len(members)} members surely contribute "
             f"({', '.join(one.head for one in members if one.needed) or 'none by itself'})"
         )
-        short.append(f"only {needed_heads} of {len(members)} members contribute")
+        short.append(f"only {needed_heads} of {len(members)} members surely contribute")
     if reasons:
         return Verdict(
             "partly specific",
@@ -148,7 +148,7 @@ def judge(
     return Verdict(
         "specific",
         f"{lost}, {spill}, and {_reached(controls, 'specific')} are as specific; "
-        f"{needed_heads} of {len(members)} members contribute.",
+        f"{needed_heads} of {len(members)} members surely contribute.",
         headline=f"The model needs {named} for {own.task}",
     )
 
