@@ -50,7 +50,7 @@ def verify(
         model: The model, where the run's has moved.
         same_skill: More tasks of the same capability, T1,T2.
         both_ways: Localize the same-skill tasks too and cross-measure.
-        controls: Random sets of each kind; a set that is ahead of them meets as many again, less one; 0 for none.
+        controls: Random sets of each kind; about twice as many where few reach the set; 0: none.
         limit: Most report items of each task; default: all.
         ablation: zero, mean or resample; default: the run's, or zero.
         components: heads, kv-groups, attention, mlp, layers, experts, joined by +.
