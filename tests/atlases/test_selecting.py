@@ -3,7 +3,7 @@
 import numpy as np
 
 from broca.atlases import contrasts
-from broca.verification.effects import Matrix, universal
+from broca.verification.effects import Matrix
 
 CAPABILITIES = ("sums", "sums", "words", "facts", "code")
 
@@ -22,86 +22,6 @@ def effects_of(cells, components=20):
     for (task, component), value in cells.items():
         effects[task, component] = value
     return effects
-
-
-def test_universal_hurts_most_tasks():
-    """Four of five tasks are, two are not; small or unsure effects do not count."""
-    cells = {(task, 0): -0.3 for task in (0, 1, 2, 3)} | {(task, 1): -0.9 for task in (2, 3)}
-    cells |= {(task, 2): -0.04 for task in range(5)} | {(task, 3): -0.1 for task in range(5)}
-    found = matrix(effects_of(cells))
-    assert universal(found) == [0, 3]
-    unsure = matrix(effects_of(cells), spread=0.1)
-    assert universal(unsure) == [0]
-
-
-def test_several_tasks_of_one_capability_are_no_majority():
-    """Three of four tasks, but one of two capabilities."""
-    effects = np.zeros((4, 10))
-    effects[:3, 2], effects[[0, 1, 3], 5] = -0.3, -0.2
-    assert universal(matrix(effects, capabilities=("a", "a", "a", "b"))) == [5]
-
-
-def test_what_one_capability_needs_far_more_is_its_own():
-    """All tasks are hurt, one capability three times as much as the others: no universal one."""
-    effects = np.full((5, 4), -0.1)
-    effects[:2, 1] = -0.3  # both tasks of sums
-    effects[3, 2] = -0.3
-    effects[:2, 3] = -0.19
-    found = matrix(effects)
-    assert found.hurts.all()
-    assert universal(found) == [3, 0]
-
-
-def test_one_task_does_not_speak_for_its_capability():
-    """Of two tasks of a capability one is hurt, the other as much better: it needs nothing."""
-    effects = np.zeros((6, 3))
-    effects[:, 0] = [-0.2, 0.2, -0.2, 0.2, -0.2, -0.2]
-    effects[:, 1] = [-0.2, 0.0, -0.2, 0.0, -0.2, -0.2]
-    found = matrix(effects, capabilities=("a", "a", "b", "b", "c", "d"))
-    assert (found.hurts.sum(axis=0) == [4, 4, 0]).all()
-    assert universal(found) == [1]
-
-
-def test_one_capability_has_nothing_universal():
-    """There are no others that could need it."""
-    effects = np.full((5, 3), -0.3)
-    assert universal(matrix(effects, capabilities=("sums",) * 5)) == []
-    usable = [True, True, False, False, False]
-    assert universal(matrix(effects, usable=usable)) == []
-
-
-def test_rule_by_hand_on_random_matrices():
-    """Against the three conditions, written out component by component."""
-    rng = np.random.default_rng(1)
-    told = 0
-    for seed in range(20):
-        found = matrix(rng.uniform(-0.4, 0.02, (5, 12)), seed=seed)
-        spread = found.resampled.std(axis=0)
-        expected = set()
-        for one in range(12):
-            own = found.effects[:, one]
-            hurt = (own + 1.645 * spread[:, one] < 0) & (own <= -0.05)
-            sums = found.resampled[:, :2, one].mean(axis=1).std()
-            pooled = [own[:2].mean(), *own[2:]]
-            sure = [pooled[0] + 1.645 * sums < 0, *(own + 1.645 * spread[:, one] < 0)[2:]]
-            reached = sum(s and value <= -0.05 for s, value in zip(sure, pooled, strict=True))
-            rest = sorted(pooled)[1:]
-            if hurt.sum() >= 4 and reached >= 3 and np.mean(rest) <= min(pooled) / 2:
-                expected.add(one)
-        assert set(universal(found)) == expected
-        told += len(expected)
-    assert 20 < told < 200
-
-
-def test_tasks_that_cannot_be_done_do_not_count():
-    """Two of three usable tasks are most; what useless tasks seem to lose is nothing."""
-    cells = {(0, 0): -0.3, (2, 0): -0.3, (3, 1): -0.3, (4, 1): -0.3, (0, 1): -0.3}
-    found = matrix(effects_of(cells), usable=[True, False, True, False, True])
-    assert universal(found) == [0, 1]
-    assert not found.hurts[[1, 3]].any()
-    chosen = contrasts(found, 5)
-    assert chosen[3].selected == ()
-    assert set(chosen[0].controls) == {2, 4}
 
 
 def test_the_same_capability_is_no_control():

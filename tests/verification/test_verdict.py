@@ -1,11 +1,12 @@
 """What the rule says in words: the headline, the counts, what chance allows."""
 
+import numpy as np
 import pytest
 
 from broca.results.base import Interval
 from broca.results.verification import Controls, ControlSet, Member, Standing
 from broca.verification.proof import MeasuredDrop
-from broca.verification.verdict import judge
+from broca.verification.verdict import _needed_for, judge
 
 HEADS = ["L0H1", "L2H3"]
 
@@ -98,3 +99,87 @@ def test_no_drop_has_a_headline_that_says_so():
     """And no random set is mentioned."""
     verdict = verdict_of([lost("adding", "task", 0.9, 0.9), *DROPS[1:]])
     assert verdict.headline == "No drop of adding was seen without L0H1, L2H3"
+
+
+def measured(task="sums", role="task", value=0.5, p=0.001, *, half=0.05):
+    """What a task lost, of 100 items."""
+    after = 0.9 - value
+    ends = interval(value, half)
+    return MeasuredDrop(task, role, "acc", 100, 0.9, after, ends, "mcnemar", p, p, 0.0)
+
+
+CASE = {
+    "drops": (
+        measured(),
+        measured("words", "other", 0.01, 0.5),
+        measured("facts", "other", 0.0, 1.0),
+    ),
+    "off_target": interval(0.005, 0.01),
+    "specific": interval(0.495, 0.05),
+    "controls": controls(),
+    "members": members(True, True),
+    "failures": (),
+}
+"""A set that is specific in every respect."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "label"),
+    [
+        ({}, "specific"),
+        ({"drops": (measured(p=0.2), *CASE["drops"][1:])}, "inconclusive"),
+        (
+            {"drops": (measured(value=0.01, p=0.4, half=0.02), *CASE["drops"][1:])},
+            "not localized at head level",
+        ),
+        (
+            {"drops": (measured(value=-0.2), *CASE["drops"][1:])},
+            "not localized at head level",
+        ),
+        ({"off_target": None, "specific": None}, "inconclusive"),
+        (
+            {
+                "drops": (
+                    measured(),
+                    measured("words", "other", 0.3),
+                    measured("facts", "other", 0.3),
+                ),
+                "off_target": interval(0.3, 0.05),
+            },
+            "universal",
+        ),
+        ({"controls": controls(7, 7)}, "not localized at head level"),
+        ({"controls": controls(sets=4)}, "inconclusive"),
+        ({"specific": interval(0.04, 0.05)}, "inconclusive"),
+        ({"controls": ()}, "partly specific"),
+        ({"off_target": interval(0.1, 0.1)}, "partly specific"),
+        (
+            {"drops": (measured(), measured("words", "other", 0.4, 0.5), CASE["drops"][2])},
+            "partly specific",
+        ),
+        (
+            {"members": members(False, False)},
+            "partly specific",
+        ),
+    ],
+)
+def test_the_first_rule_that_fits_decides(changes, label):
+    """Every case of the rule, a change of one that is specific."""
+    verdict = judge(**{**CASE, **changes}, heads=HEADS)
+    assert verdict.label == label, verdict.text
+
+
+def test_one_kind_of_random_sets_that_is_passed_is_not_enough():
+    """Specific is said only where every kind is less specific; all of them lose less here."""
+    verdict = judge(**{**CASE, "controls": [*controls(), *controls(1, 7)]}, heads=HEADS)
+    assert verdict.label == "partly specific"
+
+
+def test_items_that_would_do_exclude_zero_in_four_of_five_cases():
+    """A simulation: with as many items as are named, the interval's low end is above zero."""
+    value, spread, items = 0.1, 1.0, 100
+    needed = _needed_for(interval(value, 1.96 * spread / np.sqrt(items)), items)
+    draws = np.random.default_rng(0).normal(value, spread / np.sqrt(needed), 20_000)
+    excluded = np.mean(draws - 1.96 * spread / np.sqrt(needed) > 0)
+    assert excluded == pytest.approx(0.8, abs=0.02)
+    assert _needed_for(interval(0.0), 100) is None

@@ -1,0 +1,33 @@
+"""What an atlas measured, in the shape that is written."""
+
+import numpy as np
+import pytest
+
+import broca
+
+LEARNED = {
+    "addition": "arithmetic",
+    "reversing": "reversing",
+    "sorting": "sorting",
+    "calls": "code",
+    "rhyming": "rhyming",
+    "capitals": "facts",
+}
+
+
+FEW = {"tasks": "rhyming,capitals", "rows": 400, "items": 20}
+
+
+@pytest.fixture(scope="module")
+def atlas(planted):
+    """One joint run over the six capabilities that `planted` has learned."""
+    return broca.atlas(planted, tasks=list(LEARNED), rows=3000, items=50)
+
+
+def test_cells_lie_in_their_intervals_and_budget_is_kept(atlas):
+    """Low, effect, high; rows as asked."""
+    assert np.all(np.array(atlas.low) <= np.array(atlas.effects))
+    assert np.all(np.array(atlas.effects) <= np.array(atlas.high))
+    assert 3000 - len(LEARNED) < atlas.cost.rows <= 3000
+    assert atlas.response == "probability"
+    assert not atlas.shrunk

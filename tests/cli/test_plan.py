@@ -1,0 +1,45 @@
+"""`broca plan`: a line a method, and times in units that can be known."""
+
+import json
+
+import pytest
+from cli.running import assert_refused, broca
+
+from broca.cli.plan import _duration
+from broca.searches import METHODS
+
+FEW = ("reference-small", "--task", "sorting", "--others", "capitals", "--items", 8, "--sample", 4)
+
+
+def test_every_method_has_a_line():
+    """With its rows or why it cannot run; below, what was timed."""
+    done = broca("plan", *FEW, "--rows", 300)
+    assert done.returncode == 0, done.stderr
+    assert "search for sorting in reference-small: 48 components" in done.stdout
+    for method in METHODS:
+        assert any(method in line.split() for line in done.stdout.splitlines()), method
+    assert "too few" in done.stdout
+    assert "from 8 timed rows" in done.stdout
+
+
+def test_json_is_the_result():
+    """And nothing else is on stdout."""
+    data = json.loads(broca("plan", *FEW, "--json").stdout)
+    assert data["kind"] == "cost estimate"
+    rows = {method["method"]: method["rows"] for method in data["methods"]}
+    assert rows["one-shot"] == 49 * 8
+
+
+def test_bad_input_is_one_line():
+    """In words of flags."""
+    assert_refused(broca("plan", *FEW[:-1], 0), "--sample must be at least 1")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (119.0, "119.0 s"), (120.0, "2.0 min"), (7199.0, "120.0 min"),
+     (9000.0, "2.5 h")],
+)  # fmt: skip
+def test_durations_are_in_the_largest_unit_of_which_there_are_two(seconds, text):
+    """Seconds, minutes or hours."""
+    assert _duration(seconds) == text

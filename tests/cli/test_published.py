@@ -1,0 +1,33 @@
+"""`broca published`: the lists of the library, as text and as JSON."""
+
+import json
+
+from cli.running import assert_refused, broca
+
+import broca as library
+
+
+def test_every_list_has_a_line():
+    """Its name and its heads; the notes come last."""
+    done = broca("published")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    lists = library.published_lists()
+    assert [line.split() for line in lines[: len(lists)]] == [
+        [heads.name, *heads.heads] for heads in lists
+    ]
+    assert all(line.startswith("note: ") for line in lines[len(lists) :])
+
+
+def test_json_has_all_fields_of_one_model():
+    """Names first; only the lists of the model that is named."""
+    lists = library.published_lists("llama-3.1-8b")
+    shown = json.loads(broca("published", "--model", "llama-3.1-8b", "--json").stdout)
+    assert [line["name"] for line in shown] == [heads.name for heads in lists]
+    assert [line["heads"] for line in shown] == [list(heads.heads) for heads in lists]
+    assert 0 < len(shown) < len(library.published_lists())
+
+
+def test_a_model_without_lists_is_refused():
+    """In one line."""
+    assert_refused(broca("published", "--model", "lama-3.1-8b"), "lama-3.1-8b")

@@ -1,0 +1,48 @@
+"""`broca refit`: a table of the new ranking, `refit.json`, refusals."""
+
+import json
+
+from cli.running import assert_refused, broca
+
+from broca.cli.refit import additivity_line
+from broca.results.localization import AdditivityInfo
+from broca.results.refit import Refit
+
+
+def test_the_new_ranking_is_a_table_and_a_file(finished, tmp_path):
+    """Best first, the selection below it; the file is where it is said to be."""
+    done = broca(
+        "refit", finished, "--recovery", "ridge", "--k", 2, "--resamples", 5, "--out", tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    result = Refit.read(tmp_path / "refit.json")
+    assert f"ridge on {result.masks:,} masks of focus" in done.stdout
+    leading = result.ranking[0]
+    shown = [line.split() for line in done.stdout.splitlines()]
+    assert any({leading.name, f"{leading.effect:+.4f}"} <= set(words) for words in shown)
+    if result.selected:
+        assert f"selected for sorting: {', '.join(result.selected)}" in done.stdout
+    else:
+        assert f"No heads selected: {result.reason}." in done.stdout
+    assert f"written to {tmp_path / 'refit.json'}" in done.stdout
+
+
+def test_json_is_the_result(finished):
+    """Without a file; stdout holds it alone."""
+    done = broca("refit", finished, "--resamples", 0, "--json")
+    data = json.loads(done.stdout)
+    assert (data["kind"], data["recovery"], data["method"]) == ("refit", "lasso", "focus")
+    assert not (finished / "refit.json").exists()
+
+
+def test_bad_input_is_one_line(finished, tmp_path):
+    """An unknown recovery and a folder without a run."""
+    assert_refused(broca("refit", finished, "--recovery", "lasos"), "did you mean 'lasso'")
+    assert_refused(broca("refit", tmp_path / "nowhere"), "nowhere")
+
+
+def test_additivity_is_said_in_words():
+    """Share, rank correlation, masks."""
+    line = additivity_line(AdditivityInfo(masks=1200, explained=0.456, rank_correlation=0.789))
+    assert "explain 46% of the variance" in line
+    assert "rank correlation 0.79, 1,200 masks" in line

@@ -1,0 +1,53 @@
+"""`broca stress`: lines, JSON and page of a stress test, and refusals."""
+
+import json
+
+import pytest
+from cli.running import assert_refused, broca
+from reports.test_escaping import make_stress
+
+from broca.cli.stress import _print, interval_text
+from broca.results.base import Interval
+from broca.results.stress_test import StressTest
+
+
+def test_every_part_has_its_line(capsys):
+    """Writes, ablations, the probe, reversals, the positive control; the verdict comes last."""
+    _print(make_stress())
+    assert capsys.readouterr().out.splitlines() == [
+        "write same template: +0.50 [+0.40, +0.60] nats",
+        "write noise: +0.50 [+0.40, +0.60] nats",
+        "zero ablation: drop +0.50 [+0.40, +0.60] nats, selective +0.40, rank 1 of 3",
+        "probe 0.90 (shuffled 0.50, surface 0.50, chance 0.50)",
+        "restoring the last token undoes +0.50 [+0.40, +0.60] of the damage",
+        "positive control +0.50 [+0.40, +0.60] nats",
+        "transfers: it does",
+    ]
+    assert interval_text(Interval(-1.234, -2, 0.001)) == "-1.23 [-2.00, +0.00]"
+
+
+def test_heads_of_a_model_are_tested_into_a_folder(tmp_path):
+    """Stdout is stress.json; the page lies beside it."""
+    done = broca(
+        "stress", "reference-small", "--heads", "L0H1+L1H2", "--pairs", 16, "--out", tmp_path,
+        "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (tmp_path / "stress.json").read_text()
+    assert json.loads(done.stdout)["heads"] == ["L0H1", "L1H2"]
+    assert StressTest.read(tmp_path).pairs == 16
+    assert (tmp_path / "stress.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("reference-small", "--heads", "L9H9"), "no component 'L9H9'"),
+        (("reference-small", "--heads", "L0H1", "--pairs", 1), "--pairs"),
+        (("reference-small", "--heads", "L0H1", "--family", "leters"), "letters"),
+        (("./nowhere",), "nowhere"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, message, tmp_path):
+    """Exit code 2, nothing on stdout."""
+    assert_refused(broca("stress", *arguments, "--out", tmp_path), message)

@@ -1,0 +1,63 @@
+"""A model opened by its neurons: settings, names of tasks, where trained weights lie."""
+
+import pytest
+
+from broca.errors import BadInput
+from broca.neurons.opening import opened
+from broca.options import (
+    DataOptions,
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    RuleOptions,
+    SourceOptions,
+    TaskOptions,
+)
+
+
+def opening(*, journal=None, stages=None, **settings):
+    """The shipped model `reference-small` by its neurons."""
+    report = None if stages is None else lambda stage, _: stages.append(stage)
+    return opened(
+        "reference-small", report, RuleOptions(steps=3), DataOptions(), SourceOptions(),
+        TaskOptions(limit=40), ModelOptions(device="cpu"), EngineOptions(), ExecutorOptions(),
+        JournalOptions(journal=journal), seed=2, items=5, **settings,
+    )  # fmt: skip
+
+
+def test_components_are_neurons_whatever_the_options_say():
+    """With all that identifies the run among its settings."""
+    with opening() as session:
+        assert session.neurons.model.kinds == "neurons"
+        assert session.options[ModelOptions].components == "neurons"
+        assert (session.settings["steps"], session.settings["seed"]) == (3, 2)
+        assert session.settings["task_options"]["limit"] == 40
+        assert session.deltas is None
+
+
+def test_trained_weights_lie_beside_the_journal(tmp_path):
+    """In a folder of their own."""
+    with opening(journal=tmp_path / "j.sqlite") as session:
+        assert session.deltas == tmp_path / "deltas"
+
+
+def test_names_become_settings():
+    """A task with its others, or several tasks; the task itself is no other."""
+    with opening() as session:
+        assert session.names("sorting", "capitals") == ("sorting", ("capitals",))
+        assert session.settings["others"] == ["capitals"]
+        assert session.names("", ["sorting", "capitals"])[1] == ("sorting", "capitals")
+        assert session.settings["tasks"] == ["sorting", "capitals"]
+        with pytest.raises(BadInput, match="a task is no control of itself"):
+            session.names("sorting", "capitals,sorting")
+
+
+def test_a_run_is_identified_by_its_verb_and_its_settings():
+    """Items are cut by the seed; stages are told."""
+    stages = []
+    with opening(stages=stages) as session:
+        run = session.run("locate", {"locate": ["sorting"]})
+        assert len(run.places("sorting")) == 5
+        assert run.run.settings == {"verb": "neurons locate", **session.settings}
+    assert "building the tasks" in stages

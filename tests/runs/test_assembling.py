@@ -1,0 +1,68 @@
+"""What a run measured, in the shape that is written: costs, notes, effects on the others."""
+
+import pytest
+
+import broca
+from broca.journal import Journal
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """A small localization with two others, one of the same capability, and its journal."""
+    journal = tmp_path_factory.mktemp("run") / "j.sqlite"
+    result = broca.localize(
+        broca.load("reference", device="cpu"), "addition",
+        others=["addition_words", "sorting"], method="focus", rows=700, items=8, k=2, seed=3,
+        verify=False, task_options=broca.TaskOptions(limit=40), journal=journal,
+    )  # fmt: skip
+    return result, journal
+
+
+def test_costs_are_what_the_journal_holds(found):
+    """Rows measured and tokens; the search keeps its budget."""
+    result, journal = found
+    with Journal(journal, read_only=True) as opened:
+        ((rows, tokens),) = opened.query("SELECT sum(rows), sum(tokens) FROM batches")
+    assert result.cost.measured == rows
+    assert result.cost.tokens == tokens
+    assert result.cost.rows <= 700
+    assert result.cost.wall_s > 0
+
+
+def test_settings_identify_the_run(found):
+    """In the journal, as plain values."""
+    _, journal = found
+    with Journal(journal, read_only=True) as opened:
+        (run,) = broca_runs(opened)
+    settings = run.settings
+    assert (settings["task"], settings["method"], settings["k"]) == ("addition", "focus", 2)
+    assert settings["others"] == ["addition_words", "sorting"]
+    assert settings["ablation"] == ["zero", 0.0]
+    assert settings["task_options"]["limit"] == 40
+
+
+def broca_runs(journal):
+    """The runs of a journal."""
+    from broca.journal import read_runs
+
+    return read_runs(journal)
+
+
+def test_ranking_and_selection_fit_together(found):
+    """All components, the selected ones first; each with its effect on the others."""
+    result, _ = found
+    names = [component.name for component in result.ranking]
+    assert len(set(names)) == 96
+    assert tuple(names[: len(result.selected)]) == result.selected
+    assert result.abstained == (not result.selected)
+    assert set(result.off_target_effects) <= set(names)
+    assert result.verification.heads == result.selected
+
+
+def test_a_task_of_the_same_capability_is_noted(found):
+    """It is reported apart, and is no off-target drop."""
+    result, _ = found
+    assert result.same_skill == ("addition_words",)
+    assert any("addition_words measures the same capability" in note for note in result.notes)
+    roles = {line.task: line.role for line in result.verification.drops}
+    assert roles == {"addition": "task", "addition_words": "same_skill", "sorting": "other"}

@@ -1,0 +1,72 @@
+"""What results say of their model, and of what was verified."""
+
+from dataclasses import replace
+
+import pytest
+from simulated import five_tasks, toy_verification
+
+from broca.engine import Ablation
+from broca.models import GatedModel
+from broca.results.base import ModelInfo
+from broca.runs.provenance import model_info, verification_of
+from broca.testing import tiny_llama, tiny_tokenizer
+
+HEADS = [f"L{layer}H0" for layer in range(4)]
+
+
+def test_a_model_is_described_by_its_shape_and_its_weights(tiny):
+    """The same weights under another name have the same fingerprint; other weights another."""
+    info = model_info(tiny)
+    assert (info.name, info.layers, info.heads, info.kv_heads) == ("tiny", 2, 4, 2)
+    assert (info.architecture, info.dtype) == ("LlamaForCausalLM", "float32")
+    renamed = model_info(GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="other"))
+    assert replace(renamed, name="tiny") == info
+    changed = tiny_llama()
+    changed.lm_head.weight.data[0, 0] += 1
+    again = GatedModel.wrap(changed, tiny_tokenizer(), name="tiny")
+    assert model_info(again).fingerprint != info.fingerprint
+
+
+def scores(examiner, heads):
+    """Scores before and after, as the simulated model has them."""
+    examined = examiner.examine(heads, report=lambda text: None)
+    return examined.before, examined.after, examined
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """The scores of five simulated tasks with the first one's heads ablated."""
+    examiner = five_tasks().examiner(curve=0)
+    return examiner, *scores(examiner, HEADS)
+
+
+def test_drops_are_differences_of_scores(measured):
+    """By role; the specific drop is the task's beyond the mean of the others."""
+    examiner, before, after, _ = measured
+    found = verification_of(
+        ModelInfo("toy", "abc"), HEADS, Ablation(seed=4), examiner.trial, before, after, rows=7
+    )
+    losses = {name: before[name] - after[name] for name in before}
+    assert {line.task: line.drop for line in found.drops} == pytest.approx(losses)
+    assert [line.role for line in found.drops] == ["task"] + ["other"] * 4
+    others = [loss for name, loss in losses.items() if name != "adding"]
+    assert found.off_target_drop == pytest.approx(sum(others) / 4)
+    assert found.specific_drop == pytest.approx(losses["adding"] - sum(others) / 4)
+    assert (found.heads, found.seed, found.rows) == (tuple(HEADS), 4, 7)
+    assert found.verdict is None
+    assert all(line.p is None for line in found.drops)
+
+
+def test_an_examination_adds_intervals_tests_and_the_verdict(measured):
+    """Each drop as it was measured, with both ends of its interval."""
+    examiner, before, after, examined = measured
+    found = verification_of(
+        ModelInfo("toy", "abc"), HEADS, Ablation(), examiner.trial, before, after,
+        examination=examined, rows=7,
+    )  # fmt: skip
+    assert found.verdict is examined.verdict
+    for line, drop in zip(found.drops, examined.drops, strict=True):
+        assert (line.drop, line.p, line.p_holm) == (drop.drop.value, drop.p, drop.p_holm)
+        assert tuple(line.ci) == (drop.drop.low, drop.drop.high)
+    assert tuple(found.specific_ci) == (examined.specific.low, examined.specific.high)
+    assert toy_verification(notes=("a note",)).notes == ("a note",)

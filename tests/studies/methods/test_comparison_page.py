@@ -1,0 +1,44 @@
+"""`methods.html`: quality against rows for each model, and the table."""
+
+import pytest
+
+from broca.studies.methods import summarize
+from broca.studies.methods.comparison_page import NAME, quality_figure, save_page
+
+
+@pytest.fixture
+def lines(make_cell):
+    """Two methods at two budgets, and one that refused."""
+    return summarize(
+        [
+            make_cell(
+                method=method, budget=budget, selected=("A",), drop=drop, off_target=0.1, rows=rows
+            )
+            for method in ("greedy", "coar")
+            for budget, drop, rows in ((900, 0.8, 900), (300, 0.4, 300))
+        ]
+        + [make_cell(method="thompson", refused="too few")]
+    )
+
+
+def test_a_line_for_each_method_in_points_over_rows(lines):
+    """Fewer rows first; what refused has no point."""
+    drawn = {line.name: line for line in quality_figure(lines).chart.lines}
+    assert list(drawn)[:2] == ["greedy", "coar"]
+    assert list(drawn["greedy"].x) == [300, 900]
+    assert [point.value for point in drawn["greedy"].points] == pytest.approx([30.0, 70.0])
+    assert not drawn["thompson"].x
+
+
+def test_the_page_stands_alone_and_shows_every_model(lines, tmp_path):
+    """The table's words and both models' names; nothing is fetched from elsewhere."""
+    from dataclasses import replace
+
+    path = save_page([*lines, *(replace(line, model="<other>") for line in lines)], tmp_path)
+    page = path.read_text()
+    assert path.name == NAME
+    assert "greedy" in page
+    assert "refused" in page
+    assert "&lt;other&gt;" in page
+    assert "<other>" not in page
+    assert 'src="http' not in page

@@ -1,0 +1,42 @@
+"""`tests/` mirrors the package: every module has the test file of its own name."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "broca"
+
+EXCEPTIONS = {
+    "__main__.py": "calls the entry point, which test_main.py and every test of a process run",
+    "searches/focus/measuring.py": "what it asks for and makes of answers, test_search.py tests",
+}
+"""Modules without a test file, each with its reason."""
+
+
+def modules():
+    """Every module of the package, relative to it; an `__init__` only names what others hold."""
+    return sorted(
+        path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"
+    )
+
+
+def test_every_module_has_a_test_file_of_its_name():
+    """`src/broca/a/b.py` is tested in `tests/a/test_b.py`, which holds tests."""
+    without = [
+        str(module)
+        for module in modules()
+        if str(module) not in EXCEPTIONS and not has_tests(module)
+    ]
+    assert not without
+
+
+def has_tests(module):
+    """Whether the test file of a module is there and holds a test."""
+    file = ROOT / "tests" / module.parent / f"test_{module.name}"
+    return file.is_file() and "\ndef test_" in file.read_text(encoding="utf-8")
+
+
+def test_exceptions_are_modules_without_tests():
+    """None that is gone, and none that has tests by now."""
+    for module in EXCEPTIONS:
+        assert (PACKAGE / module).is_file(), module
+        assert not has_tests(Path(module)), module
