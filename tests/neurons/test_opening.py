@@ -4,35 +4,27 @@ import pytest
 
 from broca.errors import BadInput
 from broca.neurons.opening import opened
-from broca.options import (
-    DataOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    RuleOptions,
-    SourceOptions,
-    TaskOptions,
-)
+from broca.options import JournalOptions, ModelOptions, RuleOptions, RunOptions, TaskOptions
 
 
 def opening(*, journal=None, stages=None, **settings):
     """The shipped model `reference-small` by its neurons."""
     report = None if stages is None else lambda stage, _: stages.append(stage)
+    options = RunOptions(
+        task_options=TaskOptions(limit=40),
+        model_options=ModelOptions(device="cpu"),
+        journal_options=JournalOptions(journal=journal),
+    )
     return opened(
-        "reference-small", report, RuleOptions(steps=3), DataOptions(), SourceOptions(),
-        TaskOptions(limit=40), ModelOptions(device="cpu"), EngineOptions(), ExecutorOptions(),
-        JournalOptions(journal=journal), seed=2, items=5, **settings,
-    )  # fmt: skip
+        "reference-small", report, options, RuleOptions(steps=3), seed=2, items=5, **settings
+    )
 
 
 def test_components_are_neurons_whatever_the_options_say():
     """With all that identifies the run among its settings."""
     with opening() as session:
         assert session.neurons.model.kinds == "neurons"
-        assert session.options[ModelOptions].components == "neurons"
         assert (session.settings["steps"], session.settings["seed"]) == (3, 2)
-        assert session.settings["task_options"]["limit"] == 40
         assert session.deltas is None
 
 

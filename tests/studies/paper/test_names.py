@@ -1,7 +1,7 @@
 """The names of tables and figures are those that can be repeated."""
 
 from broca.studies.paper.names import ALL, NAMES
-from broca.studies.paper.running import _STUDIES as STUDIES
+from broca.studies.paper.running import EXPERIMENTS as STUDIES
 
 
 def test_every_name_has_a_study_and_a_sentence():
