@@ -4,6 +4,7 @@
 class _Engine:
     def __init__(self, model):
         self.model = model
+        self.observed_tokens = 0
 
 
 def observer(model):

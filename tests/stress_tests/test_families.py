@@ -47,3 +47,12 @@ def test_what_is_no_family_is_refused(tmp_path):
     )
     with pytest.raises(BadInput, match="1 items are too few"):
         load_family(file)
+
+
+def test_a_family_tests_the_tasks_that_it_names():
+    """Letters are sorted and reversed; whoever names no task tests no run."""
+    load_family("letters").require_task("sorting")
+    with pytest.raises(BadInput, match="'addition', and family 'letters' asks for sorting and"):
+        load_family("letters").require_task("addition")
+    with pytest.raises(BadInput, match="family 'sums' names no `tasks`"):
+        load_family("sums").require_task("addition")

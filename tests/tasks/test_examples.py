@@ -159,3 +159,11 @@ def test_settings_are_checked():
         Task("gsm8k", until="\n")
     with pytest.raises(BadInput, match=r"`Task\.from_examples` takes"):
         Task(PAIRS)
+
+
+def test_an_answer_may_be_empty_where_a_string_ends_it():
+    """A model that says nothing more is then right."""
+    task = Task.from_examples([("1 =", "1"), ("stop", "")], until="\n")
+    assert [example["answer"] for example in task.examples] == ["1", ""]
+    with pytest.raises(BadInput, match="example 1 has an empty `answer`"):
+        Task.from_examples([("1 =", "1"), ("stop", "")])

@@ -48,11 +48,35 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["generation", "likelihood", "rolling"])
-def test_empty_target_is_refused(folder, tokenizer, kind):
-    """The item is named: nothing to measure, or a silent model would be right."""
-    with pytest.raises(TaskUnusable, match=f"item 5 of task 'empty_{kind}' has an empty target"):
-        Catalog(folder).load(f"empty_{kind}", tokenizer)
+@pytest.mark.parametrize("kind", ["likelihood", "rolling"])
+def test_items_without_a_target_are_left_out_and_counted(folder, tokenizer, kind):
+    """There is nothing to take the likelihood of; the others keep their `doc_id`."""
+    task = Catalog(folder).load(f"empty_{kind}", tokenizer)
+    assert len(task.items) == 8
+    assert [task.document_place(item)[2] for item in task.items] == [0, 1, 2, 3, 4, 6, 7, 8]
+    assert [note for note in task.notes if "left out" in note] == [
+        f"1 of 9 items of empty_{kind} were left out: their targets are empty, so that there is "
+        "nothing to score"
+    ]
+
+
+def test_saying_nothing_is_right_where_a_stop_string_ends_it(folder, tokenizer):
+    """An empty generation is an answer; without a stop string the item is left out."""
+    task = Catalog(folder).load("empty_generation", tokenizer)
+    assert len(task.items) == 9
+    silent = [Generation("", 0)]
+    assert [task.score(task.items[n], silent) for n in (5, 6)] == [1.0, 0.0]
+    text = (folder / "empty_generation.yaml").read_text()
+    endless = text.replace("empty_generation", "endless") + "generation_kwargs: {until: []}\n"
+    (folder / "endless.yaml").write_text(endless)
+    assert len(Catalog(folder).load("endless", tokenizer).items) == 8
+
+
+def test_a_task_of_empty_targets_alone_is_refused(folder, tokenizer):
+    """No item is left."""
+    (folder / "empty.jsonl").write_text('{"question": "1 =", "answer": ""}\n' * 9)
+    with pytest.raises(TaskUnusable, match="no item of task 'empty_likelihood' can be scored"):
+        Catalog(folder).load("empty_likelihood", tokenizer)
 
 
 def test_unknown_split_is_refused(folder, tokenizer):

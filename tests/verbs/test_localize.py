@@ -242,13 +242,13 @@ def test_what_the_others_need_too_comes_with_its_cost_to_each(reference):
     """Alone, on report items; universal can only be what costs two thirds of the tasks much."""
     others = ("addition", "addition_words", "sorting")
     result = broca.localize(
-        reference, task="rhyming", others=others, rows=1500, items=40, verify=False
+        reference, task="reversing", others=others, rows=1500, items=40, verify=False
     )
     alone = result.shared_effects
     assert min(effects["addition"] for effects in alone.values()) < -0.2
     assert not set(alone) & set(result.selected)
     for name, effects in alone.items():
-        assert set(effects) == {"rhyming", *others}
+        assert set(effects) == {"reversing", *others}
         assert name not in result.universal or sum(e <= -0.05 for e in effects.values()) > 2
     assert set(result.universal) <= set(alone)
     assert decode(type(result), encode(result)) == result

@@ -19,9 +19,11 @@ def sorting(planted):
 
 
 def batches(path):
-    """Batches of a journal, and the vectors that they hold."""
+    """Batches of a journal, and the vectors that they hold; each read some tokens."""
     with Journal(path, read_only=True) as journal:
         ((count, vectors),) = journal.query("SELECT count(*), sum(rows) FROM batches")
+        ((idle,),) = journal.query("SELECT count(*) FROM batches WHERE tokens = 0")
+    assert idle == 0
     return count, vectors
 
 
@@ -130,3 +132,12 @@ def test_unknown_families_are_refused_before_the_model_is_loaded():
         stress("no such model", heads=SORTING, family="leters")
     with pytest.raises(UnknownName, match="did you mean 'sums'"):
         stress("no such model", heads=SORTING, control=["sum"])
+
+
+def test_a_run_is_tested_on_its_own_task_or_refused():
+    """Before a model is loaded: heads of adding are not judged by letters."""
+    from reports.test_page import make_result
+
+    for arguments in ({"model": make_result()}, {"model": "planted", "heads": make_result()}):
+        with pytest.raises(BadInput, match="the run is about task 'adding'"):
+            stress(**arguments)

@@ -25,6 +25,7 @@ class Family:
         operations: For each operation the word that asks for it.
         neutral: A word of the same length in tokens that asks for none of them.
         items: Operands, each with every operation's answer.
+        tasks: The tasks that it asks for; a run's heads are tested on a family of its own task.
     """
 
     name: str
@@ -32,6 +33,21 @@ class Family:
     operations: dict[str, str]
     neutral: str
     items: tuple[tuple[str, dict[str, str]], ...]
+    tasks: tuple[str, ...] = ()
+
+    def require_task(self, task: str) -> None:
+        """Refuses a run whose task the family does not ask for.
+
+        Raises:
+            BadInput: It does not say so.
+        """
+        if task not in self.tasks:
+            asks = f"asks for {' and '.join(self.tasks)}" if self.tasks else "names no `tasks`"
+            raise BadInput(
+                f"the run is about task '{task}', and family '{self.name}' {asks}: its outcome "
+                f"would say nothing on the run; give a `family` file whose `tasks` names '{task}' "
+                "(docs/stress.md), or name the `heads` to test them apart from the run"
+            )
 
     def prompt(self, operation: str | None, operand: str, *, template: int = 0) -> str:
         """The text that asks for an operation on an operand; for none: with the neutral word."""
@@ -84,4 +100,5 @@ def _family(data: dict[str, Any]) -> Family:
     )
     if len(items) < _FEWEST_ITEMS:
         raise ValueError(f"{len(items)} items are too few: give at least {_FEWEST_ITEMS}")
-    return Family(str(data["family"]), templates, operations, str(data["neutral"]), items)
+    tasks = tuple(str(task) for task in data.get("tasks") or ())
+    return Family(str(data["family"]), templates, operations, str(data["neutral"]), items, tasks)

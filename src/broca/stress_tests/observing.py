@@ -48,7 +48,9 @@ class _Reading(ABC):
         """Reads some observations; what several of them need of the intact model is read once."""
         with engine.model.in_use():
             patcher = Patcher(engine.model)
-            return [observation.read(patcher) for observation in observations]
+            vectors = [observation.read(patcher) for observation in observations]
+        engine.observed_tokens += patcher.tokens
+        return vectors
 
     @abstractmethod
     def read(self, patcher: Patcher) -> Vector:

@@ -25,6 +25,9 @@ class Patcher:
         model: The model; its components must be heads.
         rows: Prompts of a batch.
 
+    Attributes:
+        tokens: Tokens that the model has read so far.
+
     Raises:
         BadInput: Its components are no attention heads.
     """
@@ -32,6 +35,7 @@ class Patcher:
     def __init__(self, model: GatedModel, *, rows: int = 64) -> None:
         require_heads(model)
         self.model = model
+        self.tokens = 0
         self._rows = rows
         self._states: dict[tuple[Prompt, ...], State] = {}
 
@@ -49,6 +53,7 @@ class Patcher:
         for tokens in self._batches(prompts):
             with captured(self.model.points) as seen:
                 self.model.forward(tokens, torch.ones_like(tokens), keep=1)
+            self.tokens += tokens.numel()
             parts.append(
                 {point: met.reshape(*tokens.shape, -1).clone() for point, met in seen.items()}
             )
@@ -81,6 +86,7 @@ class Patcher:
             )
             with self.model.gates(gates, replacement=part):
                 logits, _ = self.model.forward(tokens, torch.ones_like(tokens), keep=1)
+            self.tokens += tokens.numel()
             batches.append(logits[:, -1].float().log_softmax(-1).cpu())
             start += len(tokens)
         return torch.cat(batches)

@@ -119,7 +119,7 @@ class Task:
             placed = ((f"example {number}", content) for number, content in enumerate(examples))
         name, checked, kind = name or "examples", [], ""
         for place, content in placed:
-            example, asks = _example(content, place)
+            example, asks = _example(content, place, ends=bool(until))
             kind = kind or asks
             if asks != kind:
                 raise BadInput(f"{place} has `{asks}`, where those before it have `{kind}`")
@@ -173,8 +173,14 @@ def _lines(path: Path) -> Iterator[tuple[str, Any]]:
         yield place, content
 
 
-def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
-    """A checked example, and the field that says how it is asked."""
+def _example(content: Any, place: str, *, ends: bool) -> tuple[dict[str, Any], str]:
+    """A checked example, and the field that says how it is asked.
+
+    Args:
+        content: The example.
+        place: What to call it in messages.
+        ends: Whether a string can end a generation at once, so that an answer may be empty.
+    """
     if isinstance(content, tuple | list) and len(content) == 2:
         content = dict(zip(("prompt", "answer"), content, strict=True))
     if not isinstance(content, Mapping):
@@ -182,7 +188,8 @@ def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
     example = dict(content)
     example["prompt"] = _text(example, "prompt", place)
     if example.get("choices") is None:
-        example["answer"] = _text(example, "answer", place)
+        if not (ends and example.get("answer") == ""):
+            example["answer"] = _text(example, "answer", place)
         return example, "answer"
     choices = example["choices"]
     if not isinstance(choices, list | tuple) or len(choices) < 2:

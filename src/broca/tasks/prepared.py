@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import zlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -211,8 +212,8 @@ def prepare(
 
     Raises:
         BadInput: The tokenizer has no chat template, and one is wanted.
-        TaskUnusable: The task has no items, no such metric or split, too few examples, an empty
-            target, or unsupported requests.
+        TaskUnusable: The task has no items that can be scored, no such metric or split, too few
+            examples, or unsupported requests.
     """
     chosen = choose_metric(task, metric)
     notes = [set_fewshot(task, options.num_fewshot)]
@@ -242,23 +243,34 @@ def prepare(
             seen = {document_key(task, one[0].doc) for one in instances}
             twin, chosen_documents = _on_split(task, locate, excluded | seen)
             located = _built(twin, options, chat, limit=None)
-        requests = tuple(
-            tuple(tokenizer.requests(one) for one in group) for group in [*instances, *located]
+        documents = [*instances, *located]
+        requests = [tuple(tokenizer.requests(one) for one in group) for group in documents]
+        scorable = [
+            all(own) and _has_answer(task, group)
+            for group, own in zip(documents, requests, strict=True)
+        ]
+    left_out = scorable.count(False)
+    if left_out:
+        if not any(scorable[: len(instances)]):
+            raise TaskUnusable(
+                f"no item of task '{task.task_name}' can be scored: every target is empty"
+            )
+        notes.append(
+            f"{left_out} of {len(documents)} items of {task.task_name} were left out: their "
+            "targets are empty, so that there is nothing to score"
         )
-    prepared = PreparedTask(
+    return PreparedTask(
         name=task.task_name,
         metric=chosen,
-        located=len(located),
+        located=sum(scorable[len(instances) :]),
         delimiter=_delimiter(task, chat=chat is not None),
         splits=(scored or "", locate or ""),
         notes=tuple(note for note in notes if note),
         _task=task,
-        _instances=(*instances, *located),
-        _requests=requests,
+        _instances=tuple(itertools.compress(documents, scorable)),
+        _requests=tuple(itertools.compress(requests, scorable)),
         _chosen=tuple(chosen_documents),
     )
-    _require_targets(prepared, task)
-    return prepared
 
 
 def _delimiter(task: Any, *, chat: bool) -> str:
@@ -350,14 +362,13 @@ def _on_split(task: Any, split: str, excluded: frozenset[str]) -> tuple[Any, lis
     return twin, chosen
 
 
-def _require_targets(prepared: PreparedTask, task: Any) -> None:
-    """Refuses a generation whose target is empty: a model that says nothing would be right."""
-    if prepared.kind != "generate_until" or callable(task.config.process_results):
-        return
-    for number in range(len(prepared)):
-        target = prepared.target(number)
-        if isinstance(target, str) and not target.strip():
-            raise TaskUnusable(
-                f"{prepared.item(number)} has an empty target: a model that says nothing would be "
-                "right; correct or remove the document"
-            )
+def _has_answer(task: Any, group: Sequence[Instance]) -> bool:
+    """Whether a document has an answer that can be given.
+
+    An empty target is one where a stop string can end a generation at once.
+    """
+    if task.OUTPUT_TYPE != "generate_until" or callable(task.config.process_results):
+        return True
+    target = task.doc_to_target(group[0].doc)
+    stop = group[0].args[1].get("until") or ()
+    return not isinstance(target, str) or bool(target.strip()) or any(stop)

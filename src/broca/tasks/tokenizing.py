@@ -57,29 +57,24 @@ class RequestTokenizer:
     def requests(self, instance: Instance) -> tuple[Request, ...]:
         """Tokenizes one lm-eval request: one of ours, or several whose values sum (rolling).
 
+        Returns:
+            The requests; none where there is nothing to take the likelihood of.
+
         Raises:
-            TaskUnusable: A kind of request, or a way of sampling, that is not supported, or nothing
-                to take the likelihood of.
+            TaskUnusable: A kind of request, or a way of sampling, that is not supported.
         """
         kind, task = instance.request_type, instance.task_name or ""
         if kind == "generate_until":
             return (self._generation(task, *instance.args[:2]),)
         if kind == "loglikelihood":
             request = self.loglikelihood(*instance.args[:2])
-            requests: tuple[Request, ...] = (request,) if request.continuation else ()
-        elif kind == "loglikelihood_rolling":
-            requests = self.rolling(instance.args[0])
-        else:
-            raise TaskUnusable(
-                f"task '{task}' asks for '{kind}': broca runs loglikelihood, "
-                "loglikelihood_rolling, multiple-choice and generate_until tasks"
-            )
-        if not requests:
-            raise TaskUnusable(
-                f"item {instance.doc_id} of task '{task}' has an empty target: there is nothing to "
-                "take the likelihood of; correct or remove the document"
-            )
-        return requests
+            return (request,) if request.continuation else ()
+        if kind == "loglikelihood_rolling":
+            return self.rolling(instance.args[0])
+        raise TaskUnusable(
+            f"task '{task}' asks for '{kind}': broca runs loglikelihood, "
+            "loglikelihood_rolling, multiple-choice and generate_until tasks"
+        )
 
     def chat(
         self, messages: Sequence[dict[str, str]], *, add_generation_prompt: bool = True

@@ -52,7 +52,8 @@ def stress(
         heads: Names such as `L0H4`, as a list or joined by `+`, a published list such as
             `published:llama-3.1-8b/gsm8k/css`, or a localization, whose selection is tested; by
             default the selection of `model`, which is a localization then.
-        family: Prompts with two operations on the same operands: `letters`, or a YAML file.
+        family: Prompts with two operations on the same operands: `letters`, or a YAML file. The
+            selection of a run is tested on a family that names the run's task in its `tasks`.
         control: Families that the heads should not matter for: `sums`, or YAML files.
         pairs: Pairs of a source and a target, and most operands of each family.
         sets: Random sets of the same layers.
@@ -60,11 +61,17 @@ def stress(
         on_progress: Receives what is going on.
 
     Raises:
-        BrocaError: Bad input, a family that does not fit the model, or patching that is not exact.
+        BrocaError: Bad input, a family that does not fit the model or the run's task, or patching
+            that is not exact.
     """
     if pairs < _FEWEST_PAIRS:
         raise BadInput(f"`pairs` must be at least {_FEWEST_PAIRS}, not {pairs}")
     families = [load_family(name) for name in (family, *control)]
+    if heads is None and isinstance(model, str | Path):
+        model = Localization.read(model)
+    claim = model if heads is None else heads
+    if isinstance(claim, Localization):
+        families[0].require_task(claim.task)
     model, heads = model_and_heads(model, heads)
     with session(model, run_options, on_progress) as opened:
         gated, stages = opened.model, opened.stages
