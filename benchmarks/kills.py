@@ -26,13 +26,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
-from broca.runs.recording import recording as runs
 
 import broca
 from broca.engine import EngineOptions
 from broca.journal import Journal
 from broca.journal.checking import check
 from broca.results.codec import encode
+from broca.runs import run as runs
 from broca.tasks import TaskOptions
 
 STAGES = ("building", "scoring", "searching", "verifying", "writing")
@@ -107,7 +107,9 @@ def named(stage: str) -> str:
     return stage.split()[0].rstrip(":")
 
 
-def undisturbed(model: broca.GatedModel, place: Path) -> tuple[broca.Result, dict[str, float]]:
+def undisturbed(
+    model: broca.GatedModel, place: Path
+) -> tuple[broca.Localization, dict[str, float]]:
     """The result to compare with, and the seconds that each stage takes."""
     times: dict[str, float] = {}
 
@@ -147,25 +149,27 @@ def killed(
 
 
 def totals(path: Path) -> tuple[int, int]:
-    """Rows in a journal, and rows that its batches say were measured; the journal is sound."""
+    """Rows and vectors in a journal, and how many its batches measured; the journal is sound."""
     if not path.exists() or not path.stat().st_size:
         return 0, 0
     with Journal(path) as journal:
-        for one in check(journal):
-            require(one.passed, f"{one.name}: {one.wrong}")
-        ((rows,),) = journal.query("SELECT count(*) FROM rows")
+        for finding in check(journal):
+            require(finding.passed, f"{finding.name}: {finding.wrong}")
+        ((rows,),) = journal.query(
+            "SELECT (SELECT count(*) FROM rows) + (SELECT count(*) FROM vectors)"
+        )
         ((measured,),) = journal.query("SELECT coalesce(sum(rows), 0) FROM batches")
     return rows, measured
 
 
-def equal(out: Path, whole: broca.Result) -> None:
+def equal(out: Path, whole: broca.Localization) -> None:
     """The result in a folder is the undisturbed one, its time aside."""
-    found = broca.Result.read(out)
+    found = broca.Localization.read(out)
     untimed = [replace(one, cost=replace(one.cost, wall_s=0.0)) for one in (found, whole)]
     require(encode(untimed[0]) == encode(untimed[1]), "the result differs")
 
 
-def same(out: Path, whole: broca.Result) -> None:
+def same(out: Path, whole: broca.Localization) -> None:
     """A folder holds the undisturbed run's result and a whole report."""
     equal(out, whole)
     require(

@@ -5,6 +5,7 @@ The public names are loaded on first use, so that `import broca` and `broca --he
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,10 @@ def __getattr__(name: str) -> Any:
         name = _RENAMED[name]
     if name not in _HOME:
         raise AttributeError(f"module 'broca' has no attribute '{name}'")
+    if "torch" not in sys.modules:
+        from broca.executors.process import spin_briefly
+
+        spin_briefly()
     return getattr(import_module(_HOME[name]), name)
 
 

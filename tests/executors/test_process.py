@@ -4,6 +4,9 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+import broca
 from broca.executors.process import tune_process
 
 
@@ -15,6 +18,16 @@ def test_spin_count_of_the_user_is_kept(monkeypatch):
     monkeypatch.delenv("GOMP_SPINCOUNT")
     tune_process()
     assert os.environ["GOMP_SPINCOUNT"] == "2000"
+
+
+@pytest.mark.parametrize("torch_is_there", [False, True])
+def test_a_program_whose_torch_broca_imports_spins_briefly(monkeypatch, torch_is_there):
+    """Where torch was imported before, it is too late: nothing is changed."""
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    if not torch_is_there:
+        monkeypatch.delitem(sys.modules, "torch")
+    assert callable(broca.load)
+    assert os.environ.get("GOMP_SPINCOUNT") == (None if torch_is_there else "2000")
 
 
 def test_other_systems_are_left_alone(monkeypatch):

@@ -1,6 +1,7 @@
-"""Settings of the process that make small models on a CPU fast; the command line makes them.
+"""Settings of the process that make small models on a CPU fast; the command line makes them all.
 
-A Python program that wants them calls `tune_process()` before it imports torch.
+A Python program in which broca is what imports torch gets `spin_briefly`; one that imports torch
+before it uses broca, or wants the settings of memory too, calls `tune_process` before that.
 """
 
 from __future__ import annotations
@@ -13,15 +14,23 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
 _KEPT_BYTES = 1 << 30
 
 
+def spin_briefly() -> None:
+    """Makes threads wait sensibly; OpenMP reads this when torch is imported, and never again.
+
+    Threads that wait by spinning for long stall each other as soon as another program wants a core;
+    threads that never spin are slow to wake between the many small steps of a model. A value that
+    the environment has stays.
+    """
+    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
+
+
 def tune_process() -> None:
     """Makes threads wait sensibly and keeps freed memory for the next batch.
 
-    Threads that wait by spinning for long stall each other as soon as another program wants a core;
-    threads that never spin are slow to wake between the many small steps of a model. Memory that
-    goes back to the system after every batch comes back page by page, which costs a small model a
-    fifth of its speed (glibc alone; elsewhere nothing is changed).
+    Memory that goes back to the system after every batch comes back page by page, which costs a
+    small model a fifth of its speed (glibc alone; elsewhere nothing is changed).
     """
-    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
+    spin_briefly()
     if sys.platform != "linux":
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
