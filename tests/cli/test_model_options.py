@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+import tempfile
+from functools import cache
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,6 +12,7 @@ from cli.running import names
 
 from broca.cli import main
 from broca.errors import UnknownName
+from broca.exports.patch import Patch, write_patch
 from broca.models import loading
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -19,6 +23,9 @@ VERBS = {
     "stress": "--heads L0H0 --out out",
     "atlas": "--out out",
     "plan": "--task addition",
+    "compare": "reference-small --tasks addition --out out",
+    "export": "--heads L0H0 --to out",
+    "apply": "--to out",
     "reproduce": "--out out",
     "bench methods": "--out out",
     **{
@@ -35,9 +42,17 @@ NO_WEIGHTS = {"bench simulations", "tasks", "journal", "rerun", "refit", "lm-eva
 """Verbs that load none, or the model of a run with what that run allowed (`rerun`)."""
 
 
+@cache
+def patch():
+    """A patch of no model."""
+    folder = tempfile.mkdtemp()
+    write_patch(Patch("0", "float32", {"weight": torch.zeros(1)}), Path(folder))
+    return folder
+
+
 def words(verb, model, *more):
     """The command line of a verb."""
-    first = ["table3", model] if verb == "reproduce" else [model]
+    first = {"reproduce": ["table3", model], "apply": [patch(), model]}.get(verb, [model])
     return ["broca", *verb.split(), *first, *VERBS[verb].split(), *more]
 
 

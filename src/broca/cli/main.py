@@ -31,6 +31,9 @@ COMMANDS = {
     "reproduce": "broca.cli.reproduce:reproduce",
     "atlas": "broca.cli.atlas:atlas",
     "bench": "broca.cli.bench:app",
+    "compare": "broca.cli.compare:compare",
+    "export": "broca.cli.export:export",
+    "apply": "broca.cli.apply:apply",
 }
 """Where each command is; it is imported when it is needed."""
 

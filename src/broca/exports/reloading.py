@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import torch
 
@@ -80,7 +81,9 @@ def reload(form: Form, folder: Path, origin: Origin) -> Any:
         return origin.load_folder(folder)
     model = origin.load()
     if form == "adapter":
-        return require_peft().PeftModel.from_pretrained(model, str(folder)).eval()
+        with catch_warnings():
+            simplefilter("ignore", FutureWarning)  # PEFT's own calls of transformers
+            return require_peft().PeftModel.from_pretrained(model, str(folder)).eval()
     if form == "patch":
         from safetensors.torch import load_file
 

@@ -1,0 +1,35 @@
+"""`broca apply`: a whole model from a patch and its base."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Annotated
+
+from broca.cli.commands import command
+from broca.cli.progress import ProgressLine
+from broca.cli.wording import say
+from broca.options import ModelOptions, without
+
+
+@command
+def apply(
+    patch: str,
+    model: str,
+    /,
+    *,
+    to: str,
+    plain: bool = False,
+    model_options: Annotated[ModelOptions, without("components", "dtype")],
+) -> None:
+    """Write the whole model that PATCH makes of MODEL.
+
+    Args:
+        patch: The folder that `broca export --kind patch` wrote.
+        model: The model that it was made for.
+        to: Folder for the model.
+    """
+    import broca
+
+    with closing(ProgressLine(plain=plain)) as progress:
+        folder = broca.apply(patch, model, to, on_progress=progress, model_options=model_options)
+    say(f"written to {folder}")

@@ -1,0 +1,144 @@
+"""`broca compare`: what differs between models or runs."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated
+
+from broca.cli.commands import PrintOptions, command
+from broca.cli.keeping import this_command
+from broca.cli.output import console, folder_of, print_result, print_table
+from broca.cli.progress import ProgressLine
+from broca.cli.wording import tell
+from broca.options import (
+    AblationOptions,
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    SourceOptions,
+    TaskOptions,
+    without,
+)
+
+if TYPE_CHECKING:
+    from broca.results.comparison import Comparison
+
+_SHOWN = 10
+
+
+@command
+def compare(
+    models: list[str],
+    /,
+    *,
+    tasks: str = "",
+    heads: str = "",
+    revision: list[str] | None = None,
+    rows: int | None = None,
+    items: int = 100,
+    limit: int | None = None,
+    response: str | None = None,
+    level: float = 0.05,
+    seed: int | None = None,
+    out: str | None = None,
+    source_options: SourceOptions,
+    task_options: Annotated[TaskOptions, without("limit", "metric")],
+    ablation_options: Annotated[AblationOptions, without("ablation")],
+    model_options: Annotated[ModelOptions, without("revision")],
+    engine_options: EngineOptions,
+    executor_options: ExecutorOptions,
+    journal_options: JournalOptions,
+    print_options: PrintOptions,
+) -> None:
+    """Compare models of one architecture, or runs, on the same masks and items.
+
+    Args:
+        models: Models, or out folders of runs or atlases; the first is the reference.
+        tasks: T1,T2,...; default: those of the runs.
+        heads: Components to ablate together in every model, L0H4+L1H8.
+        revision: A revision of the one model that is given; may be repeated.
+        rows: Rows with random masks for each model and task.
+        items: Most items of a task for these rows.
+        limit: Most report items of a task.
+        response: accuracy, margin or probability; default: probability where models share it.
+        level: Level of tests, and rate of false discoveries.
+        seed: Seed of everything random; default: the first run's, or 0.
+        out: Folder for comparison.json; default: broca-out.
+    """
+    import broca
+    from broca.runs.folder import JOURNAL, journal_workspace
+
+    folder = folder_of(out, None)
+    with (
+        closing(ProgressLine(plain=print_options.plain)) as progress,
+        journal_workspace(
+            journal_options.journal or folder / JOURNAL,
+            goes_on=this_command(),
+            executor=executor_options,
+            keep_outputs=journal_options.keep_outputs,
+            say=tell,
+        ) as workspace,
+    ):
+        result = broca.compare(
+            *models,
+            tasks=tasks,
+            heads=heads,
+            revisions=revision or (),
+            rows=rows,
+            items=items,
+            limit=limit,
+            response=response,
+            level=level,
+            seed=seed,
+            on_progress=progress,
+            journal=workspace,
+            source_options=source_options,
+            task_options=task_options,
+            ablation_options=ablation_options,
+            model_options=model_options,
+            engine_options=engine_options,
+        )
+    page = result.save(folder)[-1]
+    if print_options.json:
+        print_result(result)
+    else:
+        _print(result, str(page))
+
+
+def _print(result: Comparison, page: str) -> None:
+    screen = console()
+    for change in result.differences:
+        order = sorted(range(len(change.p)), key=lambda column: change.p[column])[:_SHOWN]
+        print_table(
+            screen,
+            f"{change.task}: effects in {change.model} minus those in {result.models[0].label}",
+            "component|difference|95 % interval|q",
+            (
+                (
+                    result.components[column],
+                    f"{change.differences[column]:+.3f}",
+                    f"{change.low[column]:+.3f} to {change.high[column]:+.3f}",
+                    f"{change.q[column]:.2g}",
+                    "bold" if result.components[column] in change.changed else None,
+                )
+                for column in order
+            ),
+        )
+    print_table(
+        screen,
+        "scores on report items",
+        "model|task|ablated|score|points lost",
+        (
+            (
+                line.model, line.task, line.selection or "nothing", f"{line.score:.3f}",
+                "" if line.drop is None else f"{100 * line.drop.value:.1f} "
+                f"[{100 * line.drop.low:.1f}, {100 * line.drop.high:.1f}]",
+            )
+            for line in result.scores
+        ),
+        left=3,
+    )  # fmt: skip
+    for text in (*result.summary(), *(f"note: {note}" for note in result.notes)):
+        screen.print(text, markup=False)
+    screen.print(f"report: {page}", markup=False, soft_wrap=True)

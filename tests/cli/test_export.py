@@ -1,0 +1,43 @@
+"""`broca export`: lines, JSON, and refusals in one line; run within this process."""
+
+import pytest
+from cli.running import assert_refused, broca
+
+from broca.results.codec import decode
+from broca.results.export import Export
+
+
+def test_what_was_exported_is_said_and_written(tmp_path):
+    """The summary, then where it is; JSON is the record's own."""
+    done = broca("export", "reference-small", "--heads", "L0H1+L1H2", "--to", tmp_path, "--plain")
+    assert done.returncode == 0, done.stderr
+    assert "adapter of reference-small without L0H1, L1H2" in done.stdout
+    assert "32 of 32 continuations as broca's" in done.stdout
+    assert f"written to {tmp_path}" in done.stdout
+    assert "loading the export again" in done.stderr
+    assert (tmp_path / "adapter_config.json").is_file()
+    done = broca(
+        "export", "reference-small", "--heads", "L0H1", "--to", tmp_path, "--kind", "heads",
+        "--scale", 0.5, "--json",
+    )  # fmt: skip
+    assert decode(Export, done.stdout).ablation.scale == 0.5
+    assert done.stdout == (tmp_path / "export.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--heads", "L0H1", "--kind", "adaptor"], "--kind 'adaptor' is unknown"),
+        (["--heads", "L9H1"], "no component 'L9H1'"),
+        (["--heads", "L0H1", "--check"], "--check needs a --task"),
+        ([], "give --heads such as L0H4"),
+    ],
+)
+def test_bad_input_is_one_line(words, message, tmp_path):
+    """In flags."""
+    assert_refused(broca("export", "reference-small", "--to", tmp_path / "out", *words), message)
+
+
+def test_the_folder_is_asked_for():
+    """It has no default: a model may be large."""
+    assert_refused(broca("export", "reference-small", "--heads", "L0H1"), "--to is missing")
