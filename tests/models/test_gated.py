@@ -250,3 +250,50 @@ def test_gated_parts_hold_the_gates_of_the_named_components(tiny):
     scaled = (parts.values[0] == 0.5).nonzero()[:, 0].tolist()
     assert [parts.known.names[column] for column in scaled] == ["L0H1", "L1M"]
     assert {point.place for point in parts.points} == {"input", "output"}
+
+
+@pytest.mark.parametrize("how", ["wrapped", "in place"])
+def test_a_compiled_model_is_ablated_too(how):
+    """Compiled before or within the context; afterwards it is compiled and intact again."""
+    plain = tiny_llama()
+    tokens = torch.tensor([[3, 4, 5, 6]])
+    with torch.no_grad():
+        intact = plain(tokens).logits
+        reference = GatedModel.wrap(tiny_llama(), None, name="tiny")
+        with reference.ablated("L0H1"):
+            ablated = reference.model(tokens).logits
+        if how == "wrapped":
+            called = torch.compile(plain, backend="eager")
+        else:
+            plain.compile(backend="eager")
+            called = plain
+        assert torch.equal(called(tokens).logits, intact)
+        model = GatedModel.wrap(called, tiny_tokenizer(), name="compiled")
+        assert model.model is plain
+        with model.ablated("L0H1"):
+            assert torch.equal(called(tokens).logits, ablated)
+        assert torch.equal(called(tokens).logits, intact)
+        gates = torch.ones(1, 8)
+        gates[0, 1] = 0
+        with model.in_use(), model.gates(gates):
+            logits, _ = model.forward(tokens, torch.ones_like(tokens), keep=4)
+        assert torch.equal(logits, ablated)
+        assert (plain._compiled_call_impl is not None) == (how == "in place")
+
+
+def test_a_model_spread_by_accelerate_is_ablated_too():
+    """Its hooks and its offloaded weights stay."""
+    from accelerate import cpu_offload
+
+    tokens = torch.tensor([[3, 4, 5, 6]])
+    reference = GatedModel.wrap(tiny_llama(), None, name="tiny")
+    spread = tiny_llama()
+    cpu_offload(spread, execution_device="cpu")
+    assert spread.model.layers[0].self_attn.o_proj.weight.device.type == "meta"
+    model = GatedModel.wrap(spread, None, name="spread")
+    with torch.no_grad(), model.ablated("L0H1+L1M"), reference.ablated("L0H1+L1M"):
+        assert torch.equal(spread(tokens).logits, reference.model(tokens).logits)
+        generated = spread.generate(tokens, max_new_tokens=4, do_sample=False)
+        assert torch.equal(
+            generated, reference.model.generate(tokens, max_new_tokens=4, do_sample=False)
+        )

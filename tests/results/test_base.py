@@ -1,6 +1,7 @@
 """What every result can do: say itself in a few lines, become a table, a figure and files."""
 
 import pytest
+import torch
 from reports.test_escaping import make_stress
 from reports.test_page import make_result
 from results.test_atlas import make_atlas
@@ -12,8 +13,10 @@ from results.test_refit import make_refit
 from simulated import toy_verification
 
 from broca.errors import BadInput
-from broca.results.base import ModelInfo, listed
+from broca.models import GatedModel
+from broca.results.base import AblationInfo, ModelInfo, listed
 from broca.results.reading import KINDS, read
+from broca.testing import tiny_llama
 
 MODEL = ModelInfo("toy", "abc")
 
@@ -102,3 +105,27 @@ def test_long_lists_are_cut():
     """The number that is left out is said."""
     assert listed(("a", "b")) == "a, b"
     assert listed(tuple("abcd"), most=2) == "a, b and 2 more"
+
+
+def test_a_result_ablates_its_selection_in_any_model():
+    """A loaded model or a plain one; by default as the run did, or by another factor."""
+    plain = tiny_llama(heads=4)
+    tokens = torch.tensor([[3, 4, 5]])
+    result = make_result(ablation=AblationInfo("zero", 0.5))
+    assert result.selected == ("L1H2", "L0H0")
+    gated = GatedModel.wrap(plain, None, name="tiny")
+    with torch.no_grad():
+        intact = plain(tokens).logits
+        for scale in (None, 0.0):
+            with gated.ablated("L1H2+L0H0", 0.5 if scale is None else scale):
+                reference = plain(tokens).logits
+            for model in (gated, plain):
+                with result.ablated(model, scale):
+                    assert torch.equal(plain(tokens).logits, reference)
+        assert torch.equal(plain(tokens).logits, intact)
+    with pytest.raises(BadInput, match="ablated to their mean, which needs the run's items"):
+        make_result(ablation=AblationInfo("mean", 0.0)).ablated(plain)
+    with pytest.raises(BadInput, match="selects no components"):
+        make_result(selected=(), abstained=True, reason="no harm").ablated(plain)
+    with pytest.raises(BadInput, match="`model` is a str"):
+        result.ablated("reference")

@@ -10,6 +10,7 @@ from broca.models.loading import (
     load_tokenizer,
     location_of,
     shipped_model_folder,
+    taken,
 )
 from broca.models.neurons import (
     NeuronBlock,
@@ -57,5 +58,6 @@ __all__ = [
     "require_self_test",
     "self_test",
     "shipped_model_folder",
+    "taken",
     "text_config",
 ]

@@ -25,7 +25,7 @@ from broca.models.resuming import (
     resumed_at,
     taken_up,
 )
-from broca.models.structure import Structure, find_structure, text_config
+from broca.models.structure import Structure, find_structure, input_device, text_config
 from broca.models.using import Usage
 
 _GREEDY = {
@@ -108,6 +108,7 @@ class GatedModel:
         Raises:
             UnsupportedModel: The architecture is not covered.
         """
+        model = getattr(model, "_orig_mod", model)  # what torch.compile was given
         usage = Usage(model, belongs_to_caller=source is None)
         return cls._of(
             model, tokenizer, name=name, components=components, source=source, usage=usage,
@@ -170,7 +171,8 @@ class GatedModel:
         It holds for the transformers model itself, for batches of any size. Gates multiply: a
         context within another adds its components, and a component in both is scaled twice. The
         hooks are removed when the context ends, also by an error. Training mode and
-        `requires_grad` are not touched.
+        `requires_grad` are not touched. What `torch.compile` made of the model, or of any other,
+        runs uncompiled within the context: a compiled forward pass would not meet the hooks.
 
         Args:
             components: Names joined by `+`, a list of names or components, or a result with
@@ -184,7 +186,10 @@ class GatedModel:
         """
         gated = self.gated_parts(components, scale)
         names = [component.name for component in gated.named]
-        with ActiveGates(gated.points, gated.values, every_row=True):
+        with (
+            torch.compiler.set_stance("force_eager"),
+            ActiveGates(gated.points, gated.values, every_row=True),
+        ):
             self._usage.ablated += names
             try:
                 yield self
@@ -284,8 +289,7 @@ class GatedModel:
     @property
     def device(self) -> torch.device:
         """The device that takes the input tokens."""
-        embedding: nn.Module = self.model.get_input_embeddings()
-        return next(embedding.parameters()).device
+        return input_device(self.model)
 
     @property
     def dtype(self) -> str:

@@ -105,6 +105,28 @@ def load(
     )
 
 
+def taken(model: Any) -> GatedModel:
+    """A model with gates: one that has them, or a caller's model of transformers as it is.
+
+    A caller's model needs no tokenizer here, and no self-test is run.
+
+    Raises:
+        BadInput: It is neither.
+        UnsupportedModel: Not a decoder, or an architecture that is not covered.
+    """
+    if isinstance(model, GatedModel):
+        return model
+    model = getattr(model, "_orig_mod", model)
+    if not isinstance(model, nn.Module) or not hasattr(model, "config"):
+        raise BadInput(
+            f"`model` is a {type(model).__name__}: give what `broca.load` returned, or a causal "
+            "language model of transformers"
+        )
+    name = getattr(model.config, "name_or_path", "") or type(model).__name__
+    _require_decoder(name, model.config, architecture=type(model).__name__)
+    return GatedModel.wrap(model, None, name=name)
+
+
 def _wrapped(
     model: Any, tokenizer: Any, name: str | None, components: str, unused: list[str]
 ) -> GatedModel:
@@ -118,6 +140,7 @@ def _wrapped(
         raise BadInput(
             "`tokenizer` is missing: a model in memory needs one, as its second argument"
         )
+    model = getattr(model, "_orig_mod", model)  # what torch.compile was given
     if unused:
         raise BadInput(
             f"`{unused[0]}` is for models that broca loads itself: a model in memory stays as it is"

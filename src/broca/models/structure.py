@@ -129,6 +129,16 @@ def text_config(config: Any) -> Any:
     return get(decoder=True) if get is not None else config
 
 
+def input_device(model: Any) -> torch.device:
+    """The device that takes a model's input tokens."""
+    embedding: nn.Module = model.get_input_embeddings()
+    device = next(embedding.parameters()).device
+    hook: Any = getattr(embedding, "_hf_hook", None)
+    if device.type == "meta" and hook is not None:
+        return torch.device(hook.execution_device)  # accelerate puts it there when it is run
+    return device
+
+
 def find_structure(model: nn.Module) -> Structure:
     """Finds the output projection of every attention layer of a decoder model.
 
@@ -261,7 +271,7 @@ def _probe(
     norms: list[nn.Module | None] = [None] * len(layers)
     norm_width = [0] * len(layers)
     executed: list[list[nn.Module]] = [[] for _ in layers]
-    device = next(model.parameters()).device
+    device = input_device(model)
     generator = torch.Generator().manual_seed(0)
     row = torch.randint(0, vocabulary, (1, PROBE_TOKENS), generator=generator)
     tokens = row.repeat(len(layers) + 1, 1).to(device)

@@ -1,4 +1,4 @@
-"""A model in use: in evaluation mode and frozen, and afterwards as it was found."""
+"""A model in use: in evaluation mode, frozen and not compiled, and afterwards as it was found."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Usage:
         self._users = 0
         self._modes: list[tuple[nn.Module, bool]] = []
         self._trained: list[nn.Parameter] = []
+        self._compiled: list[tuple[nn.Module, Any]] = []
         self._fingerprint = ""
         self.ablated: list[str] = []
         """Names of the components that `GatedModel.ablated` ablates at present."""
@@ -72,16 +73,26 @@ class Usage:
         # the attribute, not eval(): a module's own eval() may change its weights (merged adapters)
         self._modes = [(module, module.training) for module in self._model.modules()]
         self._trained = [one for one in self._model.parameters() if one.requires_grad]
+        # a compiled forward pass would not meet hooks that come after it
+        self._compiled = [
+            (module, module._compiled_call_impl)
+            for module, _ in self._modes
+            if module._compiled_call_impl is not None
+        ]
+        for module, _ in self._compiled:
+            module._compiled_call_impl = None
         for module, _ in self._modes:
             module.training = False
         for parameter in self._trained:
             parameter.requires_grad_(False)
 
     def _restore(self) -> None:
+        for module, compiled in self._compiled:
+            module._compiled_call_impl = compiled
         for module, training in self._modes:
             module.training = training
         for parameter in self._trained:
             parameter.requires_grad_(True)
-        self._modes, self._trained = [], []
+        self._modes, self._trained, self._compiled = [], [], []
         if self._belongs_to_caller:
             self._fingerprint = ""

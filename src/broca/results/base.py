@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -125,6 +126,34 @@ class Result(ABC):
             BadInput: This kind of result has none.
         """
         return _reports().plot(self)
+
+    def ablated(self, model: Any, scale: float | None = None) -> AbstractContextManager[Any]:
+        """Ablates the selected components in every forward pass and `generate` of a model.
+
+        Args:
+            model: What `broca.load` returned, or a causal language model of transformers.
+            scale: Factor of their outputs; by default that of the result, else 0.
+
+        Returns:
+            A context; `GatedModel.ablated` says what holds within it.
+
+        Raises:
+            BadInput: Nothing is selected, or the components were not ablated to zero or scaled.
+            BrocaError: The model lacks a component.
+        """
+        if not getattr(self, "selected", ()):
+            raise BadInput(f"this {self.kind} selects no components: there is nothing to ablate")
+        how = getattr(self, "ablation", None) or AblationInfo("zero", 0.0)
+        if scale is None and how.kind != "zero":
+            raise BadInput(
+                f"the components were ablated to their {how.kind}, which needs the run's items: "
+                "give a `scale`, such as 0"
+            )
+        gated = import_module("broca.models").taken(model)
+        context: AbstractContextManager[Any] = gated.ablated(
+            self, how.scale if scale is None else scale
+        )
+        return context
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes the result and its page into a folder, which is made.
