@@ -458,6 +458,9 @@ StressRunOptions = Annotated[
 ]
 """A stress test reads heads of a model on prompts of its own."""
 
+CompareRunOptions = Annotated[RunOptions, without("limit", "metric", "ablation", "revision")]
+"""Models are compared under zero ablation or a scale, each at its own revision."""
+
 MethodsRunOptions = Annotated[RunOptions, without("ablation_options", "components")]
 """Methods are compared on heads."""
 

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from broca.cli.commands import PrintOptions, command
-from broca.cli.keeping import this_command
+from broca.cli.keeping import measuring
 from broca.cli.output import console, folder_of, print_result, print_table
-from broca.cli.progress import ProgressLine
-from broca.cli.wording import tell
-from broca.options import (
-    AblationOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    SourceOptions,
-    TaskOptions,
-    without,
-)
+from broca.options import CompareRunOptions
 
 if TYPE_CHECKING:
     from broca.results.comparison import Comparison
@@ -42,13 +30,7 @@ def compare(
     level: float = 0.05,
     seed: int | None = None,
     out: str | None = None,
-    source_options: SourceOptions,
-    task_options: Annotated[TaskOptions, without("limit", "metric")],
-    ablation_options: Annotated[AblationOptions, without("ablation")],
-    model_options: Annotated[ModelOptions, without("revision")],
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: CompareRunOptions,
     print_options: PrintOptions,
 ) -> None:
     """Compare models of one architecture, or runs, on the same masks and items.
@@ -67,19 +49,9 @@ def compare(
         out: Folder for comparison.json; default: broca-out.
     """
     import broca
-    from broca.runs.folder import JOURNAL, journal_workspace
 
-    folder = folder_of(out, None)
-    with (
-        closing(ProgressLine(plain=print_options.plain)) as progress,
-        journal_workspace(
-            journal_options.journal or folder / JOURNAL,
-            goes_on=this_command(),
-            executor=executor_options,
-            keep_outputs=journal_options.keep_outputs,
-            say=tell,
-        ) as workspace,
-    ):
+    place = folder_of(out, None)
+    with measuring(place, run_options, plain=print_options.plain) as (folder, options, progress):
         result = broca.compare(
             *models,
             tasks=tasks,
@@ -92,12 +64,7 @@ def compare(
             level=level,
             seed=seed,
             on_progress=progress,
-            journal=workspace,
-            source_options=source_options,
-            task_options=task_options,
-            ablation_options=ablation_options,
-            model_options=model_options,
-            engine_options=engine_options,
+            run_options=options,
         )
     page = result.save(folder)[-1]
     if print_options.json:

@@ -52,7 +52,7 @@ def export(
             target,
             to,
             heads=heads,
-            kind=kind,  # type: ignore[arg-type]  # it says what there is
+            kind=kind,
             scale=scale,
             check=check,
             task=task,

@@ -146,7 +146,7 @@ class Comparison(Result):
         rows: Rows with a random mask that each model was measured on, for each task.
         items: Items of each task that they are of.
         report_items: Items of each task that scores are of.
-        ablated: Components that a random mask ablates.
+        mask_size: Components that a random mask ablates, about.
         effects: Effects, model by model and task by task.
         differences: Differences from the first model.
         selections: What was ablated as a whole.
@@ -170,7 +170,7 @@ class Comparison(Result):
     rows: int
     items: dict[str, int]
     report_items: dict[str, int]
-    ablated: int
+    mask_size: int
     effects: tuple[TaskEffects, ...]
     differences: tuple[TaskDifferences, ...]
     selections: tuple[ComparedSelection, ...] = ()

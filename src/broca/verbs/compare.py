@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,17 +25,7 @@ from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.measurement import Response
 from broca.models import GatedModel
-from broca.options import (
-    AblationOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    ModelOptions,
-    SourceOptions,
-    TaskOptions,
-    takes_options,
-    without,
-)
+from broca.options import CompareRunOptions, takes_options
 from broca.results.atlas import Atlas
 from broca.results.base import AblationInfo
 from broca.results.comparison import (
@@ -48,10 +37,10 @@ from broca.results.comparison import (
 )
 from broca.results.localization import Localization
 from broca.results.reading import read
-from broca.runs.progress import Report, Stages
+from broca.runs.progress import Report
 from broca.runs.references import Referenced
 from broca.runs.run import Run
-from broca.runs.setup import ablation_of, model_in_use, workspace
+from broca.runs.setup import ablation_of, session, workspace
 from broca.runs.task_sets import TaskSet, listed, load_tasks, split_tasks
 from broca.tasks import Task
 
@@ -72,13 +61,7 @@ def compare(
     level: float = 0.05,
     seed: int | None = None,
     on_progress: Report | None = None,
-    source_options: SourceOptions,
-    task_options: Annotated[TaskOptions, without("limit", "metric")],
-    ablation_options: AblationOptions,
-    model_options: Annotated[ModelOptions, without("revision")],
-    engine_options: EngineOptions,
-    executor_options: ExecutorOptions,
-    journal_options: JournalOptions,
+    run_options: CompareRunOptions,
 ) -> Comparison:
     """Compares models of one architecture, component by component, and what runs selected in them.
 
@@ -110,39 +93,32 @@ def compare(
     names = _tasks(subjects, tasks)
     if seed is None:
         seed = next((subject.seed for subject in subjects if subject.seed is not None), 0)
-    ablation = ablation_of(ablation_options, seed)
-    if ablation.needs_donors:
-        raise BadInput("`ablation` must be zero here: donors would differ from model to model")
-    stages = Stages(on_progress)
+    ablation = ablation_of(run_options.ablation_options, seed)
     found = _Found()
-    with workspace(journal_options, executor_options) as space:
+    with workspace(run_options.journal_options, run_options.executor_options) as space:
         for subject in subjects:
-            options = replace(model_options, revision=subject.revision)
-            with model_in_use(subject.model, options, stages) as gated:
-                subject.require_weights(gated)
-                found.require_components(gated, subject.label)
+            model_options = replace(run_options.model_options, revision=subject.revision)
+            options = replace(run_options.within(space), model_options=model_options)
+            with session(subject.model, options, on_progress) as opened:
+                subject.require_weights(opened.model)
+                found.require_components(opened.model, subject.label)
                 selections = _selections(subjects, heads)
-                stages.enter(f"building the tasks of {subject.label}")
+                opened.stages.enter(f"building the tasks of {subject.label}")
                 benchmarks = load_tasks(
-                    gated, [space.catalog(source_options).name_of(name) for name in names],
-                    space.catalog(source_options), options=task_options,
+                    opened.model, opened.catalog.names_of(names), opened.catalog,
+                    options=options.task_options,
                 )  # fmt: skip
-                task_set = split_tasks(benchmarks, items=items, seed=seed, limit=limit)
-                run = Run(
-                    gated,
-                    task_set,
-                    space,
+                run = opened.run(
+                    split_tasks(benchmarks, items=items, seed=seed, limit=limit),
                     ablation=ablation,
                     settings={
                         "verb": "compare", "tasks": list(benchmarks), "rows": rows, "items": items,
                         "limit": limit, "response": response, "seed": seed,
-                        "ablation": [ablation.kind, ablation.scale], "components": gated.kinds,
+                        "ablation": [ablation.kind, ablation.scale],
+                        "components": opened.model.kinds,
                         "selections": [list(one.components) for one in selections],
-                        "task_options": task_options.to_dict(),
+                        "task_options": options.task_options.to_dict(),
                     },
-                    engine_options=engine_options,
-                    model_options=options,
-                    stages=stages,
                 )  # fmt: skip
                 found.measure(run, subject.label, selections, rows, seed, response)
     return found.compared(subjects, ablation, level=level, seed=seed)
@@ -424,7 +400,7 @@ class _Found:
             rows=self.rows,
             items={name: int(of.max()) + 1 for name, of in self.design.items.items()},
             report_items={name: len(of) for name, of in self.tasks.places["report"].items()},
-            ablated=self.design.size,
+            mask_size=self.design.size,
             effects=tuple(effects),
             differences=tuple(differences),
             selections=self.selections,
