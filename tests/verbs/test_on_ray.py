@@ -100,3 +100,10 @@ def test_neurons_give_the_same_on_ray(workers):
         assert (far.arm, far.score, far.losses) == (near.arm, near.score, near.losses)
         gained = [arm.log_probability_change.value for arm in (far, near)]
         assert gained[0] == pytest.approx(gained[1], abs=1e-4)
+
+
+def test_a_study_gives_the_same_on_ray(workers, small):
+    """A reproduction measures through the verbs, so its rows are the same."""
+    asked = {"tasks": "capitals", "rows": 200, "items": 8, "limit": 8, "keep_universal": True}
+    there = broca.reproduce("table2", small, **asked, journal=workers)
+    assert there == broca.reproduce("table2", small, **asked)
