@@ -1,5 +1,7 @@
 """Findings: names, display order, reasons, and when groups mean nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from broca.atlases import find, keep_to_groups
@@ -80,3 +82,14 @@ def test_why_groups_mean_nothing():
         test, why_not = keep_to_groups(chosen, sizes, names, seed=0)
         assert test is None
         assert reason in why_not
+
+
+def test_nothing_is_selected_where_effects_explain_nothing():
+    """A fit that does worse than the mean on held-out masks is no evidence, however sure it is."""
+    explained = np.array([0.3, -0.05, 0.2, 0.3])
+    found = find(replace(matrix(), explained=explained), TASKS, NAMES, k=3)
+    chosen = {each.task: each for each in found.selections}
+    assert chosen["words"].components == ()
+    assert chosen["words"].reason.startswith("effects explain nothing of its rows")
+    assert chosen["sums"].components != ()
+    assert all("words" not in one.hurts for one in found.universal)

@@ -1,10 +1,19 @@
 """Where the items of a run lie, and what is said of those that did not fit."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from broca.runs.task_sets import TaskSet, claim_tasks, lay_out, load_tasks, whole_tasks
+from broca.runs.task_sets import (
+    TaskSet,
+    chance_notes,
+    claim_tasks,
+    lay_out,
+    load_tasks,
+    whole_tasks,
+)
 from broca.tasks import Catalog, TaskOptions
 
 PARTS = {"report": ("sorting", "capitals"), "locate": ("capitals",)}
@@ -90,3 +99,21 @@ def test_documents_of_every_part_are_named(benchmarks):
         assert [data[number] for number in documents.ids] == expected
     ids = [number for (task, _), one in named.items() if task == "sorting" for number in one.ids]
     assert len(ids) == len(set(ids))
+
+
+def test_tasks_near_chance_are_told(tiny):
+    """At chance, near it, and far from it; the claimed task at chance is refused elsewhere."""
+    names = ("mc_biology", "mc_chemistry", "sorting")
+    found = load_tasks(tiny, names, Catalog(), options=TaskOptions(limit=40))
+    tasks = claim_tasks("sorting", found, items=5, seed=3)
+    chance = found["mc_biology"].chance
+    scores = {"mc_biology": chance, "mc_chemistry": 0.99, "sorting": 0.01}
+    assert chance_notes(tasks, scores) == (
+        "mc_biology is at chance on the intact model: it can show no damage",
+    )
+    many = replace(tasks, places={"report": dict.fromkeys(names, np.arange(1000))})
+    (note,) = chance_notes(many, {**scores, "mc_biology": chance + 0.1})
+    assert note == (
+        f"mc_biology scores {chance + 0.1:.3f} on the intact model, where guessing gives "
+        f"{chance:.3f}: it can lose 10.0 points of skill at most"
+    )

@@ -33,6 +33,7 @@ def matrix_of(run: Run, chart: Chart, scores: Mapping[str, float]) -> Matrix:
         np.array([not at_chance(run, name, scores) for name in run.tasks.benchmarks]),
         tuple(benchmark.capability for benchmark in run.tasks.benchmarks.values()),
         LEAST,
+        chart.joint.explained,
     )
 
 

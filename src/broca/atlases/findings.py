@@ -178,6 +178,8 @@ def _rest(taken: Sequence[int], keys: NDArray[np.generic]) -> list[int]:
 def _reason(matrix: Matrix, contrast: Contrast) -> str:
     if not matrix.usable[contrast.task]:
         return "the intact model cannot do the task"
+    if not matrix.fits[contrast.task]:
+        return "effects explain nothing of its rows on held-out masks: measure more `rows`"
     if contrast.selected:
         return ""
     if not contrast.controls:

@@ -21,7 +21,7 @@ from broca.results.localization import (
 from broca.runs.provenance import model_info, verification_of
 from broca.runs.references import Referenced
 from broca.runs.run import Run
-from broca.runs.task_sets import TaskSet
+from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
 from broca.verification import QUICK, Examination
 from broca.verification.universal import Shared
@@ -143,9 +143,7 @@ def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:
                 f"{name} measures the same capability ({capability}) as {tasks.task}: it is "
                 "reported apart, and what it loses is no off-target drop"
             )
-        if benchmark.at_chance(baseline[name], items=len(tasks.places["report"][name])):
-            notes.append(f"{name} is at chance on the intact model: it can show no damage")
-    return tuple(notes)
+    return (*notes, *chance_notes(tasks, baseline))
 
 
 def _groups(run: Run, ranking: Ranking) -> tuple[str, ...]:

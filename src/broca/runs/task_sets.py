@@ -31,6 +31,9 @@ Part = Literal["report", "locate", "confirm"]
 Places = dict[str, NDArray[np.intp]]
 """Positions in the bank, by task."""
 
+NEAR_CHANCE = 0.15
+"""Score above chance below which a task has little to lose."""
+
 
 @dataclass(frozen=True, eq=False)
 class TaskSet:
@@ -348,3 +351,24 @@ def require_ability(tasks: TaskSet, scores: Mapping[str, float]) -> None:
             f"{items} items) and {guess}: there is nothing to localize; choose a task that the "
             "model can do"
         )
+
+
+def chance_notes(tasks: TaskSet, scores: Mapping[str, float]) -> tuple[str, ...]:
+    """Which tasks are so near chance on the intact model that they can lose little or nothing.
+
+    Args:
+        tasks: The tasks of a claim.
+        scores: Score of every task on its report items.
+    """
+    notes = []
+    for name, benchmark in tasks.benchmarks.items():
+        room = scores[name] - benchmark.chance
+        if benchmark.at_chance(scores[name], items=len(tasks.places["report"][name])):
+            if name != tasks.task:
+                notes.append(f"{name} is at chance on the intact model: it can show no damage")
+        elif benchmark.chance and room < NEAR_CHANCE:
+            notes.append(
+                f"{name} scores {scores[name]:.3f} on the intact model, where guessing gives "
+                f"{benchmark.chance:.3f}: it can lose {100 * room:.1f} points of skill at most"
+            )
+    return tuple(notes)

@@ -14,7 +14,7 @@ from broca.runs.assembling import localization, settings_of
 from broca.runs.problems import method_of, problem_of, refer, require_search
 from broca.runs.progress import Report
 from broca.runs.setup import ablation_of, session
-from broca.runs.task_sets import require_ability
+from broca.runs.task_sets import chance_notes, require_ability
 from broca.tasks import Task
 from broca.verification import QUICK
 from broca.verification.interactions import pairwise, require_count
@@ -86,6 +86,8 @@ def localize(
         stages.enter("scoring the intact model")
         baseline = run.scores(())
         require_ability(tasks, baseline)
+        for note in chance_notes(tasks, baseline):
+            stages.enter(f"note: {note}")
         stages.enter("looking for right answers")
         referenced = refer(method, search_options, run)
         problem = problem_of(

@@ -14,7 +14,7 @@ from broca.results.verification import Crossing, Verification
 from broca.runs.progress import Report
 from broca.runs.provenance import model_info, verification_of
 from broca.runs.setup import ablation_of, named_heads, session
-from broca.runs.task_sets import require_ability
+from broca.runs.task_sets import chance_notes, require_ability
 from broca.tasks import Task
 from broca.verbs.localize import localize
 from broca.verification import MeasuredDrop, Scope
@@ -83,7 +83,11 @@ def verify(
                 "seed": seed,
             },
         )
-        require_ability(tasks, run.scores((), [tasks.task]))
+        intact = run.scores(())
+        require_ability(tasks, intact)
+        at_chance = chance_notes(tasks, intact)
+        for note in at_chance:
+            opened.stages.enter(f"note: {note}")
         examiner = run.examiner(scope, kinds=ablations_of(gated) if scope.curve else ())
         examination = examiner.examine(names, order=order, report=opened.stages.enter)
         crossings = [
@@ -103,6 +107,7 @@ def verify(
         rows = run.scoring_rows
         run.finish()
         notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
+        notes += at_chance
         return verification_of(
             model_info(gated), names, ablation, examiner.trial, examination.before,
             examination.after, examination=examination, level=scope.level, rows=rows,

@@ -23,6 +23,10 @@ EVEN = 0.5
 at least, on average."""
 
 
+EXPLAINED = 0.01
+"""Share of the variance of a task's held-out rows that effects explain at least to be believed."""
+
+
 @dataclass(frozen=True, eq=False)
 class Matrix:
     """Effects of every component on every task.
@@ -34,6 +38,8 @@ class Matrix:
         usable: Tasks that the intact model can do: others can show no damage, `(tasks,)`.
         capabilities: What each task measures.
         least: Least effect that counts.
+        explained: Share of each task's variance on held-out masks that the effects explain,
+            `(tasks,)`; None where they were measured one by one, so that nothing was fitted.
     """
 
     effects: Floats
@@ -41,12 +47,22 @@ class Matrix:
     usable: Bools
     capabilities: tuple[str, ...]
     least: float
+    explained: Floats | None = None
+
+    @property
+    def fits(self) -> Bools:
+        """Whether the effects explain anything of what a task loses, `(tasks,)`."""
+        if self.explained is None:
+            return np.ones(len(self.effects), dtype=bool)
+        fits: Bools = self.explained >= EXPLAINED
+        return fits
 
     @property
     def hurts(self) -> Bools:
         """Whether a loss surely costs a task something that counts, each by itself."""
         _, high = interval(self.effects, self.resampled)
-        hurts: Bools = (high < 0) & (self.effects <= -self.least) & self.usable[:, None]
+        shown = (self.usable & self.fits)[:, None]
+        hurts: Bools = (high < 0) & (self.effects <= -self.least) & shown
         return hurts
 
     @property
