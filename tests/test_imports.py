@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,14 @@ def imports_of(file):
                 yield node.module
 
 
+def home_of(name):
+    """The room of a dotted name; a public name of `broca` itself counts as its module's."""
+    import broca
+
+    parts = name.split(".")
+    return broca._HOME[parts[1]].split(".")[1] if parts[1] in broca._HOME else parts[1]
+
+
 def files_of(room):
     """The files of a room: a folder's, or one."""
     place = SOURCE / room
@@ -79,9 +88,49 @@ def test_room_imports_only_what_stands_before_it(room):
     before = {*ORDER[: ORDER.index(room)], room}
     for file in files_of(room):
         for name in imports_of(file):
-            parts = name.split(".")
-            if parts[0] == "broca" and len(parts) > 1:
-                assert parts[1] in before, f"{file} imports {name}"
+            if name.startswith("broca."):
+                assert home_of(name) in before, f"{file} imports {name}"
+
+
+PUBLIC = {
+    "broca",
+    "broca.atlases",
+    "broca.designs",
+    "broca.errors",
+    "broca.measurement",
+    "broca.models",
+    "broca.options",
+    "broca.published",
+    "broca.reports",
+    "broca.results",
+    "broca.runs",
+    "broca.searches",
+    "broca.tasks",
+    "broca.testing",
+    "broca.verification",
+}
+"""What a study may import from, as any user may: `broca`, its rooms by the names in their
+`__all__`, and the loose modules by the names that do not begin with an underscore."""
+
+
+@pytest.mark.parametrize("file", files_of("studies"), ids=lambda file: file.stem)
+def test_studies_use_the_public_api_alone(file):
+    """No study reaches into a module of a room; another package could hold it as well."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            assert not any(alias.name.startswith("broca.") for alias in node.names), file
+        elif isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "broca":
+            if node.module.startswith("broca.studies"):
+                continue
+            assert node.module in PUBLIC, f"{file} imports from {node.module}"
+            module = import_module(node.module)
+            public = getattr(module, "__all__", None)
+            for alias in node.names:
+                if public is None:
+                    assert not alias.name.startswith("_"), f"{file} imports {alias.name}"
+                else:
+                    rooms = {f"{node.module}.{alias.name}"} & PUBLIC
+                    assert alias.name in public or rooms, f"{file} imports {alias.name}"
 
 
 @pytest.mark.parametrize("room", HEAVY)

@@ -10,7 +10,7 @@ from broca.errors import BadInput
 from broca.measurement import Plan
 from broca.options import ExecutorOptions, JournalOptions, RunOptions, SourceOptions
 from broca.results.codec import encode
-from broca.runs.setup import IN_MEMORY, model_and_heads, session, workspace
+from broca.runs.setup import IN_MEMORY, model_and_heads, open_session, open_workspace
 from broca.runs.workspace import Workspace
 from broca.verbs.localize import localize
 
@@ -35,12 +35,12 @@ def test_a_localization_stands_for_its_model_and_its_selection(planted, tmp_path
 def test_a_run_in_memory_says_that_it_cannot_be_resumed(tmp_path, caplog):
     """A run with a journal says nothing, and neither does one in an open workspace."""
     here = ExecutorOptions()
-    with workspace(JournalOptions(journal=tmp_path / "j.sqlite"), here) as space:
+    with open_workspace(JournalOptions(journal=tmp_path / "j.sqlite"), here) as space:
         assert not space.in_memory
-        with workspace(JournalOptions(journal=space), here) as shared:
+        with open_workspace(JournalOptions(journal=space), here) as shared:
             assert shared is space
     assert caplog.messages == []
-    with workspace(JournalOptions(), here) as space:
+    with open_workspace(JournalOptions(), here) as space:
         assert space.in_memory
     assert caplog.messages == [IN_MEMORY]
 
@@ -50,7 +50,7 @@ def test_a_session_measures_with_the_options_of_its_verb(tiny):
     said = []
     options = RunOptions(source_options=SourceOptions(allow_code=True))
     with Workspace() as space:
-        with session(tiny, options.within(space), lambda text, _: said.append(text)) as opened:
+        with open_session(tiny, options.within(space), lambda text, _: said.append(text)) as opened:
             assert opened.workspace is space
             assert opened.model is tiny
             assert opened.catalog is space.catalog(options.source_options)
@@ -68,11 +68,11 @@ def test_a_workspace_may_be_given_with_its_own_executor(tmp_path):
     """Another executor is refused."""
     limited = ExecutorOptions(batch_limit=60)
     with Workspace(executor=limited) as space:
-        with workspace(JournalOptions(journal=space), limited) as shared:
+        with open_workspace(JournalOptions(journal=space), limited) as shared:
             assert shared is space
         other = ExecutorOptions(batch_limit=61)
         with (
             pytest.raises(BadInput, match="`executor` belongs to the workspace"),
-            workspace(JournalOptions(journal=space), other),
+            open_workspace(JournalOptions(journal=space), other),
         ):
             pass

@@ -4,14 +4,14 @@ import pytest
 
 from broca.errors import BadInput
 from broca.options import ExecutorOptions, JournalOptions, SourceOptions
-from broca.runs.setup import workspace
+from broca.runs.setup import open_workspace
 from broca.runs.workspace import Workspace
 
 
 def test_a_workspace_of_the_caller_stays_open():
     """A call that is given one neither opens nor closes a journal."""
     with Workspace() as shared:
-        with workspace(JournalOptions(journal=shared), ExecutorOptions()) as used:
+        with open_workspace(JournalOptions(journal=shared), ExecutorOptions()) as used:
             assert used is shared
             journal = used.journal
         assert shared.journal is journal
@@ -22,7 +22,7 @@ def test_a_workspace_of_one_call_is_closed_with_it(tmp_path):
     """Another one may write to the same file at once."""
     path = tmp_path / "j.sqlite"
     for _ in range(2):
-        with workspace(JournalOptions(journal=path), ExecutorOptions()) as used:
+        with open_workspace(JournalOptions(journal=path), ExecutorOptions()) as used:
             assert not used.in_memory
             assert used.journal.name == str(path)
 
@@ -37,7 +37,7 @@ def test_an_executor_belongs_to_the_workspace():
     with (
         Workspace() as shared,
         pytest.raises(BadInput, match="`executor`"),
-        workspace(JournalOptions(journal=shared), ExecutorOptions(executor="ray")),
+        open_workspace(JournalOptions(journal=shared), ExecutorOptions(executor="ray")),
     ):
         pass
 

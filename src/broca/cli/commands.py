@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -112,7 +113,7 @@ def command(
         verb(*values, **given)
 
     run.__name__ = function.__name__
-    run.__doc__ = " ".join((function.__doc__ or "").split("\n\n")[0].split())
+    run.__doc__ = _first_paragraph(function.__doc__ or "")
     run.__signature__ = Signature(shown)  # type: ignore[attr-defined]
     run.flags = flags  # type: ignore[attr-defined]
     run.groups = groups  # type: ignore[attr-defined]
@@ -160,11 +161,10 @@ def command_of(
 def _asked_by(verb: str) -> tuple[list[Parameter], dict[str, str]]:
     """The parameters that a verb asks of a command, and what its docstring says of them."""
     module, _, name = verb.partition(":")
-    spec = find_spec(module)
-    assert spec is not None, f"there is no module {module}"
-    tree = ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8"))
     (source,) = (
-        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name
+        node
+        for node in _source(module).body
+        if isinstance(node, ast.FunctionDef) and node.name == name
     )
     words = source.args
     missing: list[ast.expr | None] = [None] * (len(words.args) - len(words.defaults))
@@ -215,8 +215,37 @@ def make_app(name: str, text: str, commands: Mapping[str, str]) -> App:
         verbose=False,
     )
     for number, (word, place) in enumerate(commands.items()):
-        app.command(place, name=word, sort_key=number)
+        app.command(place, name=word, sort_key=number, help=_sentence(place))
     return app
+
+
+def _sentence(place: str) -> str:
+    """What a menu says of a command, which is not imported for it."""
+    module, _, name = place.partition(":")
+    if module in sys.modules:
+        target = getattr(sys.modules[module], name)
+        return target.help if isinstance(target, App) else _first_paragraph(target.__doc__)
+    for node in _source(module).body:
+        if isinstance(node, ast.FunctionDef):
+            makers = [ast.unparse(decorator) for decorator in node.decorator_list]
+            if node.name == name or f"{name}.default" in makers:
+                return _first_paragraph(ast.get_docstring(node) or "")
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            call = node.value
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == make_app.__name__:
+                return str(ast.literal_eval(call.args[1]))
+    raise ValueError(f"there is no command {place}")
+
+
+def _source(module: str) -> ast.Module:
+    """A module as it is written, without importing it."""
+    spec = find_spec(module)
+    assert spec is not None, f"there is no module {module}"
+    return ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8"))
+
+
+def _first_paragraph(docstring: str) -> str:
+    return " ".join(docstring.split("\n\n")[0].split())
 
 
 def _is_flag(parameter: Parameter) -> bool:

@@ -95,8 +95,6 @@ def _require_command(words: list[str]) -> None:
     names = [name for name in menu if not name.startswith("-")]
     if unused and not unused[0].startswith("-"):
         raise BadInput(f"command '{unused[0]}' is unknown{nearest(unused[0], names)}")
-    for name in names:
-        _ = menu[name]  # is imported, so that help shows its sentence
     if not unused and not _HELP & set(words):
         from rich.console import Console
 

@@ -14,7 +14,7 @@ from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.neuron_run import NeuronRun
 from broca.options import DataOptions, RuleOptions, RunOptions
 from broca.runs.progress import Report
-from broca.runs.setup import Session, session
+from broca.runs.setup import Session, open_session
 from broca.runs.task_sets import Part, TaskSet, other_tasks
 from broca.tasks import Task
 
@@ -107,7 +107,7 @@ def opened(
     options = {type(group): group for group in groups}
     for group in groups:
         settings |= asdict(group)
-    with session(model, replace(run_options, model_options=loading), on_progress) as under_way:
+    with open_session(model, replace(run_options, model_options=loading), on_progress) as under_way:
         yield Opened(
             NeuronModel(under_way.model),
             under_way,

@@ -1,1 +1,16 @@
 """The shapes of everything that is written."""
+
+from broca.results.base import version_of_broca
+from broca.results.codec import encode, read_text, restored
+from broca.results.files import check_out_folder, write_beside
+from broca.results.localization import Localization
+
+__all__ = [
+    "Localization",
+    "check_out_folder",
+    "encode",
+    "read_text",
+    "restored",
+    "version_of_broca",
+    "write_beside",
+]

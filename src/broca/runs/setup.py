@@ -101,7 +101,7 @@ def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...
 
 
 @contextmanager
-def workspace(
+def open_workspace(
     journal_options: JournalOptions, executor_options: ExecutorOptions
 ) -> Iterator[Workspace]:
     """A workspace for one call, or the one that the caller has open and closes.
@@ -195,7 +195,7 @@ class Session:
 
 
 @contextmanager
-def session(
+def open_session(
     model: str | GatedModel, options: RunOptions, on_progress: Report | None = None
 ) -> Iterator[Session]:
     """Opens a workspace and a model for one call of a verb, and closes what it opened.
@@ -205,7 +205,7 @@ def session(
     """
     stages = Stages(on_progress)
     with (
-        workspace(options.journal_options, options.executor_options) as space,
+        open_workspace(options.journal_options, options.executor_options) as space,
         model_in_use(model, options.model_options, stages) as gated,
     ):
         yield Session(gated, space, options, stages)

@@ -7,6 +7,7 @@ from typing import Any
 from broca.errors import UnknownName, nearest
 from broca.recovery.choosing import recovery_name
 from broca.recovery.menu import Menu
+from broca.searches.atlas import FEWEST_ROWS
 from broca.searches.base import GeneratorSearch, OtherTask, Problem, Ranking, Search, run
 from broca.searches.records import Method, Strategy
 
@@ -47,6 +48,7 @@ def make_search(method: str, problem: Problem, **options: Any) -> GeneratorSearc
 
 __all__ = [
     "DEFAULT_METHOD",
+    "FEWEST_ROWS",
     "METHODS",
     "GeneratorSearch",
     "Method",

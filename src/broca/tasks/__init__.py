@@ -6,10 +6,13 @@ from broca.tasks.catalog import Catalog, shipped_folder
 from broca.tasks.examples import Task
 from broca.tasks.items import Generation, Item, LogLikelihood, Output, Request
 from broca.tasks.margins import Margin
+from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
 from broca.tasks.splits import Split, split_items
 from broca.tasks.tokenizing import RequestTokenizer
 
 __all__ = [
+    "PAPER_GROUPS",
+    "PAPER_TASKS",
     "Benchmark",
     "Catalog",
     "Generation",

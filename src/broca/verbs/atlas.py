@@ -15,7 +15,7 @@ from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options, without
 from broca.results.atlas import Atlas
 from broca.runs.progress import Report
-from broca.runs.setup import ablation_of, session
+from broca.runs.setup import ablation_of, open_session
 from broca.runs.task_sets import compared_tasks, equal_tasks, load_tasks
 from broca.searches.atlas import AtlasProblem, AtlasSearch
 from broca.tasks import Task
@@ -58,7 +58,7 @@ def atlas(
     """
     options: Any = search_options
     ablation = ablation_of(run_options.ablation_options, seed)
-    with session(model, run_options, on_progress) as opened:
+    with open_session(model, run_options, on_progress) as opened:
         gated, stages = opened.model, opened.stages
         started = time.perf_counter()
         stages.enter("building the tasks")

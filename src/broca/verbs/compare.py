@@ -40,7 +40,7 @@ from broca.results.reading import read
 from broca.runs.progress import Report
 from broca.runs.references import Referenced
 from broca.runs.run import Run
-from broca.runs.setup import ablation_of, session, workspace
+from broca.runs.setup import ablation_of, open_session, open_workspace
 from broca.runs.task_sets import TaskSet, listed, load_tasks, split_tasks
 from broca.tasks import Task
 
@@ -95,11 +95,11 @@ def compare(
         seed = next((subject.seed for subject in subjects if subject.seed is not None), 0)
     ablation = ablation_of(run_options.ablation_options, seed)
     found = _Found()
-    with workspace(run_options.journal_options, run_options.executor_options) as space:
+    with open_workspace(run_options.journal_options, run_options.executor_options) as space:
         for subject in subjects:
             model_options = replace(run_options.model_options, revision=subject.revision)
             options = replace(run_options.within(space), model_options=model_options)
-            with session(subject.model, options, on_progress) as opened:
+            with open_session(subject.model, options, on_progress) as opened:
                 subject.require_weights(opened.model)
                 found.require_components(opened.model, subject.label)
                 selections = _selections(subjects, heads)

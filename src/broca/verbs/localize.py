@@ -13,7 +13,7 @@ from broca.results.localization import Localization
 from broca.runs.assembling import localization, settings_of
 from broca.runs.problems import method_of, problem_of, refer, require_search
 from broca.runs.progress import Report
-from broca.runs.setup import ablation_of, session
+from broca.runs.setup import ablation_of, open_session
 from broca.runs.task_sets import chance_notes, require_ability
 from broca.tasks import Task
 from broca.verification import QUICK
@@ -68,7 +68,7 @@ def localize(
         raise BadInput(f"`report_items` must be at least 1, not {report_items}")
     method = method_of(search_options)
     ablation = ablation_of(run_options.ablation_options, seed)
-    with session(model, run_options, on_progress) as opened:
+    with open_session(model, run_options, on_progress) as opened:
         gated, stages = opened.model, opened.stages
         require_count(interactions, len(gated.components))
         started = time.perf_counter()

@@ -16,7 +16,7 @@ from broca.runs.problems import problem_of
 from broca.runs.progress import Report
 from broca.runs.provenance import model_info
 from broca.runs.run import tokens_of
-from broca.runs.setup import session
+from broca.runs.setup import open_session
 from broca.runs.timing import count_rows, peak_memory, speeds_of
 from broca.runs.workspace import Workspace
 from broca.tasks import Task
@@ -53,7 +53,7 @@ def plan(
         raise BadInput(f"`sample` must be at least 1, not {sample}")
     with (
         Workspace(executor=run_options.executor_options) as space,  # no journal has timed rows
-        session(model, run_options.within(space), on_progress) as opened,
+        open_session(model, run_options.within(space), on_progress) as opened,
     ):
         gated, stages = opened.model, opened.stages
         tasks = opened.claimed(task, others=others, items=search_options.items, seed=seed)

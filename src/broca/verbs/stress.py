@@ -12,7 +12,7 @@ from broca.results.localization import Localization
 from broca.results.stress_test import StressTest
 from broca.runs.progress import Report
 from broca.runs.provenance import model_info
-from broca.runs.setup import model_and_heads, named_heads, session
+from broca.runs.setup import model_and_heads, named_heads, open_session
 from broca.runs.task_sets import TaskSet
 from broca.stress_tests.families import load_family
 from broca.stress_tests.measure import (
@@ -73,7 +73,7 @@ def stress(
     if isinstance(claim, Localization):
         families[0].require_task(claim.task)
     model, heads = model_and_heads(model, heads)
-    with session(model, run_options, on_progress) as opened:
+    with open_session(model, run_options, on_progress) as opened:
         gated, stages = opened.model, opened.stages
         subject = Subject.of(
             gated, named_heads(gated, heads), families, pairs=pairs, sets=sets, seed=seed

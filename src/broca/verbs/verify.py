@@ -13,7 +13,7 @@ from broca.options import RunOptions, takes_options, without
 from broca.results.verification import Crossing, Verification
 from broca.runs.progress import Report
 from broca.runs.provenance import model_info, verification_of
-from broca.runs.setup import ablation_of, named_heads, session
+from broca.runs.setup import ablation_of, named_heads, open_session
 from broca.runs.task_sets import chance_notes, require_ability
 from broca.tasks import Task
 from broca.verbs.localize import localize
@@ -64,7 +64,7 @@ def verify(
         raise BadInput(f"`limit` must be at least 8 items, not {limit}")
     scope = replace(scope or Scope(), seed=seed)
     ablation = ablation_of(run_options.ablation_options, seed)
-    with session(model, run_options, on_progress) as opened:
+    with open_session(model, run_options, on_progress) as opened:
         gated = opened.model
         names = named_heads(gated, heads)
         tasks = opened.claimed(

@@ -4,7 +4,7 @@ import pytest
 
 from broca.errors import TaskUnusable
 from broca.options import RunOptions, SearchOptions, SourceOptions
-from broca.runs.setup import session
+from broca.runs.setup import open_session
 from broca.studies.paper import Study, StudySettings
 from broca.studies.paper.study import PAPER
 
@@ -15,7 +15,7 @@ TASKS = ["addition", "addition_words", "capitals", "mc_biology"]
 def study(planted):
     """Four tasks of three capabilities, multiple choice among them."""
     search = SearchOptions(method="cs-stratified", rows=400, items=10)
-    with session(planted, RunOptions()) as opened:
+    with open_session(planted, RunOptions()) as opened:
         yield Study(opened, StudySettings(tasks=TASKS, limit=16, search=search))
 
 
@@ -63,7 +63,7 @@ def test_universal_heads_are_left_out_and_the_list_filled_up(study, monkeypatch)
 def test_what_one_skill_needs_is_not_universal(planted):
     """Both wordings of addition need the same heads: without another skill nothing is filtered."""
     settings = StudySettings(tasks=TASKS[:2], limit=8, search=SearchOptions(rows=400, items=10))
-    with session(planted, RunOptions()) as opened:
+    with open_session(planted, RunOptions()) as opened:
         assert Study(opened, settings).universal == ()
 
 
@@ -80,7 +80,7 @@ def test_a_study_of_a_hub_model_asks_the_papers_tasks(random_model, monkeypatch)
 
     for allow in (False, True):
         options = RunOptions(source_options=SourceOptions(allow_code=allow))
-        with session(random_model, options) as opened, pytest.raises(TaskUnusable):
+        with open_session(random_model, options) as opened, pytest.raises(TaskUnusable):
             Study(opened, StudySettings())
     assert asked[1] == PAPER
     assert set(PAPER) - set(asked[0]) == {"mbpp", "humaneval_instruct"}

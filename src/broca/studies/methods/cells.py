@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from broca.errors import BadInput
-from broca.results.codec import encode, read_text, restored
-from broca.results.files import write_beside
+from broca.results import encode, read_text, restored, write_beside
 
 FOLDER = "cells"
 

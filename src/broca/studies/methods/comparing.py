@@ -12,12 +12,19 @@ from broca.errors import BadInput
 from broca.measurement import Response
 from broca.models import GatedModel
 from broca.options import MethodsRunOptions, SearchOptions, takes_options, without
-from broca.results.files import check_out_folder
-from broca.runs.folder import JOURNAL
-from broca.runs.progress import Report, Stages
-from broca.runs.run import Run
-from broca.runs.setup import Session, session, workspace
-from broca.runs.task_sets import load_tasks, other_tasks, whole_tasks
+from broca.results import check_out_folder
+from broca.runs import (
+    JOURNAL,
+    Report,
+    Run,
+    Session,
+    Stages,
+    load_tasks,
+    open_session,
+    open_workspace,
+    other_tasks,
+    whole_tasks,
+)
 from broca.studies.methods.cells import Cell, CellFolder, method_cells
 from broca.studies.methods.comparison_page import save_page
 from broca.studies.methods.ground_truth import SingleEffects, single_effects
@@ -115,9 +122,9 @@ def compare_methods(
     ran = 0
     journal_options = run_options.journal_options
     journal_options = replace(journal_options, journal=journal_options.journal or folder / JOURNAL)
-    with workspace(journal_options, run_options.executor_options) as space:
+    with open_workspace(journal_options, run_options.executor_options) as space:
         for model in listed_models:
-            with session(model, run_options.within(space), on_progress) as opened:
+            with open_session(model, run_options.within(space), on_progress) as opened:
                 compared[opened.model.fingerprint] = opened.model.name
                 setup, names = _setup(opened, grid, tasks, others)
                 keys = list(grid.keys(opened.model.fingerprint, names, setup.benchmarks))

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from broca.reports.charts import Line, LineChart, Point
-from broca.reports.colours import SERIES
-from broca.reports.figure import Figure
-from broca.reports.filling import filled
-from broca.reports.tables import Column, Table
-from broca.results.files import write_beside
+from broca.reports import SERIES, Column, Figure, Line, LineChart, Point, Table, filled
+from broca.results import write_beside
 from broca.studies.methods.summary import MethodSummary
 from broca.studies.methods.text_tables import columns, texts_of
 

@@ -13,8 +13,8 @@ from broca import designs
 from broca.errors import TaskUnusable
 from broca.measurement import Plan, Response
 from broca.models import SHIPPED_MODELS, shipped_model_folder
-from broca.results.localization import Localization
-from broca.runs.run import Run
+from broca.results import Localization
+from broca.runs import Run
 
 LEARNED = 0.5
 """Score on the intact model from which a capability of a planted model counts as learned: below it

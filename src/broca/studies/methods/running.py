@@ -6,17 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from broca import searches
+from broca import localize, searches
 from broca.errors import BadInput
 from broca.options import SearchOptions, TaskOptions
-from broca.results.base import version_of_broca
-from broca.results.localization import Localization
-from broca.runs.progress import Report, silent, titled, usual_report
-from broca.runs.setup import Session
+from broca.results import Localization, version_of_broca
+from broca.runs import Report, Session, silent, titled, usual_report
 from broca.studies.methods.cells import Cell, CellFolder, CellKey, budget_name
 from broca.studies.methods.ground_truth import SingleEffects, planted_recall
 from broca.tasks import Benchmark
-from broca.verbs.localize import localize
 from broca.verification import roles
 
 Effects = Mapping[tuple[str, str], SingleEffects]

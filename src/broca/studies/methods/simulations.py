@@ -14,9 +14,8 @@ import numpy as np
 from broca import searches
 from broca.errors import BadInput, UnknownName, nearest
 from broca.measurement import Measurement, Plan
-from broca.results.files import check_out_folder
-from broca.runs.progress import Report, usual_report
-from broca.runs.task_sets import listed
+from broca.results import check_out_folder
+from broca.runs import Report, listed, usual_report
 from broca.searches import Problem
 from broca.studies.methods.cells import CellFolder, file_name
 from broca.studies.methods.running import parse_methods

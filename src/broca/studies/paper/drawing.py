@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
-from broca.reports.charts import (
+from broca.reports import (
+    SERIES,
+    SHAPES,
     Chart,
+    Figure,
     IntervalChart,
     Line,
     LineChart,
@@ -15,9 +18,6 @@ from broca.reports.charts import (
     Point,
     Series,
 )
-from broca.reports.colours import SERIES
-from broca.reports.drawing import SHAPES
-from broca.reports.figure import Figure
 from broca.studies.paper.reproduction import Reproduction, Row
 
 _TOTALS = ("mean", "knowledge_mean", "other_mean")

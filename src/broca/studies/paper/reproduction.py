@@ -7,7 +7,7 @@ import io
 from dataclasses import dataclass
 from typing import Any
 
-from broca.results.codec import encode
+from broca.results import encode
 
 SCHEMA = 1
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from broca.reports.filling import filled
-from broca.reports.tables import Column, Table
+from broca.reports import Column, Table, filled
 from broca.studies.paper.drawing import draw
 from broca.studies.paper.reproduction import Reproduction
 

@@ -12,9 +12,8 @@ from broca import searches
 from broca.errors import BadInput, UnknownName, nearest
 from broca.models import GatedModel
 from broca.options import PaperRunOptions, SearchOptions, SourceOptions, takes_options, without
-from broca.results.base import version_of_broca
-from broca.runs.progress import Report, usual_report
-from broca.runs.setup import session, workspace
+from broca.results import version_of_broca
+from broca.runs import Report, open_session, open_workspace, usual_report
 from broca.studies.paper import figure_rows, table_rows
 from broca.studies.paper.names import ALL, NAMES
 from broca.studies.paper.reproduction import Reproduction, Row
@@ -97,9 +96,9 @@ def reproduce(
     rows: dict[str, list[Row]] = {name: [] for name in wanted}
     notes: dict[str, list[str]] = {name: [] for name in wanted}
     studied = []
-    with workspace(run_options.journal_options, run_options.executor_options) as space:
+    with open_workspace(run_options.journal_options, run_options.executor_options) as space:
         for model in listed_models:
-            with session(model, run_options.within(space), report) as opened:
+            with open_session(model, run_options.within(space), report) as opened:
                 studied.append(opened.model.name)
                 study = Study(opened, settings, report)
                 for name in wanted:

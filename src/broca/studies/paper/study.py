@@ -9,21 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from broca import atlas, localize
 from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS
 from broca.options import SearchOptions
 from broca.published import model_like
-from broca.runs.progress import Report, silent, titled
-from broca.runs.setup import Session
-from broca.runs.task_sets import claim_tasks, load_tasks, other_tasks
-from broca.searches import METHODS
-from broca.searches.atlas import FEWEST_ROWS
+from broca.runs import Report, Session, claim_tasks, load_tasks, other_tasks, silent, titled
+from broca.searches import FEWEST_ROWS, METHODS
 from broca.studies.paper import published_figures
 from broca.studies.paper.reproduction import Row
-from broca.tasks import Task
-from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
-from broca.verbs.atlas import atlas
-from broca.verbs.localize import localize
+from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Task
 from broca.verification import MeasuredDrop, Scope
 
 PAPER = (*PAPER_TASKS, "rhyme", "profanity")

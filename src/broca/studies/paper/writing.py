@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from broca.results.files import write_beside
+from broca.results import write_beside
 from broca.studies.paper.names import ALL, NAMES
 from broca.studies.paper.reproduction import Reproduction, as_csv, as_json
 from broca.studies.paper.reproduction_page import render_page
