@@ -30,6 +30,12 @@ def folder(tmp_path_factory):
     return folder
 
 
+def explored(model):
+    """What a live page on a model says of it."""
+    with broca.explore(model, port=0) as page:
+        return page.explorer.describe()
+
+
 def applied(model, folder):
     """The files of a patched model; the first call makes the patch."""
     if not (folder / "patch").exists():
@@ -59,6 +65,7 @@ CALLS = {
     "localize": lambda model, folder: broca.localize(
         model, "capitals", others=[], method="one-shot", items=4, verify=False, task_options=FEW
     ).baseline,
+    "explore": lambda model, folder: explored(model),
     "plan": lambda model, folder: len(broca.plan(model, "capitals", others=[], sample=4).methods),
     "published_lists": lambda model, folder: len(broca.published_lists()),
     "read": lambda model, folder: broca.read(folder),

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from broca.verbs.compare import compare as compare
     from broca.verbs.describe_task import TaskDescription as TaskDescription
     from broca.verbs.describe_task import describe_task as describe_task
+    from broca.verbs.explore import explore as explore
     from broca.verbs.export import export as export
     from broca.verbs.list_tasks import TaskList as TaskList
     from broca.verbs.list_tasks import list_tasks as list_tasks
@@ -81,6 +82,7 @@ _HOME = {
     "compare_methods": "broca.studies.methods",
     "describe_task": "broca.verbs.describe_task",
     "export": "broca.verbs.export",
+    "explore": "broca.verbs.explore",
     "list_tasks": "broca.verbs.list_tasks",
     "load": "broca.models",
     "localize": "broca.verbs.localize",

@@ -26,6 +26,7 @@ COMMANDS = {
     "lm-eval": "broca.cli.lm_eval:app",
     "verify": "broca.cli.verify:verify",
     "neurons": "broca.cli.neurons:app",
+    "explore": "broca.cli.explore:explore",
     "published": "broca.cli.published:published",
     "stress": "broca.cli.stress:stress",
     "reproduce": "broca.cli.reproduce:reproduce",

@@ -61,7 +61,7 @@ class Engine:
         self.model = model
         self._donors = donors or {}
         self._on_progress = on_progress
-        self._lanes = Lanes(model, options, StopRule(model.tokenizer, _eos_tokens(model)))
+        self._lanes = Lanes(model, options, StopRule(model.tokenizer, eos_tokens(model)))
         self._differentiator = Differentiator(model, self._lanes.all[0].budget)
         self.observed_tokens = 0
         """Tokens that observations have read with the engine's model; they count themselves."""
@@ -169,7 +169,7 @@ class Engine:
         )
 
 
-def _eos_tokens(model: GatedModel) -> list[int]:
+def eos_tokens(model: GatedModel) -> list[int]:
     """End-of-sequence tokens, as generation with transformers would use them."""
     configured = getattr(model.model.generation_config, "eos_token_id", None)
     if configured is None:

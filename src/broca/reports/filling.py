@@ -14,7 +14,7 @@ from broca.reports.colours import style_sheet
 from broca.reports.drawing import svg
 from broca.reports.figure import Figure
 
-_ROOMS = ("broca.reports", "broca.studies.paper", "broca.studies.methods")
+_ROOMS = ("broca.reports", "broca.explorer", "broca.studies.paper", "broca.studies.methods")
 """The packages that hold templates; a name belongs to one of them."""
 
 
@@ -39,9 +39,10 @@ def filled(template: str, **values: Any) -> str:
     """
     return _environment().get_template(f"{template}.html.j2").render(
         contents=Contents(),
+        source=lambda name: Markup(_source(name)),
         colours=Markup(style_sheet()),
-        style=Markup(_text("page.css")),
-        script=Markup(_text("page.js")),
+        style=Markup(_source("page.css")),
+        script=Markup(_source("page.js")),
         **values,
     )  # fmt: skip
 
@@ -72,10 +73,6 @@ def _source(name: str) -> str:
         if file.is_file():
             return file.read_text(encoding="utf-8")
     raise LookupError(f"no room of pages has {name}")
-
-
-def _text(name: str) -> str:
-    return (files("broca.reports") / name).read_text(encoding="utf-8")
 
 
 def _drawn(figure: Figure) -> Markup:

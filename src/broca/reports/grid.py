@@ -77,6 +77,7 @@ class ComponentGrid:
         span: The effect of the full colour; the largest one if None.
         neurons: Neurons of one layer; the largest number drawn if None.
         meanings: What the lower and the upper end of the colours mean.
+        legend: Whether the meaning of colours and marks is written below.
     """
 
     effects: Mapping[str, float | None]
@@ -90,6 +91,7 @@ class ComponentGrid:
     span: float | None = None
     neurons: int | None = None
     meanings: tuple[str, str] = ("worse without it", "better without it")
+    legend: bool = True
 
     @property
     def full(self) -> float:
@@ -128,6 +130,8 @@ class ComponentGrid:
         unknown = any(value is None for value in self.effects.values())
         known = any(value is not None for value in self.effects.values())
         width = max(right + 6, min(width, 640.0))
+        if not self.legend:
+            return Drawing(max(right + 6, 200.0), bottom, (*marks, *frames), self.text)
         legend, end = colour_legend(
             self.full if known else None, self.unit, left, bottom, width,
             framed=self.framed if self.selected else "",

@@ -38,7 +38,7 @@
     const body = box.querySelector("tbody");
     const heads = all("thead th", box);
     const rows = all("tr", body).map((line) => ({
-      strong: line.className,
+      line,
       cells: [...line.children].map((cell) => ({
         text: cell.textContent, values: cell.dataset.v ?? quoted(plain(cell.textContent)),
       })),
@@ -47,13 +47,24 @@
     const more = box.querySelector('script[type="text/csv"]');
     if (more) {
       for (const line of decoded(more.textContent).split("\n")) {
-        rows.push({ strong: "", cells: splitLine(line)
+        rows.push({ line: null, cells: splitLine(line)
           .map((text) => text.replace(/^([+-]?)\.(?=\d)/, (_, sign) => `${sign}0.`))
           .map((text) => ({ text: text.replace(/^-(?=\d)/, "−"), values: quoted(plain(text)) })) });
       }
     }
     return { box, body, heads, rows, shown, most: shown, word: "", by: null, up: true };
   });
+
+  const madeLine = (table, row) => {
+    const line = make("tr");
+    row.cells.forEach((cell, place) => {
+      const made = make(place ? "td" : "th", cell.text);
+      if (!place) made.scope = "row";
+      made.className = table.heads[place].className;
+      line.append(made);
+    });
+    return line;
+  };
 
   const draw = (table) => {
     const words = table.word.toLowerCase().split(/\s+/).filter(Boolean);
@@ -72,16 +83,7 @@
           ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
       }).map(([, row]) => row);
     }
-    const lines = found.slice(0, table.most).map((row) => {
-      const line = make("tr", "", { className: row.strong });
-      row.cells.forEach((cell, place) => {
-        const made = make(place ? "td" : "th", cell.text);
-        if (!place) made.scope = "row";
-        made.className = table.heads[place].className;
-        line.append(made);
-      });
-      return line;
-    });
+    const lines = found.slice(0, table.most).map((row) => row.line ??= madeLine(table, row));
     table.body.replaceChildren(...lines);
     table.say(found.length);
   };

@@ -1,0 +1,57 @@
+"""`broca explore`: a live page on a model."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from contextlib import closing, suppress
+from typing import Annotated
+
+from broca.cli.commands import command
+from broca.cli.progress import ProgressLine
+from broca.cli.wording import say
+from broca.options import RunOptions, without
+
+
+@command
+def explore(
+    target: str,
+    /,
+    *,
+    tasks: str = "auto",
+    host: str = "127.0.0.1",
+    port: int = 7860,
+    token: str | None = None,
+    open: bool = False,
+    plain: bool = False,
+    run_options: Annotated[RunOptions, without("ablation_options")],
+) -> None:
+    """Serve a live page: switch components off, ask both models, score and verify.
+
+    Args:
+        target: A model, or the out folder of a run, whose model and sets are taken.
+        tasks: Tasks with a live score, T1,T2; auto: the run's, or those that suit the model.
+        host: Address to serve on; 0.0.0.0 lets other machines in, with a token.
+        port: Port; 0 takes a free one.
+        token: What the address must carry; default: none on this machine, else a drawn one.
+        open: Open the page in the browser.
+    """
+    import broca
+    from broca.explorer.server import LOCAL
+
+    if token is None:
+        token = "" if host in LOCAL else secrets.token_urlsafe(16)
+    with closing(ProgressLine(plain=plain)) as progress:
+        page = broca.explore(
+            target, tasks=tasks, host=host, port=port, token=token,
+            on_progress=progress, run_options=run_options,
+        )  # fmt: skip
+    with page:
+        say(f"live page: {page.url}", "Ctrl+C ends it.")
+        sys.stdout.flush()
+        if open:
+            import webbrowser
+
+            webbrowser.open(page.url)
+        with suppress(KeyboardInterrupt):
+            page.wait()

@@ -1,0 +1,337 @@
+"use strict";
+// The live page. Its state is the set, its gate and the prompt; the address carries it.
+(() => {
+  const find = (id) => document.getElementById(id);
+  const make = (tag, text = "", set = {}) =>
+    Object.assign(document.createElement(tag), { textContent: text }, set);
+  const about = JSON.parse(find("about").textContent);
+  const token = new URLSearchParams(location.search).get("token") ?? "";
+  const picture = document.querySelector("#grid svg");
+  const cells = new Map([...picture.querySelectorAll("[data-component]")].map((cell) => [
+    cell.dataset.component, cell]));
+  const colours = new Map([...cells].map(([name, cell]) => [name, cell.getAttribute("class") ?? ""]));
+
+  // ---- what the page asks
+  const ask = (path, question, signal) => fetch(path, {
+    method: question === undefined ? "GET" : "POST",
+    headers: { "Content-Type": "application/json", "X-Token": token },
+    body: question === undefined ? undefined : JSON.stringify(question),
+    signal,
+  });
+  const answered = async (path, question) => {
+    const reply = await ask(path, question);
+    const data = await reply.json();
+    if (!reply.ok) throw new Error(data.error ?? reply.statusText);
+    return data;
+  };
+  const said = (error) => { find("error").textContent = error ? error.message : ""; };
+
+  // ---- the set
+  let off = new Set();
+  const undone = [];
+  const scale = () => Number(find("scale").value);
+  const question = () => ({ off: [...off], scale: scale() });
+  const key = () => JSON.stringify([[...off].sort(), off.size ? scale() : 0]);
+  const remember = () => {
+    undone.push([...off]);
+    if (undone.length > 200) undone.shift();
+  };
+  const show = () => {
+    const word = scale() === 0 ? "off" : "scaled";
+    for (const [name, cell] of cells) {
+      const mark = off.has(name) ? word : colours.get(name);
+      cell.setAttribute("class", `${mark}${name === here ? " here" : ""}`);
+    }
+    const names = [...cells.keys()].filter((name) => off.has(name));
+    const done = scale() === 0 ? "off" : `at ${scale()}`;
+    find("off").textContent = names.length
+      ? `${names.length} of ${cells.size} ${done}: ${names.join(", ")}` : "All components are on.";
+    find("ablated-title").textContent = scale() === 0 || !off.size
+      ? "Without the set" : `With the set at ${scale()}`;
+    find("scale-shown").textContent = scale();
+    find("undo").disabled = !undone.length;
+    find("clear").disabled = !off.size;
+    const state = new URLSearchParams({ off: names.join("+"), scale: scale(),
+      prompt: find("prompt").value });
+    history.replaceState(null, "", `#${state}`);
+    for (const chip of chips.values()) chip.show();
+  };
+  const become = (names) => {
+    remember();
+    off = new Set(names.filter((name) => cells.has(name)));
+    show();
+  };
+  find("undo").addEventListener("click", () => { off = new Set(undone.pop()); show(); });
+  find("clear").addEventListener("click", () => become([]));
+  find("scale").addEventListener("input", () => show());
+  for (const name of Object.keys(about.sets)) find("sets").append(make("option", name, { value: name }));
+  find("sets").addEventListener("change", (event) => {
+    if (event.target.value) become(about.sets[event.target.value]);
+  });
+  find("names").addEventListener("keydown", async (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    said();
+    try { become(await answered("api/set", { text: event.target.value })); } catch (error) { said(error); }
+  });
+
+  // ---- the grid: click, drag, keys
+  let here = null;
+  let painting = null;
+  const nameAt = (event) => event.target.dataset?.component;
+  const paint = (name) => {
+    if (!name || off.has(name) === painting) return;
+    if (painting) off.add(name); else off.delete(name);
+    show();
+  };
+  picture.addEventListener("pointerdown", (event) => {
+    const name = nameAt(event);
+    if (!name || event.button) return;
+    event.target.releasePointerCapture?.(event.pointerId);
+    remember();
+    painting = !off.has(name);
+    here = name;
+    paint(name);
+  });
+  picture.addEventListener("pointerover", (event) => { if (painting !== null) paint(nameAt(event)); });
+  addEventListener("pointerup", () => { painting = null; });
+  addEventListener("pointercancel", () => { painting = null; });
+  const place = new Map([...cells].map(([name, cell]) => [name, [
+    cell.parentNode.transform.baseVal[0]?.matrix.f ?? 0, Number(cell.getAttribute("x"))]]));
+  find("grid").addEventListener("keydown", (event) => {
+    const ways = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    if (event.ctrlKey && event.key === "z") { find("undo").click(); event.preventDefault(); return; }
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === " " && here) {
+      event.preventDefault();
+      remember();
+      if (off.has(here)) off.delete(here); else off.add(here);
+      show();
+    } else if (event.key.toLowerCase() === "s" && here) {
+      const layer = here.match(/^L\d+/)[0];
+      const row = [...cells.keys()].filter((name) => name.match(/^L\d+/)[0] === layer);
+      const all = row.every((name) => off.has(name));
+      become(all ? [...off].filter((name) => !row.includes(name)) : [...off, ...row]);
+    } else if (ways[event.key]) {
+      event.preventDefault();
+      const way = ways[event.key];
+      if (!here) { here = cells.keys().next().value; show(); return; }
+      const [row, x] = place.get(here);
+      let best = null;
+      for (const [name, [y, other]] of place) {
+        const [down, along] = [(y - row) * way[0], (other - x) * way[1]];
+        if (way[0] ? down <= 0.5 : along <= 0.5 || Math.abs(y - row) > 0.5) continue;
+        const far = way[0] ? 1000 * down + Math.abs(other - x) : along;
+        if (!best || far < best[0]) best = [far, name];
+      }
+      if (best) { here = best[1]; show(); }
+    }
+  });
+  picture.addEventListener("mouseover", (event) => {
+    const name = nameAt(event);
+    if (!name || event.target.firstChild) return;
+    const title = document.createElementNS(picture.namespaceURI, "title");
+    title.textContent = name;
+    event.target.append(title);
+  });
+
+  // ---- answers
+  let stopping = null;
+  const rows = [[], []];
+  const visible = (text) => text.replace(/\n/g, "⏎\n") || "∅";
+  const likely = (step) => {
+    const box = find("likely");
+    const table = make("table");
+    table.append(make("caption", `Next-token probabilities, token ${step + 1}`));
+    const head = make("tr");
+    for (const word of ["intact", "p", find("ablated-title").textContent.toLowerCase(), "p"]) {
+      head.append(make("th", word, { scope: "col" }));
+    }
+    table.append(head);
+    const both = rows.map((row) => row[step]?.likely ?? []);
+    for (let n = 0; n < Math.max(both[0].length, both[1].length); n += 1) {
+      const line = make("tr");
+      for (const list of both) {
+        const [text, p] = list[n] ?? ["", ""];
+        line.append(make("td", list[n] ? visible(text) : "", { className: "text" }));
+        line.append(make("td", p === "" ? "" : p.toFixed(3)));
+      }
+      table.append(line);
+    }
+    box.replaceChildren(table);
+    box.hidden = false;
+  };
+  let firstParted = null;
+  const drawToken = (row, step) => {
+    const piece = rows[row][step];
+    const made = make("button", piece.text, { type: "button", className: "token" });
+    made.title = `p ${piece.likely[0][1].toFixed(3)}`;
+    made.addEventListener("click", () => likely(step));
+    find(`answer-${row}`).append(made);
+    piece.element = made;
+    const other = rows[1 - row][step];
+    if (firstParted === null && other && other.likely[0][0] !== piece.likely[0][0]) {
+      firstParted = step;
+      for (const part of [other.element, made]) part.classList.add("parted");
+      find("parted").textContent = `The answers part at token ${step + 1}.`;
+    }
+  };
+  find("question").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    stopping?.abort();
+    stopping = new AbortController();
+    const mine = stopping;
+    said();
+    show();
+    firstParted = null;
+    find("parted").textContent = "";
+    find("likely").hidden = true;
+    rows.forEach((row, number) => { row.length = 0; find(`answer-${number}`).replaceChildren(); });
+    find("stop").hidden = false;
+    try {
+      const reply = await ask("api/answer", { ...question(), prompt: find("prompt").value,
+        longest: Number(find("longest").value), chat: find("chat")?.checked ?? false }, mine.signal);
+      if (!reply.ok) throw new Error((await reply.json()).error);
+      const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
+      let rest = "";
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done || mine !== stopping) break;
+        const lines = (rest + value).split("\n");
+        rest = lines.pop();
+        for (const line of lines) {
+          const got = JSON.parse(line);
+          if (got.error) throw new Error(got.error);
+          if (got.end) {
+            find(`answer-${got.row}`).append(make("span", got.end === "stop" ? " ■" : " …",
+              { className: "ended", title: `ended: ${got.end}` }));
+            continue;
+          }
+          rows[got.row].push(got);
+          drawToken(got.row, rows[got.row].length - 1);
+        }
+      }
+      if (firstParted === null && rows[0].length !== rows[1].length) {
+        find("parted").textContent = "One answer ends where the other goes on.";
+      } else if (firstParted === null && rows[0].length) {
+        find("parted").textContent = "Both answers are the same.";
+      }
+    } catch (error) {
+      if (error.name !== "AbortError") said(error);
+    } finally {
+      if (mine === stopping) find("stop").hidden = true;
+    }
+  });
+  find("stop").addEventListener("click", () => { stopping?.abort(); find("stop").hidden = true; });
+  find("prompt").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      find("question").requestSubmit();
+    }
+  });
+  find("prompt").addEventListener("change", () => show());
+
+  // ---- tasks
+  const chips = new Map();
+  const points = (value) => (100 * value).toFixed(1).replace("-", "−");
+  const addTask = (task) => {
+    const box = make("div", "", { className: "chip" });
+    const score = make("p", "not measured", { className: "score old" });
+    let last = null;
+    const button = (text, run) => {
+      const made = make("button", text, { type: "button" });
+      made.setAttribute("aria-label", `${text}: ${task}`);
+      made.addEventListener("click", async () => {
+        made.disabled = true;
+        said();
+        try { await run(); } catch (error) { said(error); } finally { made.disabled = false; }
+      });
+      return made;
+    };
+    const show = () => { score.classList.toggle("old", !last || last.key !== key()); };
+    const bar = make("div", "", { className: "controls" });
+    bar.append(
+      button("Score", async () => {
+        const asked = key();
+        const got = await answered("api/score", { ...question(), task });
+        last = { key: asked };
+        score.textContent = `${got.intact.toFixed(3)} → ${got.score.toFixed(3)}; lost ` +
+          `${points(got.drop.value)} points [${points(got.drop.low)}, ${points(got.drop.high)}], ` +
+          `${got.items} items`;
+        show();
+      }),
+      button("What adds here?", async () => {
+        const got = await answered("api/slopes", { ...question(), task });
+        const most = Math.max(...Object.values(got).map(Math.abs)) || 1;
+        for (const [name, value] of Object.entries(got)) {
+          const step = Math.round((16 * Math.abs(value)) / most);
+          colours.set(name, step ? `${value < 0 ? "n" : "p"}${step}` : "");
+        }
+        find("key").textContent = `Colour: what each component adds to ${task} under the present ` +
+          `gates (slope of the answer's probability; orange: worse without it, full colour at ` +
+          `${most.toPrecision(2)}).`;
+        window.broca.show();
+      }),
+      button("Verify this set", async () => {
+        find("verdict").textContent = `Verifying on ${task}: random sets, members, other tasks …`;
+        try {
+          const got = await answered("api/verify", { task, off: [...off] });
+          const link = make("a", "all that was measured", { target: "_blank",
+            href: `verification/${got.page}${token ? `?token=${token}` : ""}` });
+          find("verdict").replaceChildren(make("b", `${got.label}: `), `${got.text} `, link);
+        } catch (error) { find("verdict").textContent = ""; throw error; }
+      }),
+    );
+    box.append(make("h3", task), score, bar);
+    find("chips").append(box);
+    chips.set(task, { show });
+  };
+  answered("api/tasks").then((names) => {
+    names.forEach(addTask);
+    if (!names.length) find("chips").append(make("p", "No tasks suit this model: name some with --tasks."));
+    find("chips").dataset.ready = "";
+  }).catch(said);
+
+  // ---- what is going on, for all tabs
+  const watch = async () => {
+    if (!document.hidden) {
+      try {
+        const now = await answered("api/status");
+        const parts = [];
+        if (now.writing > 1) parts.push(`${now.writing} answers are being written in one batch`);
+        if (now.queued) parts.push(`${now.queued} wait for the batch to end`);
+        if (now.measuring) parts.push(`${now.measuring}${now.waiting ? `, ${now.waiting} more wait` : ""}`);
+        find("busy").textContent = parts.length ? `Busy: ${parts.join("; ")}.` : "";
+      } catch { find("busy").textContent = "The model does not answer: is `broca explore` still running?"; }
+    }
+    setTimeout(watch, 1000);
+  };
+  watch();
+
+  // ---- what leaves the page
+  const copied = async (id, text) => {
+    try { await navigator.clipboard.writeText(text); } catch { prompt("Copy:", text); return; }
+    const before = find(id).innerHTML;
+    find(id).textContent = "Copied";
+    setTimeout(() => { find(id).innerHTML = before; }, 1200);
+  };
+  find("copy").addEventListener("click", () => copied("copy", [...off].join("+")));
+  find("link").addEventListener("click", () => copied("link", location.href));
+  find("command").addEventListener("click", () => copied("command",
+    `broca verify ${about.model} --task ${[...chips.keys()][0] ?? "TASK"} --heads ${[...off].join("+")}`));
+  find("json").addEventListener("click", () => {
+    const text = JSON.stringify({ model: about.model, components: [...off], scale: scale() }, null, 2);
+    const link = make("a", "", { download: "components.json",
+      href: URL.createObjectURL(new Blob([`${text}\n`], { type: "application/json" })) });
+    link.click();
+  });
+
+  // ---- the state of the address
+  window.broca = { show };
+  const state = new URLSearchParams(location.hash.slice(1));
+  find("prompt").value = state.get("prompt") ?? "";
+  if (state.has("scale")) find("scale").value = state.get("scale");
+  off = new Set((state.get("off") ?? "").split(/[+ ]/).filter((name) => cells.has(name)));
+  if (about.unit) find("key").textContent = `Colour: ${about.unit} (orange: worse without it).`;
+  show();
+})();

@@ -1,0 +1,219 @@
+"""The live page: a model in memory, its generator and measurer, and what the page asks of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from broca.errors import BadInput
+from broca.explorer.generating import Generator, Stream
+from broca.explorer.measuring import Measurer, Verify
+from broca.explorer.subject import Subject
+from broca.models import GatedModel
+from broca.options import RunOptions
+from broca.reports import render
+from broca.reports.figure import Figure
+from broca.reports.filling import filled
+from broca.reports.grid import ComponentGrid, counted
+from broca.results.base import ModelInfo
+from broca.runs.provenance import model_info
+from broca.runs.setup import named_heads
+
+LONGEST = 256
+"""Most tokens of one answer."""
+
+Answer = dict[str, Any]
+
+
+class Explorer:
+    """What the live page can ask; the server speaks for it, and so can any Python code.
+
+    A tab keeps its own mask and sends it with every question, so that tabs need no session.
+
+    Args:
+        model: The model; nothing else may run it while this is open.
+        subject: What is known of it.
+        run_options: How tasks are found and rows are measured and kept.
+        verify: The verb `verify`.
+    """
+
+    def __init__(
+        self,
+        model: GatedModel,
+        subject: Subject,
+        *,
+        run_options: RunOptions | None = None,
+        verify: Verify | None = None,
+    ) -> None:
+        self.model = model
+        self.subject = subject
+        for names in subject.sets.values():
+            model.components.columns(names)  # refuses a run of another model
+        self.generator = Generator(model)
+        self.measurer = Measurer(
+            model.copy(), run_options or RunOptions(), tasks=subject.tasks, verify=verify
+        )
+        self._pages: list[str] = []
+
+    def __enter__(self) -> Explorer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends both threads; the model is left as it was found."""
+        self.generator.close()
+        self.measurer.close()
+
+    @property
+    def info(self) -> ModelInfo:
+        """The model, named as a page may name it."""
+        return model_info(self.model)
+
+    def describe(self) -> Answer:
+        """The model's components, sets that are known, and whether it chats."""
+        return {
+            "model": self.subject.shown_name,
+            "components": list(self.model.components.names),
+            "sets": {name: list(names) for name, names in self.subject.sets.items()},
+            "effects": dict(self.subject.effects),
+            "unit": self.subject.unit,
+            "chats": self.chats,
+        }
+
+    @property
+    def chats(self) -> bool:
+        """Whether the tokenizer has a chat template."""
+        return bool(getattr(self.model.tokenizer, "chat_template", None))
+
+    def answer(
+        self, prompt: str, off: Sequence[str], *, scale: float = 0.0, longest: int = 64,
+        chat: bool = True,
+    ) -> Stream:  # fmt: skip
+        """Answers a prompt twice in one batch: row 0 intact, row 1 with components scaled.
+
+        Args:
+            prompt: What the model is asked.
+            off: The components.
+            scale: Their gate, from 0 to 2.
+            longest: Most tokens of an answer.
+            chat: Whether the prompt stands in the model's chat template, where it has one.
+
+        Raises:
+            BadInput: The prompt is empty or too long, or a component is unknown.
+        """
+        longest = min(longest, LONGEST)
+        tokens = self._tokens(prompt, chat)
+        room = self.model.max_length - longest
+        if len(tokens) > room:
+            raise BadInput(
+                f"the prompt has {len(tokens):,} tokens, and the model has room for {room:,}"
+            )
+        intact = torch.ones(len(self.model.components))
+        gates = intact.clone()
+        gates[self.model.components.columns(off)] = _scale(scale)
+        return self.generator.ask(tokens, (intact, gates), longest=longest)
+
+    def score(self, task: str, off: Sequence[str], *, scale: float = 0.0) -> Answer:
+        """A task's live score; see `Measurer.score`."""
+        return asdict(self.measurer.score(task, off, _scale(scale)))
+
+    def slopes(self, task: str, off: Sequence[str], *, scale: float = 0.0) -> dict[str, float]:
+        """What each component adds to a task; see `Measurer.slopes`."""
+        return self.measurer.slopes(task, off, _scale(scale))
+
+    def verify(self, task: str, off: Sequence[str]) -> Answer:
+        """Verifies a set: its verdict, and the number of its page."""
+        result = self.measurer.verify(task, off)
+        self._pages.append(render(result))
+        verdict = result.verdict
+        return {
+            "label": verdict.label if verdict else "not verified",
+            "text": verdict.text if verdict else "",
+            "page": len(self._pages),
+        }
+
+    def verification_page(self, number: int) -> str:
+        """The page of a verification that was started here.
+
+        Raises:
+            BadInput: There is none.
+        """
+        if not 1 <= number <= len(self._pages):
+            raise BadInput(f"verification {number} is not known: start it from the page")
+        return self._pages[number - 1]
+
+    def named(self, text: str) -> list[str]:
+        """The components of a text: names joined by `+`, commas or spaces, or `published:...`.
+
+        Raises:
+            BrocaError: A name or a list is unknown.
+        """
+        text = text.strip()
+        if not text:
+            return []
+        if not text.startswith("published:"):
+            text = "+".join(text.replace("+", " ").replace(",", " ").split())
+        return list(named_heads(self.model, text))
+
+    def status(self) -> Answer:
+        """What is going on, for all tabs together."""
+        busy = self.measurer.busy
+        return {
+            "writing": self.generator.running // 2,
+            "queued": self.generator.waiting,
+            "measuring": busy.running,
+            "waiting": busy.waiting,
+        }
+
+    def page(self) -> str:
+        """The page, which asks everything else."""
+        info = self.info
+        effects: Mapping[str, float | None] = self.subject.effects or dict.fromkeys(
+            self.model.components.names
+        )
+        group = None
+        if info.heads and info.kv_heads and 1 < info.heads // info.kv_heads < info.heads:
+            group = info.heads // info.kv_heads
+        grid = ComponentGrid(
+            dict.fromkeys(self.model.components.names) | dict(effects),
+            self.subject.unit, layers=info.layers, group=group, legend=False,
+            text=f"Components of {self.subject.shown_name} by layer",
+        )  # fmt: skip
+        return filled(
+            "explorer",
+            name=self.subject.shown_name,
+            counted=counted(self.model.components.names),
+            architecture=info.architecture,
+            chats=self.chats,
+            grid_figure=Figure("components", "", grid),
+            about=json.dumps(self.describe()),
+        )
+
+    def _tokens(self, prompt: str, chat: bool) -> list[int]:
+        if not prompt.strip():
+            raise BadInput("the prompt is empty: write something for the model to continue")
+        tokenizer = self.model.tokenizer
+        if chat and self.chats:
+            text = tokenizer.apply_chat_template(
+                [{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True
+            )
+            return list(tokenizer.encode(text, add_special_tokens=False))
+        return list(tokenizer.encode(prompt))
+
+
+def _scale(scale: float) -> float:
+    if not 0 <= scale <= 2:
+        raise BadInput(f"`scale` must lie between 0 and 2, not at {scale:g}")
+    return float(scale)
+
+
+def events(stream: Stream) -> Iterator[str]:
+    """A stream as lines of JSON."""
+    for event in stream:
+        yield json.dumps(event, ensure_ascii=False) + "\n"

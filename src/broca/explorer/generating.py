@@ -1,0 +1,251 @@
+"""Answers prompts token by token, all tabs in one batch, every row under its own gates."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from queue import Empty, Queue
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from broca.engine.engine import eos_tokens
+from broca.engine.work import left_padded
+from broca.models import GatedModel
+from broca.models.caches import is_plain, join, select_rows, trim_left
+
+LIKELY = 6
+"""Next tokens whose probabilities are sent with every token."""
+
+_UNFINISHED = "\ufffd"
+"""What a tokenizer writes for a character of which a token holds only a part."""
+
+Event = dict[str, Any]
+
+
+@dataclass(eq=False)
+class Stream:
+    """The events of one question, in the order in which they happen.
+
+    Attributes:
+        cancelled: Whether nobody listens any more: its rows leave the batch.
+    """
+
+    rows: int
+    events: Queue[Event | None] = field(default_factory=Queue)
+    cancelled: bool = False
+
+    def __iter__(self) -> Iterator[Event]:
+        """Yields events until every row has ended.
+
+        An event is a token of a row (`row`, `text`, `likely`: tokens and their probabilities, the
+        chosen one first), the end of a row (`row`, `end`: why), or an `error`.
+        """
+        while (event := self.events.get()) is not None:
+            yield event
+
+
+@dataclass(eq=False)
+class _Row:
+    """One row of the batch."""
+
+    stream: Stream
+    number: int
+    prompt: tuple[int, ...]
+    gates: Tensor
+    longest: int
+    tokens: list[int] = field(default_factory=list)
+    text: str = ""
+
+    def send(self, **event: Any) -> None:
+        self.stream.events.put({"row": self.number, **event})
+
+    def end(self, why: str) -> None:
+        self.send(end=why)
+        self.stream.rows -= 1
+        if not self.stream.rows:
+            self.stream.events.put(None)
+
+
+@dataclass(eq=False)
+class _Batch:
+    """Rows in decoding: what each is, its gates, and what the model said last."""
+
+    rows: list[_Row]
+    gates: Tensor
+    attention: Tensor
+    cache: Any
+    logits: Tensor
+
+    def keep(self, places: list[int]) -> None:
+        """Cuts the batch down to some rows, and to the positions that one of them still has."""
+        index = torch.tensor(places, device=self.attention.device)
+        select_rows(self.cache, index)
+        self.rows = [self.rows[place] for place in places]
+        self.gates, self.attention = self.gates[index], self.attention[index]
+        self.logits = self.logits[index]
+        padding = int(self.attention.argmax(1).min())
+        if padding and is_plain(self.cache):
+            trim_left(self.cache, padding)
+            self.attention = self.attention[:, padding:]
+
+    def take_in(self, other: _Batch) -> None:
+        """Appends the rows of another batch."""
+        join(self.cache, other.cache)
+        length = max(self.attention.shape[1], other.attention.shape[1])
+        self.attention = torch.cat(
+            [
+                nn.functional.pad(batch.attention, (length - batch.attention.shape[1], 0))
+                for batch in (self, other)
+            ]
+        )
+        self.gates = torch.cat([self.gates, other.gates])
+        self.logits = torch.cat([self.logits, other.logits])
+        self.rows += other.rows
+
+
+class Generator:
+    """Generates greedily on a thread of its own; rows of new questions enter the running batch.
+
+    Where the model's cache cannot be joined, new questions wait for the batch to end.
+
+    Args:
+        model: The model; nothing else may run it meanwhile.
+    """
+
+    def __init__(self, model: GatedModel) -> None:
+        self._model = model
+        self._stop = frozenset(eos_tokens(model))
+        self._new: Queue[list[_Row] | None] = Queue()
+        self.running = 0
+        """Rows in the batch at present."""
+        self.largest = 0
+        """Most rows that were in one batch."""
+        self._thread = threading.Thread(target=self._work, name="broca generator", daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Questions that are not in the batch yet."""
+        return self._new.qsize()
+
+    def ask(self, prompt: Sequence[int], gates: Sequence[Tensor], *, longest: int = 64) -> Stream:
+        """Continues a prompt once under each of some gates, side by side in one batch.
+
+        Args:
+            prompt: Its tokens, one at least.
+            gates: For every row the gates of all components, `(components,)`.
+            longest: Most tokens of a continuation.
+        """
+        stream = Stream(len(gates))
+        self._new.put([
+            _Row(stream, number, tuple(prompt), values, longest)
+            for number, values in enumerate(gates)
+        ])  # fmt: skip
+        return stream
+
+    def close(self) -> None:
+        """Ends the thread after its present token."""
+        self._new.put(None)
+        self._thread.join(timeout=30)
+
+    def _work(self) -> None:
+        batch: _Batch | None = None
+        open_for_work = True
+        with self._model.in_use(), torch.inference_mode():
+            while open_for_work:
+                try:
+                    open_for_work, batch = self._admit(batch)
+                    if batch is not None:
+                        batch = self._step(batch)
+                except Exception as error:  # noqa: BLE001  # it ends the answers, not the thread
+                    for row in batch.rows if batch is not None else ():
+                        row.send(error=f"{type(error).__name__}: the model cannot answer this")
+                        row.end("error")
+                    batch = None
+                self.running = len(batch.rows) if batch is not None else 0
+
+    def _admit(self, batch: _Batch | None) -> tuple[bool, _Batch | None]:
+        """Takes in what was asked meanwhile; waits where there is nothing to do."""
+        if batch is not None and not is_plain(batch.cache):
+            return True, batch
+        rows: list[_Row] = []
+        try:
+            while True:
+                more = self._new.get(block=batch is None and not rows)
+                if more is None:
+                    for row in [*rows, *(batch.rows if batch is not None else ())]:
+                        row.end("closed")
+                    return False, None
+                rows += more
+        except Empty:
+            pass
+        for row in rows:
+            if row.stream.cancelled:
+                row.end("cancelled")
+        rows = [row for row in rows if not row.stream.cancelled]
+        if not rows:
+            return True, batch
+        try:
+            started = self._prefill(rows)
+        except Exception:
+            for row in rows:
+                row.send(error="the model cannot read this prompt: is it too long?")
+                row.end("error")
+            return True, batch
+        if batch is None:
+            batch = started
+        else:
+            batch.take_in(started)
+        self.running = len(batch.rows)
+        self.largest = max(self.largest, self.running)
+        return True, batch
+
+    def _prefill(self, rows: list[_Row]) -> _Batch:
+        tokens, attention = left_padded([row.prompt for row in rows], device=self._model.device)
+        gates = torch.stack([row.gates for row in rows]).to(self._model.device)
+        with self._model.gates(gates):
+            logits, cache = self._model.forward(tokens, attention, keep=1, use_cache=True)
+        return _Batch(rows, gates, attention, cache, logits[:, -1])
+
+    def _step(self, batch: _Batch) -> _Batch | None:
+        """Sends the next token of every row, drops rows that have ended, and runs the others."""
+        probabilities = batch.logits.float().softmax(-1)
+        values, tokens = probabilities.topk(min(LIKELY, probabilities.shape[-1]))
+        newest = tokens[:, 0]
+        alive = []
+        for place, row in enumerate(batch.rows):
+            if row.stream.cancelled:
+                row.end("cancelled")
+                continue
+            token = int(newest[place])
+            if token in self._stop:
+                row.end("stop")
+                continue
+            row.tokens.append(token)
+            text = str(self._model.tokenizer.decode(row.tokens, skip_special_tokens=True))
+            whole = not text.endswith(_UNFINISHED)
+            new = text[len(row.text) :] if whole else ""
+            row.text = text if whole else row.text
+            row.send(text=new, likely=[
+                [str(self._model.tokenizer.decode([int(other)])), round(float(share), 5)]
+                for other, share in zip(tokens[place], values[place], strict=True)
+            ])  # fmt: skip
+            if len(row.tokens) >= row.longest:
+                row.end("length")
+            else:
+                alive.append(place)
+        if not alive:
+            return None
+        newest = newest[torch.tensor(alive, device=newest.device)]
+        if len(alive) < len(batch.rows):
+            batch.keep(alive)
+        batch.attention = nn.functional.pad(batch.attention, (0, 1), value=1)
+        with self._model.gates(batch.gates):
+            logits, batch.cache = self._model.forward(
+                newest[:, None], batch.attention, keep=1, cache=batch.cache, use_cache=True
+            )
+        batch.logits = logits[:, -1]
+        return batch

@@ -1,0 +1,231 @@
+"""Measures for the live page, one job after another, through one run and its journal."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from queue import Queue
+from typing import Any, TypeVar
+
+import numpy as np
+
+from broca.errors import BadInput, BrocaError
+from broca.measurement import Measurement, Plan
+from broca.models import GatedModel
+from broca.options import RunOptions
+from broca.results.base import Interval
+from broca.results.verification import Verification
+from broca.runs.run import Run
+from broca.runs.setup import Session, session
+from broca.runs.task_sets import auto_tasks
+from broca.verification.statistics import bootstrap_drops, interval_of
+
+ITEMS = 40
+"""Items of a task's live score."""
+
+SLOPE_ITEMS = 12
+"""Items that gradients are averaged over."""
+
+_LOCATE = 24
+"""Items that are set aside for other uses than scores, such as gradients."""
+
+T = TypeVar("T")
+
+Verify = Callable[..., Verification]
+"""The verb `verify`: this room stands before the verbs."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A task's live score.
+
+    Attributes:
+        task: The task.
+        intact: The intact model's score.
+        score: The score under the mask.
+        drop: What is lost, with its 95 % paired bootstrap interval.
+        items: Items that both were measured on.
+    """
+
+    task: str
+    intact: float
+    score: float
+    drop: Interval
+    items: int
+
+
+@dataclass(frozen=True)
+class Busy:
+    """What is going on.
+
+    Attributes:
+        running: What is being measured; empty for nothing.
+        waiting: How many jobs wait.
+    """
+
+    running: str
+    waiting: int
+
+
+class Measurer:
+    """Measures on a thread of its own and on a copy of the model's modules around its weights.
+
+    Args:
+        model: A copy that nothing else runs.
+        run_options: How tasks are found and rows are measured and kept; the journal and the workers
+            are opened and closed on the thread.
+        tasks: Names of the tasks; those that suit the model if empty.
+        verify: The verb.
+    """
+
+    def __init__(
+        self,
+        model: GatedModel,
+        run_options: RunOptions,
+        *,
+        tasks: Sequence[str] = (),
+        verify: Verify | None = None,
+    ) -> None:
+        self._model = model
+        self._options = run_options
+        self._wanted = tuple(tasks)
+        self._verify = verify
+        self._jobs: Queue[tuple[str, Callable[[], Any], Future[Any]] | None] = Queue()
+        self._running = ""
+        self._session: Session | None = None
+        self._runs: dict[str, Run] = {}
+        self._usable: dict[str, np.ndarray] = {}
+        self._thread = threading.Thread(target=self._work, name="broca measurer", daemon=True)
+        self._thread.start()
+
+    @property
+    def busy(self) -> Busy:
+        """What is going on."""
+        return Busy(self._running, self._jobs.qsize())
+
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks that can be measured."""
+        return self._do("listing the tasks", self._names)
+
+    def score(self, task: str, names: Sequence[str], scale: float = 0.0) -> Score:
+        """A task's score with some components scaled, beside the intact one.
+
+        Args:
+            task: One of `tasks`.
+            names: The components.
+            scale: Their gate.
+
+        Raises:
+            BrocaError: The task or a component is unknown, or the task cannot be measured.
+        """
+        return self._do(f"scoring {task}", lambda: self._score(task, names, scale))
+
+    def slopes(self, task: str, names: Sequence[str], scale: float = 0.0) -> dict[str, float]:
+        """What each component adds to a task while others are scaled.
+
+        The gradient of the answer's probability with respect to the component's gate, with its sign
+        turned: below zero the task gets worse when the component's gate closes a little.
+
+        Raises:
+            BrocaError: As `score`, or no item of the task has a right answer to follow.
+        """
+        return self._do(f"following gradients on {task}", lambda: self._slopes(task, names, scale))
+
+    def verify(self, task: str, names: Sequence[str]) -> Verification:
+        """Verifies a set of ablated components as `broca verify` does.
+
+        Raises:
+            BrocaError: As the verb.
+        """
+        return self._do(f"verifying on {task}", lambda: self._verified(task, names))
+
+    def close(self) -> None:
+        """Ends the thread after its present job."""
+        self._jobs.put(None)
+        self._thread.join(timeout=60)
+
+    def _do(self, what: str, job: Callable[[], T]) -> T:
+        done: Future[T] = Future()
+        self._jobs.put((what, job, done))
+        return done.result()
+
+    def _work(self) -> None:
+        with session(self._model, self._options) as self._session:
+            while (entry := self._jobs.get()) is not None:
+                self._running, job, done = entry
+                try:
+                    done.set_result(job())
+                except Exception as error:  # noqa: BLE001  # it is the asker's
+                    done.set_exception(error)
+                self._running = ""
+        while not self._jobs.empty():
+            left = self._jobs.get()
+            if left is not None:
+                left[2].set_exception(BrocaError("the page is closing"))
+
+    @property
+    def _opened(self) -> Session:
+        assert self._session is not None, "the thread has it open"
+        return self._session
+
+    def _names(self) -> tuple[str, ...]:
+        return self._wanted or auto_tasks(self._model, self._opened.catalog)
+
+    def _run(self, task: str) -> Run:
+        """The run that measures a task; its items are cut once."""
+        if task not in self._names():
+            raise BadInput(f"task '{task}' is not on this page: it has {', '.join(self._names())}")
+        if task not in self._runs:
+            tasks = self._opened.claimed(
+                task, others=(), items=_LOCATE, seed=0, limit=ITEMS, searched="task"
+            )
+            settings = {"measures": task, "verb": "explore", "components": self._model.kinds}
+            self._runs[task] = self._opened.run(tasks, settings=settings)
+        return self._runs[task]
+
+    def _score(self, task: str, names: Sequence[str], scale: float) -> Score:
+        run = self._run(task)
+        trial = run.tasks.trial()
+        places = {task: trial.places[task]}
+        columns = [] if scale == 1 else self._model.components.columns(names)
+
+        def scaled(plan: Plan) -> Measurement:
+            return run.measure(replace(plan, scale=scale or None) if columns else plan)
+
+        before = trial.responses(run.measure, run.mask(())[None], places)[task][0]
+        after = trial.responses(scaled, run.mask(columns)[None], places)[task][0]
+        aggregate = trial.aggregation(task, before)
+        drop = trial.loss(task, before, after)
+        draws = bootstrap_drops(before, after, aggregate=aggregate)
+        return Score(
+            task, trial.score(task, before), trial.score(task, after), interval_of(drop, draws),
+            len(before),
+        )  # fmt: skip
+
+    def _slopes(self, task: str, names: Sequence[str], scale: float) -> dict[str, float]:
+        run = self._run(task)
+        if task not in self._usable:
+            some = {task: run.tasks.places["locate"][task]}
+            self._usable[task] = run.referenced("probability", some, otherwise=None).places[task]
+        items = self._usable[task][:SLOPE_ITEMS]
+        columns = [] if scale == 1 else self._model.components.columns(names)
+        plan = Plan(
+            run.mask(columns)[None], np.zeros(len(items), dtype=np.intp), items, gradients=True,
+            response="probability", scale=(scale or None) if columns else None,
+        )  # fmt: skip
+        slopes = run.measure(plan, role="search").slopes().mean(0)
+        return {
+            name: -float(slope)
+            for name, slope in zip(self._model.components.names, slopes, strict=True)
+        }
+
+    def _verified(self, task: str, names: Sequence[str]) -> Verification:
+        if self._verify is None:
+            raise BadInput("this page cannot verify: start it with `broca explore`")
+        others = [name for name in self._names() if name != task]
+        return self._verify(
+            self._model, task, list(names), others=others,
+            run_options=self._options.within(self._opened.workspace),
+        )  # fmt: skip

@@ -1,0 +1,269 @@
+"""The live page over HTTP: plain requests of JSON, and answers in lines of JSON as they come."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from broca.errors import BadInput, BrocaError
+from broca.explorer.explorer import Explorer, events
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+_LARGEST = 1_000_000
+"""Bytes of the largest request."""
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+        "img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Server:
+    """Serves an explorer until it is closed.
+
+    Args:
+        explorer: What answers.
+        host: The address; other machines reach the page only where it is not local.
+        port: The port; 0 takes a free one.
+        token: What every request must bring; empty for none.
+
+    Raises:
+        BadInput: The address is taken or cannot be used, or an open address has no token.
+    """
+
+    def __init__(
+        self, explorer: Explorer, *, host: str = LOCAL[0], port: int = 0, token: str = ""
+    ) -> None:
+        if host not in LOCAL and not token:
+            raise BadInput(f"`host` {host} is open to other machines: it needs a `token`")
+        self._token = token
+        self._local = host in LOCAL
+        try:
+            self._server = ThreadingHTTPServer((host, port), self._handler(explorer))
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise BadInput(
+                f"`host` {host}, `port` {port} cannot be served ({reason}): choose another `port`"
+            ) from error
+        self._server.daemon_threads = True
+        self.host, self.port = host, self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """The page's address, with the token where there is one."""
+        return f"http://{self.host}:{self.port}/" + (f"?token={self._token}" if self._token else "")
+
+    def close(self) -> None:
+        """Ends the server."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(timeout=10)
+
+    def wait(self) -> None:
+        """Waits until the server ends, such as by Ctrl+C."""
+        while self._thread.is_alive():
+            self._thread.join(0.5)
+
+    def _handler(self, explorer: Explorer) -> type[BaseHTTPRequestHandler]:
+        server = self
+
+        class Handler(_Handler):
+            asked = explorer
+
+            def allowed(self) -> bool:
+                return server.admits(self)
+
+        return Handler
+
+    def admits(self, request: BaseHTTPRequestHandler) -> bool:
+        """Whether a request comes from the page itself and brings the token.
+
+        On a local address only local names are served, so that a foreign site whose name was made
+        to point here cannot ask.
+        """
+        host = request.headers.get("Host", "")
+        if self._local and urlsplit(f"//{host}").hostname not in LOCAL:
+            return False
+        origin = request.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            return False
+        if not self._token:
+            return True
+        query = parse_qs(urlsplit(request.path).query).get("token", [""])[0]
+        given = request.headers.get("X-Token") or query
+        return hmac.compare_digest(given.encode(), self._token.encode())
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    asked: Explorer
+    protocol_version = "HTTP/1.1"
+
+    def allowed(self) -> bool:
+        """Whether the request may be answered."""
+        raise NotImplementedError
+
+    def log_message(self, *_: Any) -> None:
+        """Says nothing: stdout and stderr belong to the command."""
+
+    def do_GET(self) -> None:  # the base class calls it so
+        """Answers the page, its verifications and the state."""
+        path = urlsplit(self.path).path
+        if not self.allowed():
+            self._refuse()
+        elif path == "/":
+            self._send(self.asked.page(), "text/html")
+        elif path == "/api/model":
+            self._send_json(self.asked.describe())
+        elif path == "/api/status":
+            self._send_json(self.asked.status())
+        elif path == "/api/tasks":
+            self._guarded(lambda: list(self.asked.measurer.tasks()))
+        elif path.startswith("/verification/"):
+            number = path.rpartition("/")[2]
+            try:
+                page = self.asked.verification_page(int(number) if number.isdecimal() else 0)
+            except BadInput as error:
+                self._send_json({"error": str(error)}, HTTPStatus.NOT_FOUND)
+            else:
+                self._send(page, "text/html")
+        else:
+            self._send_json({"error": "there is no such page"}, HTTPStatus.NOT_FOUND)
+
+    def do_POST(self) -> None:
+        """Answers questions."""
+        if not self.allowed() or self.headers.get_content_type() != "application/json":
+            self.close_connection = True
+            self._refuse()
+            return
+        size = self.headers.get("Content-Length", "")
+        if not size.isdecimal() or int(size) > _LARGEST:
+            self.close_connection = True
+            error = {"error": "the request is too large"}
+            self._send_json(error, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            return
+        try:
+            question = _Question(json.loads(self.rfile.read(int(size))))
+        except (ValueError, RecursionError):
+            self._send_json({"error": "the request is no JSON object"}, HTTPStatus.BAD_REQUEST)
+            return
+        explorer = self.asked
+        path = urlsplit(self.path).path
+        if path == "/api/answer":
+            self._stream(question)
+            return
+        answers: dict[str, Callable[[], Any]] = {
+            "/api/score": lambda: explorer.score(
+                question.text("task"), question.names(), scale=question.number("scale")
+            ),
+            "/api/slopes": lambda: explorer.slopes(
+                question.text("task"), question.names(), scale=question.number("scale")
+            ),
+            "/api/verify": lambda: explorer.verify(question.text("task"), question.names()),
+            "/api/set": lambda: explorer.named(question.text("text")),
+        }
+        if path not in answers:
+            self._send_json({"error": "there is no such question"}, HTTPStatus.NOT_FOUND)
+            return
+        self._guarded(answers[path])
+
+    def _guarded(self, answer: Callable[[], Any]) -> None:
+        """Sends an answer, or in one line why there is none."""
+        try:
+            self._send_json(answer())
+        except BrocaError as error:
+            self._send_json({"error": " ".join(str(error).split())}, HTTPStatus.BAD_REQUEST)
+        except Exception as error:  # noqa: BLE001  # the page says it; the server goes on
+            text = f"{type(error).__name__}: this could not be answered"
+            self._send_json({"error": text}, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _stream(self, question: _Question) -> None:
+        try:
+            stream = self.asked.answer(
+                question.text("prompt"),
+                question.names(),
+                scale=question.number("scale"),
+                longest=int(question.number("longest") or 64),
+                chat=bool(question.data.get("chat", True)),
+            )
+        except BrocaError as error:
+            self._send_json({"error": " ".join(str(error).split())}, HTTPStatus.BAD_REQUEST)
+            return
+        self.close_connection = True
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "application/x-ndjson; charset=utf-8")
+        self.send_header("Connection", "close")
+        self._send_headers()
+        try:
+            for line in events(stream):
+                self.wfile.write(line.encode())
+                self.wfile.flush()
+        except OSError:  # the tab is gone
+            stream.cancelled = True
+
+    def _refuse(self) -> None:
+        self._send_json(
+            {"error": "this page answers only itself: open the address that broca printed"},
+            HTTPStatus.FORBIDDEN,
+        )
+
+    def _send_json(self, data: Any, status: HTTPStatus = HTTPStatus.OK) -> None:
+        self._send(json.dumps(data, ensure_ascii=False), "application/json", status)
+
+    def _send(self, text: str, kind: str, status: HTTPStatus = HTTPStatus.OK) -> None:
+        content = text.encode()
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", f"{kind}; charset=utf-8")
+            self.send_header("Content-Length", str(len(content)))
+            self._send_headers()
+            self.wfile.write(content)
+        except OSError:  # the tab is gone
+            self.close_connection = True
+
+    def _send_headers(self) -> None:
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+
+class _Question:
+    """What a request asks, checked part by part."""
+
+    def __init__(self, data: Any) -> None:
+        if not isinstance(data, dict):
+            raise ValueError("no object")
+        self.data = data
+
+    def text(self, name: str) -> str:
+        value = self.data.get(name, "")
+        if not isinstance(value, str):
+            raise BadInput(f"`{name}` must be text")
+        return value
+
+    def number(self, name: str) -> float:
+        value = self.data.get(name, 0)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise BadInput(f"`{name}` must be a number")
+        return float(value)
+
+    def names(self) -> list[str]:
+        value = self.data.get("off", [])
+        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+            raise BadInput("`off` must be a list of names")
+        return value

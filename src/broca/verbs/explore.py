@@ -1,0 +1,97 @@
+"""`explore`: a live page on which components of a model are switched off and questions asked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated
+
+from broca.errors import BadInput
+from broca.explorer import Explorer, Subject
+from broca.explorer.server import LOCAL, Server
+from broca.models import GatedModel, load
+from broca.options import RunOptions, takes_options, without
+from broca.runs.progress import Report, Stages
+from broca.runs.task_sets import listed
+from broca.runs.workspace import Workspace
+from broca.verbs.verify import verify
+
+
+class LivePage:
+    """A live page that is being served; close it, or use it as a context.
+
+    Attributes:
+        explorer: What answers the page, and any Python code that asks.
+        url: The page's address.
+    """
+
+    def __init__(self, explorer: Explorer, server: Server) -> None:
+        self.explorer = explorer
+        self._server = server
+        self.url = server.url
+
+    def __enter__(self) -> LivePage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def wait(self) -> None:
+        """Waits until the page is closed, such as by Ctrl+C."""
+        self._server.wait()
+
+    def close(self) -> None:
+        """Ends the server and its threads; the model is left as it was found."""
+        self._server.close()
+        self.explorer.close()
+
+
+@takes_options
+def explore(
+    model: str | Path | GatedModel,
+    *,
+    tasks: str = "auto",
+    host: str = LOCAL[0],
+    port: int = 7860,
+    token: str = "",
+    on_progress: Report | None = None,
+    run_options: Annotated[RunOptions, without("ablation_options")],
+) -> LivePage:
+    """Serves a live page on a model, with the sets of a run where one is given.
+
+    Args:
+        model: A shipped model, a local folder, a hub id, what `broca.load` returned, or the out
+            folder of `localize`, `verify` or `atlas`, whose model and sets are taken.
+        tasks: Tasks with a live score: T1,T2, or `auto`: those of the run, else those that suit
+            the model.
+        host: Address to serve on; one that other machines reach needs a `token`.
+        port: Port; 0 takes a free one.
+        token: What the address must carry; empty for none.
+        on_progress: Receives what is going on.
+
+    Returns:
+        The page, which is served by threads until it is closed.
+
+    Raises:
+        BrocaError: Bad input, in one line that says what to do.
+    """
+    subject = Subject(model.name) if isinstance(model, GatedModel) else Subject.of(model)
+    if tasks != "auto":
+        subject = replace(subject, tasks=tuple(listed(tasks)))
+    if isinstance(run_options.journal_options.journal, Workspace):
+        raise BadInput("`journal` must be a file: the page measures on a thread of its own")
+    if host not in LOCAL and not token:
+        raise BadInput(f"`host` {host} is open to other machines: it needs a `token`")
+    stages = Stages(on_progress)
+    if isinstance(model, GatedModel):
+        gated = model
+    else:
+        stages.enter("loading the model")
+        gated = load(subject.model, **asdict(run_options.model_options))
+    explorer = Explorer(gated, subject, run_options=run_options, verify=verify)
+    try:
+        server = Server(explorer, host=host, port=port, token=token)
+    except BadInput:
+        explorer.close()
+        raise
+    return LivePage(explorer, server)

@@ -1,0 +1,75 @@
+"""What the page can ask, without a page."""
+
+import json
+import re
+
+import pytest
+
+from broca.errors import BadInput, BrocaError, UnknownName
+from broca.explorer import Explorer, Subject
+from broca.explorer.explorer import events
+
+
+@pytest.fixture(scope="module")
+def explorer(planted):
+    """An explorer on the planted model, with the set of a run."""
+    subject = Subject(
+        "/somewhere/planted", {"needed": ("L0H1",)}, {"L0H1": -0.5}, "effect", ("sorting",)
+    )
+    with Explorer(planted, subject) as made:
+        yield made
+
+
+def test_the_page_has_every_component(explorer, planted):
+    """As an element, with what is known as colour; nothing is loaded from elsewhere."""
+    page = explorer.page()
+    for name in planted.components.names:
+        assert page.count(f'data-component="{name}"') == 1
+    assert not re.search(r"<(?:script|img|iframe|link)[^>]*\s(?:src|href)\s*=", page)
+    about = json.loads(re.search(r'id="about">(.*?)</script>', page, re.DOTALL).group(1))
+    assert about["sets"] == {"needed": ["L0H1"]}
+    assert about["effects"] == {"L0H1": -0.5}
+
+
+def test_answers_come_as_lines(explorer):
+    """Each a JSON object."""
+    lines = list(events(explorer.answer("sort b a =", ["L0H1"], longest=4)))
+    rows = {json.loads(line)["row"] for line in lines}
+    assert rows == {0, 1}
+    assert all(line.endswith("\n") for line in lines)
+
+
+def test_names_are_read_in_any_form(explorer):
+    """Joined by plus, commas or spaces; a published list; unknown ones are refused."""
+    assert explorer.named("L0H1, L1H2 L2H0") == ["L0H1", "L1H2", "L2H0"]
+    assert explorer.named("L0H1+L1H2") == ["L0H1", "L1H2"]
+    assert explorer.named("  ") == []
+    with pytest.raises(UnknownName):
+        explorer.named("L0H99")
+    with pytest.raises(BrocaError, match="published"):
+        explorer.named("published:nothing")
+
+
+def test_bad_questions_are_refused(explorer):
+    """An empty or long prompt, a gate out of range, a component that is not there."""
+    with pytest.raises(BadInput, match="prompt is empty"):
+        explorer.answer(" ", [])
+    with pytest.raises(BadInput, match="tokens, and the model has room"):
+        explorer.answer("sort a b =" * 5000, [])
+    with pytest.raises(BadInput, match="between 0 and 2"):
+        explorer.score("sorting", [], scale=3.0)
+    with pytest.raises(UnknownName):
+        explorer.answer("sort", ["L9H9"])
+    with pytest.raises(BadInput, match="verification 1 is not known"):
+        explorer.verification_page(1)
+
+
+def test_a_set_of_another_model_is_refused(planted):
+    """Before anything is started."""
+    with pytest.raises(UnknownName):
+        Explorer(planted, Subject("planted", {"needed": ("L77H1",)}))
+
+
+def test_the_state_says_what_is_going_on(explorer):
+    """Nothing, when nothing is."""
+    assert explorer.status() == {"writing": 0, "queued": 0, "measuring": "", "waiting": 0}

@@ -1,0 +1,120 @@
+"""Answers of the live page: side by side, many tabs in one batch, each as if it were alone."""
+
+import threading
+
+import pytest
+import torch
+
+from broca.explorer.generating import Generator
+
+PROMPTS = ("sort q d a z =", "sort b c a =", "two plus three =")
+
+
+@pytest.fixture(scope="module")
+def generator(reference):
+    """A generator on the shipped model."""
+    made = Generator(reference)
+    yield made
+    made.close()
+
+
+def gates(model, off, scale=0.0):
+    """Intact gates, and those with some components scaled."""
+    intact = torch.ones(len(model.components))
+    changed = intact.clone()
+    changed[model.components.columns(off)] = scale
+    return intact, changed
+
+
+def answers(stream):
+    """The texts of a stream's rows, and their events."""
+    events = list(stream)
+    assert not [event for event in events if "error" in event]
+    texts = ["".join(e.get("text", "") for e in events if e["row"] == row) for row in (0, 1)]
+    return texts, events
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5])
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_both_answers_are_those_of_transformers(generator, reference, prompt, scale):
+    """Intact, and within `ablated`: one batch changes no token."""
+    off = ["L0H3", "L0H8", "L1H2"]
+    tokens = reference.tokenizer.encode(prompt)
+    texts, _ = answers(generator.ask(tokens, gates(reference, off, scale), longest=12))
+    intact = reference.copy()
+    assert texts[0] == intact.generate(prompt, max_new_tokens=12)
+    with intact.ablated(off, scale):
+        assert texts[1] == intact.generate(prompt, max_new_tokens=12)
+
+
+def test_tabs_share_a_batch_and_answer_as_if_alone(generator, reference):
+    """Each with its own set; rows that enter and leave change no other row."""
+    questions = [(prompt, [f"L0H{n}"]) for n, prompt in enumerate(PROMPTS * 2)]
+    encoded = [(reference.tokenizer.encode(prompt), off) for prompt, off in questions]
+    alone = [answers(generator.ask(t, gates(reference, o), longest=16))[0] for t, o in encoded]
+    together = [None] * len(encoded)
+    start = threading.Barrier(len(encoded))
+
+    def tab(number):
+        tokens, off = encoded[number]
+        start.wait()
+        stream = generator.ask(tokens, gates(reference, off), longest=16)
+        together[number] = answers(stream)[0]
+
+    tabs = [threading.Thread(target=tab, args=(number,)) for number in range(len(encoded))]
+    for thread in tabs:
+        thread.start()
+    for thread in tabs:
+        thread.join(60)
+    assert together == alone
+    assert generator.largest > 2
+
+
+def test_next_tokens_come_with_their_probabilities(generator, reference):
+    """The chosen one first; they are the model's own."""
+    tokens = reference.tokenizer.encode(PROMPTS[0])
+    _, events = answers(generator.ask(tokens, gates(reference, []), longest=1))
+    first = events[0]["likely"]
+    with torch.no_grad(), reference.in_use():
+        logits = reference.copy().model(torch.tensor([tokens])).logits[0, -1].float()
+    values, chosen = logits.softmax(-1).topk(len(first))
+    assert [p for _, p in first] == pytest.approx(values.tolist(), abs=2e-5)
+    assert [text for text, _ in first] == [reference.tokenizer.decode([int(t)]) for t in chosen]
+
+
+def test_every_row_says_why_it_ended(generator, reference):
+    """At an end of sequence, or at the longest answer."""
+    tokens = reference.tokenizer.encode(PROMPTS[0])
+    _, events = answers(generator.ask(tokens, gates(reference, []), longest=2))
+    assert [(e["row"], e["end"]) for e in events if "end" in e] == [(0, "length"), (1, "length")]
+    _, events = answers(generator.ask(tokens, gates(reference, []), longest=64))
+    assert {e["end"] for e in events if "end" in e} == {"stop"}
+
+
+def test_a_question_that_cannot_be_answered_leaves_the_others(generator, reference):
+    """Its stream says so and ends; the thread goes on."""
+    bad = generator.ask([10**9], gates(reference, []), longest=2)
+    assert any("error" in event for event in bad)
+    tokens = reference.tokenizer.encode(PROMPTS[0])
+    texts, _ = answers(generator.ask(tokens, gates(reference, []), longest=4))
+    assert texts[0]
+
+
+def test_a_tab_that_is_gone_leaves_the_batch(generator, reference):
+    """Its rows end; nothing waits for them."""
+    tokens = reference.tokenizer.encode(PROMPTS[0])
+    stream = generator.ask(tokens, gates(reference, []), longest=200)
+    stream.cancelled = True
+    ends = [event.get("end") for event in stream if "end" in event]
+    assert len(ends) <= 2
+    texts, _ = answers(generator.ask(tokens, gates(reference, []), longest=4))
+    assert texts[0]
+
+
+def test_closing_ends_what_is_written(reference):
+    """Every stream ends, and the model is as it was."""
+    made = Generator(reference)
+    stream = made.ask([1, 2, 3], gates(reference, []), longest=200)
+    made.close()
+    assert list(stream)[-1].keys() >= {"row", "end"}
+    reference.require_intact()

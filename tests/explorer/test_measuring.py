@@ -1,0 +1,85 @@
+"""Live scores: the run's own rows, each measured once, with honest intervals."""
+
+import pytest
+
+from broca.errors import BadInput, BrocaError
+from broca.explorer.measuring import ITEMS, Measurer
+from broca.options import RunOptions
+
+SET = ["L0H1", "L1H2", "L2H3"]
+
+
+@pytest.fixture(scope="module")
+def measurer(planted):
+    """A measurer on a copy of the planted model."""
+
+    made = Measurer(planted.copy(), RunOptions(), tasks=("sorting", "reversing"))
+    yield made
+    made.close()
+
+
+def test_a_score_has_its_drop_and_interval(measurer):
+    """Nothing is lost with nothing switched off; the drop is the difference of the scores."""
+    nothing = measurer.score("sorting", [])
+    assert (nothing.drop.value, nothing.intact, nothing.items) == (0.0, nothing.score, ITEMS)
+    whole = measurer.score("sorting", [f"L0H{head}" for head in range(16)])
+    assert whole.drop.value == pytest.approx(whole.intact - whole.score)
+    assert whole.drop.low <= whole.drop.value <= whole.drop.high
+    assert whole.drop.value > 0.3
+
+
+def test_a_score_is_that_of_the_ablated_model(measurer, planted):
+    """The same items, answered one by one within `ablated`."""
+    names = [f"L0H{head}" for head in range(8)]
+    score = measurer.score("sorting", names)
+    run = measurer._runs["sorting"]
+    positions = run.tasks.places["report"]["sorting"]
+    model, right = planted.copy(), 0
+    with model.ablated(names):
+        for position in positions:
+            benchmark, item = run.tasks.bank[int(position)]
+            del benchmark
+            text = model.generate(item.prompt, max_new_tokens=item.requests[0].max_new_tokens)
+            right += text.strip().split("\n")[0].strip() == item.target.strip()
+    assert score.score == pytest.approx(right / len(positions))
+
+
+def test_nothing_is_measured_twice(measurer):
+    """The same question again is answered from the journal."""
+    first = measurer.score("reversing", SET)
+
+    def measured():
+        run = measurer._runs["reversing"]._recording
+        return run.journal.cost(run.run)
+
+    before = measurer._do("counting", measured)
+    assert before[0] == 2 * ITEMS
+    assert measurer.score("reversing", SET) == first
+    assert measurer._do("counting", measured) == before
+
+
+def test_a_gate_in_between_and_a_gate_of_one(measurer):
+    """A gate of 1 changes nothing; others are rows of their own."""
+    names = [f"L0H{head}" for head in range(16)]
+    assert measurer.score("sorting", names, 1.0).drop.value == 0
+    half, off = (measurer.score("sorting", names, scale).score for scale in (0.5, 0.0))
+    assert half >= off
+
+
+def test_slopes_follow_the_gates(measurer):
+    """A component that is switched off adds what its gate would change; all have a value."""
+    slopes = measurer.slopes("sorting", [])
+    assert len(slopes) == len(measurer._model.components)
+    assert min(slopes.values()) < 0
+
+
+def test_what_cannot_be_measured_is_said(measurer):
+    """To the tab that asked; others are answered."""
+    with pytest.raises(BadInput, match="task 'cooking' is not on this page"):
+        measurer.score("cooking", [])
+    with pytest.raises(BrocaError, match="L9H9"):
+        measurer.score("sorting", ["L9H9"])
+    with pytest.raises(BadInput, match="cannot verify"):
+        measurer.verify("sorting", SET)
+    assert measurer.tasks() == ("sorting", "reversing")
+    assert measurer.busy.running == ""

@@ -1,0 +1,119 @@
+"""The page over HTTP: who may ask, and what every question answers."""
+
+import http.client
+import json
+
+import pytest
+
+from broca.errors import BadInput
+from broca.explorer import Explorer, Subject
+from broca.explorer.server import Server
+
+
+@pytest.fixture(scope="module")
+def explorer(planted):
+    """An explorer on the planted model."""
+    with Explorer(planted, Subject("planted", tasks=("sorting",))) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def server(explorer):
+    """A local server without a token."""
+    made = Server(explorer)
+    yield made
+    made.close()
+
+
+def ask(server, path, data=None, **headers):
+    """The status, headers and text of an answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    body = None if data is None else json.dumps(data)
+    kind = {"Content-Type": "application/json"} if data is not None else {}
+    method = "GET" if data is None else "POST"
+    connection.request(method, path, body, {**kind, **headers})
+    reply = connection.getresponse()
+    text = reply.read().decode()
+    connection.close()
+    return reply.status, dict(reply.getheaders()), text
+
+
+def test_the_page_and_the_model_are_served(server, planted):
+    """With headers that keep other sites out."""
+    status, headers, text = ask(server, "/")
+    assert status == 200
+    assert text.startswith("<!doctype html>")
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert headers["X-Frame-Options"] == "DENY"
+    _, _, text = ask(server, "/api/model")
+    assert json.loads(text)["components"] == list(planted.components.names)
+    assert json.loads(ask(server, "/api/tasks")[2]) == ["sorting"]
+
+
+def test_answers_stream(server):
+    """Lines of JSON, the last ones say that both rows have ended."""
+    status, headers, text = ask(server, "/api/answer", {"prompt": "sort b a =", "longest": 3})
+    assert status == 200
+    assert headers["Content-Type"].startswith("application/x-ndjson")
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert sum("end" in line for line in lines) == 2
+
+
+def test_questions_are_answered_or_refused_in_one_line(server):
+    """Bad ones with what is wrong, not with a traceback."""
+    status, _, text = ask(server, "/api/score", {"task": "sorting", "off": ["L0H1"]})
+    assert status == 200
+    assert json.loads(text)["items"] == 40
+    assert json.loads(ask(server, "/api/set", {"text": "L0H1,L1H1"})[2]) == ["L0H1", "L1H1"]
+    for path, data, expected in (
+        ("/api/score", {"task": "cooking"}, "cooking"),
+        ("/api/score", {"task": 3}, "`task` must be text"),
+        ("/api/score", {"task": "sorting", "off": "L0H1"}, "`off` must be a list"),
+        ("/api/score", {"task": "sorting", "scale": "x"}, "`scale` must be a number"),
+        ("/api/answer", {"prompt": ""}, "prompt is empty"),
+        ("/api/set", {"text": "L9H9"}, "no component"),
+        ("/api/score", [], "no JSON object"),
+    ):
+        status, _, text = ask(server, path, data)
+        assert status == 400
+        error = json.loads(text)["error"]
+        assert expected in error
+        assert "\n" not in error
+    assert ask(server, "/api/nothing", {})[0] == 404
+    assert ask(server, "/nothing")[0] == 404
+    assert ask(server, "/verification/7")[0] == 404
+
+
+def test_foreign_pages_may_not_ask(server):
+    """Another site's page, a name that points here, a form."""
+    assert ask(server, "/api/status", Origin="https://evil.example")[0] == 403
+    assert ask(server, "/", Host="evil.example")[0] == 403
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert ask(server, "/api/verify", {}, **form)[0] == 403
+    assert ask(server, "/api/status", Origin=f"http://127.0.0.1:{server.port}")[0] == 200
+
+
+def test_large_requests_are_refused(server):
+    """Before they are read."""
+    assert ask(server, "/api/answer", {}, **{"Content-Length": str(10**9)})[0] == 413
+
+
+def test_a_token_is_required_where_there_is_one(explorer):
+    """In the address or in a header; an open address must have one."""
+    with pytest.raises(BadInput, match="needs a `token`"):
+        Server(explorer, host="0.0.0.0")
+    server = Server(explorer, token="secret")
+    try:
+        assert server.url.endswith("?token=secret")
+        assert ask(server, "/")[0] == 403
+        assert ask(server, "/?token=wrong")[0] == 403
+        assert ask(server, "/?token=secret")[0] == 200
+        assert ask(server, "/api/status", **{"X-Token": "secret"})[0] == 200
+    finally:
+        server.close()
+
+
+def test_a_taken_port_is_refused(explorer, server):
+    """In one line that says what to do."""
+    with pytest.raises(BadInput, match=f"`port` {server.port} cannot be served"):
+        Server(explorer, port=server.port)

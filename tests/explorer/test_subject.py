@@ -1,0 +1,50 @@
+"""What the live page is about: a model's name, or what broca wrote of one."""
+
+import pytest
+from reports.test_escaping import make_stress
+from reports.test_page import make_result
+from results.test_atlas import make_atlas
+
+from broca.errors import BadInput
+from broca.explorer.subject import Subject
+
+
+def test_a_name_is_a_model():
+    """Whatever it is; loading it says whether there is one."""
+    assert Subject.of("some/model") == Subject("some/model")
+
+
+def test_a_run_brings_its_set_effects_and_tasks(tmp_path):
+    """Its model is loaded by name."""
+    result = make_result()
+    result.save(tmp_path)
+    subject = Subject.of(tmp_path)
+    assert subject.model == "toy"
+    assert subject.sets == {"needed for adding": result.selected}
+    assert subject.effects == {line.name: line.effect for line in result.ranking}
+    assert subject.tasks == result.tasks
+
+
+def test_a_verification_and_an_atlas_bring_their_sets(tmp_path):
+    """An atlas one for each task that needs components of its own."""
+    result = make_result()
+    (tmp_path / "v").mkdir()
+    result.verification.save(tmp_path / "v")
+    assert Subject.of(tmp_path / "v").sets == {"verified on adding": result.selected}
+    make_atlas().save(tmp_path / "a")
+    assert Subject.of(tmp_path / "a").sets == {"needed for adding": ("L0H0",)}
+
+
+def test_other_results_are_refused(tmp_path):
+    """In one line that says what to give."""
+    make_stress().save(tmp_path)
+    with pytest.raises(BadInput, match="is a stress test, which names no components"):
+        Subject.of(tmp_path)
+
+
+def test_a_folder_is_named_by_its_last_part(tmp_path):
+    """A page shows no path of the machine."""
+    (tmp_path / "config.json").write_text("{}")
+    subject = Subject.of(tmp_path)
+    assert subject.model == str(tmp_path)
+    assert subject.shown_name == tmp_path.name
