@@ -33,6 +33,7 @@ ORDER = (
     "neurons",
     "comparisons",
     "reports",
+    "explorer",
     "exports",
     "verbs",
     "studies",

@@ -70,6 +70,7 @@ CALLS = {
     "published_lists": lambda model, folder: len(broca.published_lists()),
     "read": lambda model, folder: broca.read(folder),
     "refit": lambda model, folder: broca.refit(folder, resamples=0),
+    "report": lambda model, folder: broca.report(folder),
     "reproduce": lambda model, folder: broca.reproduce(
         "table2", model, tasks="capitals", rows=200, items=10, limit=8, keep_universal=True,
         journal=folder / "tables.sqlite",
@@ -85,6 +86,7 @@ CALLS = {
         model, "sorting", "L0H1", others=[], limit=20,
         scope=broca.Scope(controls=0, curve=0, failure_items=4),
     ).heads,
+    "view": lambda model, folder: broca.view(folder, out=folder).read_text(),
 }  # fmt: skip
 """A small call of every public function; what it returns is the same each time."""
 

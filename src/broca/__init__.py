@@ -46,11 +46,13 @@ if TYPE_CHECKING:
     from broca.verbs.localize import localize as localize
     from broca.verbs.plan import plan as plan
     from broca.verbs.refit import refit as refit
+    from broca.verbs.report import report as report
     from broca.verbs.rerun import rerun as rerun
     from broca.verbs.scan import Scan as Scan
     from broca.verbs.scan import scan as scan
     from broca.verbs.stress import stress as stress
     from broca.verbs.verify import verify as verify
+    from broca.verbs.view import view as view
     from broca.verification import Scope as Scope
 
 _HOME = {
@@ -92,10 +94,12 @@ _HOME = {
     "reproduce": "broca.studies.paper",
     "simulate_methods": "broca.studies.methods",
     "refit": "broca.verbs.refit",
+    "report": "broca.verbs.report",
     "rerun": "broca.verbs.rerun",
     "scan": "broca.verbs.scan",
     "stress": "broca.verbs.stress",
     "verify": "broca.verbs.verify",
+    "view": "broca.verbs.view",
 }
 """Where each public name is defined."""
 

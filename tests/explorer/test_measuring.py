@@ -12,7 +12,6 @@ SET = ["L0H1", "L1H2", "L2H3"]
 @pytest.fixture(scope="module")
 def measurer(planted):
     """A measurer on a copy of the planted model."""
-
     made = Measurer(planted.copy(), RunOptions(), tasks=("sorting", "reversing"))
     yield made
     made.close()

@@ -27,6 +27,8 @@ COMMANDS = {
     "verify": "broca.cli.verify:verify",
     "neurons": "broca.cli.neurons:app",
     "explore": "broca.cli.explore:explore",
+    "report": "broca.cli.report:report",
+    "view": "broca.cli.view:view",
     "published": "broca.cli.published:published",
     "stress": "broca.cli.stress:stress",
     "reproduce": "broca.cli.reproduce:reproduce",

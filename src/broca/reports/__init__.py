@@ -20,7 +20,7 @@ from broca.reports.picture import picture
 from broca.reports.stress import render_stress_page
 from broca.reports.tables import Column, Table
 from broca.reports.verification import render_verification_page
-from broca.reports.writing import plot, plots, render, write
+from broca.reports.writing import plot, plots, render, write, write_page
 
 __all__ = [
     "SERIES",
@@ -46,4 +46,5 @@ __all__ = [
     "render_stress_page",
     "render_verification_page",
     "write",
+    "write_page",
 ]

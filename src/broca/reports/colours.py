@@ -59,9 +59,9 @@ def style_sheet() -> str:
         f".f-{role}{{fill:var(--{role})}}.s-{role}{{stroke:var(--{role});fill:none}}"
         for role in LIGHT
     )
+    empty = "var(--{})".format("cell")
     steps = "".join(
-        f".{letter}{step}{{fill:color-mix(in srgb,var(--{role}) {100 * step / LEVELS:g}%,"
-        "var(--cell))}"
+        f".{letter}{step}{{fill:color-mix(in srgb,var(--{role}) {100 * step / LEVELS:g}%,{empty})}}"
         for letter, role in (("n", "harm"), ("p", "gain"))
         for step in range(1, LEVELS + 1)
     )
@@ -69,7 +69,7 @@ def style_sheet() -> str:
         f":root{{color-scheme:light dark;{variables(LIGHT)}}}"
         f"@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}"
         f"@media print{{:root{{color-scheme:light;{variables(LIGHT)}}}}}"
-        f"{marks}.c rect{{fill:var(--cell)}}{steps.replace('.n', '.c .n').replace('.p', '.c .p')}"
+        f"{marks}.c rect{{fill:{empty}}}{steps.replace('.n', '.c .n').replace('.p', '.c .p')}"
         ".c .u{fill:url(#unknown)}"
     )
 

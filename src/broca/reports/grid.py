@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from broca.components import Component, Kind
 from broca.errors import BadInput
@@ -93,7 +94,7 @@ class ComponentGrid:
     meanings: tuple[str, str] = ("worse without it", "better without it")
     legend: bool = True
 
-    @property
+    @cached_property
     def full(self) -> float:
         """The effect of the full colour."""
         return self.span or largest(self.effects.values())

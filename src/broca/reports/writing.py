@@ -120,10 +120,32 @@ def write(
         BadInput: The folder cannot be written.
     """
     place = check_out_folder(folder)
-    name = result.FILE
+    return _written(place, {_file_of(result): encode(result)} | _pages(result, place, run))
+
+
+def write_page(result: Result, folder: str | Path) -> tuple[Path, ...]:
+    """Writes the page of a result alone, as `write` does.
+
+    Raises:
+        BadInput: This kind of result has no page, or the folder cannot be written.
+    """
+    place = check_out_folder(folder)
+    pages = _pages(result, place, None)
+    if not pages:
+        raise BadInput(f"{result.described()} has no page: use `to_frame()`")
+    return _written(place, pages)
+
+
+def _file_of(result: Result) -> str:
+    """The name of a result's file."""
     if isinstance(result, NeuronExperiment):
-        name = f"{result.command.rsplit(' ', 1)[-1]}.json"
-    texts = {name: encode(result)}
+        return f"{result.command.rsplit(' ', 1)[-1]}.json"
+    return result.FILE
+
+
+def _pages(result: Result, place: Path, run: Localization | None) -> dict[str, str]:
+    """The pages that a result changes in a folder, by name."""
+    texts: dict[str, str] = {}
     if isinstance(result, Localization):
         texts[result.PAGE] = _report(result, place)
     elif isinstance(result, Verification):
@@ -138,7 +160,11 @@ def write(
             texts[localization.PAGE] = _report(localization, place, stress=result)
         texts[result.PAGE] = render(result)
     elif type(result) in _PAGES:
-        texts[result.PAGE or f"{Path(name).stem}.html"] = render(result)
+        texts[result.PAGE or f"{Path(_file_of(result)).stem}.html"] = render(result)
+    return texts
+
+
+def _written(place: Path, texts: dict[str, str]) -> tuple[Path, ...]:
     for file, text in texts.items():
         write_beside(place / file, text)
     return tuple(place / file for file in texts)

@@ -1,0 +1,56 @@
+
+// Two ticked results, side by side: their sets and the scores that both know.
+(() => {
+  const make = (tag, text = "", set = {}) =>
+    Object.assign(document.createElement(tag), { textContent: text }, set);
+  const runs = JSON.parse(document.getElementById("comparable").textContent);
+  const place = document.getElementById("compared");
+  let ticked = [];
+  const points = (value) => (value === undefined ? "" : (100 * value).toFixed(1).replace("-", "−"));
+  const show = () => {
+    if (ticked.length < 2) {
+      place.replaceChildren(make("p", ticked.length ? "Tick one more." : "Tick two results.",
+        { className: "note" }));
+      return;
+    }
+    const [first, second] = ticked.map((box) => runs[Number(box.dataset.compare)]);
+    const both = first.selected.filter((name) => second.selected.includes(name));
+    const list = make("dl");
+    const line = (name, text) => list.append(make("dt", name), make("dd", text || "none"));
+    for (const run of [first, second]) {
+      line(run.name, `${run.model}, ${run.task}: ${run.verdict}`);
+    }
+    line("in both sets", both.join(", "));
+    for (const [run, other] of [[first, second], [second, first]]) {
+      line(`only in ${run.name}`, run.selected.filter((n) => !other.selected.includes(n)).join(", "));
+    }
+    const table = make("table");
+    table.append(make("caption", "Points that each task loses without the set"));
+    const head = make("tr");
+    for (const text of ["task", first.name, second.name, "difference"]) {
+      head.append(make("th", text, { scope: "col" }));
+    }
+    table.append(make("thead"));
+    table.lastChild.append(head);
+    const body = make("tbody");
+    const tasks = [...new Set([...Object.keys(first.scores), ...Object.keys(second.scores)])];
+    for (const task of tasks) {
+      const [a, b] = [first, second].map((run) => run.scores[task] &&
+        run.scores[task][0] - run.scores[task][1]);
+      const row = make("tr");
+      row.append(make("th", task, { scope: "row" }), make("td", points(a)), make("td", points(b)),
+        make("td", a === undefined || b === undefined ? "" : points(b - a)));
+      body.append(row);
+    }
+    table.append(body);
+    place.replaceChildren(list, table);
+  };
+  for (const box of document.querySelectorAll("[data-compare]")) {
+    box.addEventListener("change", () => {
+      ticked = ticked.filter((other) => other !== box);
+      if (box.checked) ticked.push(box);
+      while (ticked.length > 2) ticked.shift().checked = false;
+      show();
+    });
+  }
+})();

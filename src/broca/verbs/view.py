@@ -1,0 +1,79 @@
+"""`view`: an index of many results, as one page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from broca.errors import BadInput
+from broca.reports.index import IndexEntry, entry_of, render_index
+from broca.results.base import Result
+from broca.results.files import check_out_folder, write_beside
+from broca.results.reading import KINDS
+
+NAME = "broca-index.html"
+
+
+def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = ".") -> Path:
+    """Writes an index of all results in some folders and in those within them.
+
+    Args:
+        folders: Where to look; one folder or several.
+        out: Folder for the index.
+
+    Returns:
+        The index, `broca-index.html`.
+
+    Raises:
+        BadInput: A folder does not exist, there is no result in any, or `out` cannot be written.
+    """
+    roots = [folders] if isinstance(folders, str | Path) else list(folders)
+    place = check_out_folder(out)
+    entries: list[IndexEntry] = []
+    notes: list[str] = []
+    for file, kind in sorted(_files(roots)):
+        try:
+            result: Result = _KINDS[kind].read(file)
+        except BadInput as error:
+            notes.append(str(error))
+            continue
+        page = file.parent / _KINDS[kind].PAGE
+        written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+        entries.append(
+            entry_of(
+                result,
+                name=_relative(file.parent, Path.cwd()),
+                page=_relative(page, place) if page.is_file() else "",
+                date=f"{written:%Y-%m-%d}",
+            )
+        )
+    if not entries:
+        looked = ", ".join(f"'{root}'" for root in roots)
+        raise BadInput(
+            f"{looked} holds no result of broca: give folders in which commands wrote their results"
+        )
+    path = place / NAME
+    write_beside(path, render_index(entries, notes))
+    return path
+
+
+_KINDS = {kind.FILE: kind for kind in KINDS if kind.FILE and kind.PAGE}
+"""The kinds of results that have a page, by the name of their file."""
+
+
+def _files(roots: Sequence[str | Path]) -> set[tuple[Path, str]]:
+    """The files of results by name, in the folders and below."""
+    found = set()
+    for root in roots:
+        folder = Path(root).expanduser()
+        if not folder.is_dir():
+            raise BadInput(f"'{root}' is no folder: give folders in which results lie")
+        for name in _KINDS:
+            found |= {(file.absolute(), name) for file in folder.rglob(name)}
+    return found
+
+
+def _relative(path: Path, start: Path) -> str:
+    return Path(os.path.relpath(path.absolute(), start.absolute())).as_posix()

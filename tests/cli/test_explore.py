@@ -1,0 +1,32 @@
+"""`broca explore` prints the page's address and serves until Ctrl+C."""
+
+import os
+import signal
+import subprocess
+import sys
+from urllib.request import urlopen
+
+from cli.running import assert_refused, broca
+
+
+def test_the_page_is_served_until_ctrl_c():
+    """With a token where one is asked for; the end is no error."""
+    command = [sys.executable, "-m", "broca", "explore", "reference-small", "--port", "0",
+               "--token", "secret", "--plain"]  # fmt: skip
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        line = process.stdout.readline()
+        assert line.startswith("live page: http://127.0.0.1:")
+        with urlopen(line.split(": ", 1)[1].strip(), timeout=60) as reply:
+            assert b"reference-small" in reply.read()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors
+
+
+def test_an_open_port_that_is_none_is_refused():
+    """In one line, as flags."""
+    assert_refused(broca("explore", "reference-small", "--port", "99999"), "--port 99999")

@@ -1,0 +1,22 @@
+"""`broca report` prints the files that it wrote."""
+
+from cli.running import assert_refused, broca
+from reports.test_page import make_result
+
+
+def test_figures_are_written_for_a_paper(tmp_path):
+    """In the format and width that are asked for."""
+    make_result().save(tmp_path / "run")
+    done = broca("report", tmp_path / "run", "--figures", tmp_path / "f", "--format", "svg",
+                 "--width", "column")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    names = [line.rsplit("/", 1)[-1] for line in done.stdout.splitlines()]
+    assert names == ["components.svg", "scores.svg"]
+    assert (tmp_path / "f" / "scores.svg").is_file()
+
+
+def test_an_unknown_format_is_refused(tmp_path):
+    """As a flag, in one line."""
+    make_result().save(tmp_path)
+    done = broca("report", tmp_path, "--figures", tmp_path, "--format", "gif")
+    assert_refused(done, "--format 'gif' is unknown")

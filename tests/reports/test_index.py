@@ -1,0 +1,41 @@
+"""Lines of the index say what each result found."""
+
+import pytest
+from reports.test_escaping import EVIL, make_stress
+from reports.test_page import make_result
+from results.test_atlas import make_atlas
+from results.test_base import make_neurons, make_refit
+
+from broca.reports.index import entry_of, render_index
+
+
+def line(result):
+    """The index line of a result."""
+    return entry_of(result, name="out", page="out/page.html", date="2026-01-01")
+
+
+def test_a_run_has_its_verdict_drop_and_rows():
+    """A run that found nothing has no drop."""
+    entry = line(make_result())
+    assert (entry.model, entry.task, entry.verdict) == ("toy", "adding", "not verified")
+    assert entry.specific == pytest.approx(0.95)
+    assert entry.rows == 20900
+    nothing = line(make_result(selected=(), abstained=True, reason="no harm"))
+    assert (nothing.verdict, nothing.specific, nothing.scores) == ("nothing found", None, {})
+
+
+@pytest.mark.parametrize("make", [make_atlas, make_stress, make_neurons, make_refit])
+def test_other_results_have_lines(make):
+    """What they do not have is left out."""
+    entry = line(make())
+    assert entry.specific is None
+    assert entry.kind == make().kind
+    assert entry.task
+
+
+def test_text_is_escaped():
+    """Folders may be called anything."""
+    entry = entry_of(make_result(), name=EVIL, page=f'x"{EVIL}', date="")
+    html = render_index([entry], [EVIL])
+    assert "<script>alert" not in html
+    assert 'href="x&#34;&lt;' in html

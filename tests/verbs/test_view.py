@@ -1,0 +1,45 @@
+"""`view` lists every result below some folders, each with its page."""
+
+import json
+import re
+
+import pytest
+from reports.test_page import make_result
+from results.test_atlas import make_atlas
+
+import broca
+from broca.errors import BadInput
+
+
+def test_every_result_is_a_line_with_its_page(tmp_path, monkeypatch):
+    """Found at any depth; addresses are relative to the index."""
+    monkeypatch.chdir(tmp_path)
+    make_result().save(tmp_path / "runs" / "one")
+    make_atlas().save(tmp_path / "runs" / "deep" / "two")
+    path = broca.view(["runs"], out=tmp_path / "index")
+    html = path.read_text()
+    assert "<h1>2 results</h1>" in html
+    for name, page in (("runs/one", "report.html"), ("runs/deep/two", "atlas.html")):
+        assert f'<a href="../{name}/{page}">{name}</a>' in html
+    data = json.loads(re.search(r'id="comparable">(.*?)</script>', html, re.DOTALL).group(1))
+    one = next(run for run in data if run["name"] == "runs/one")
+    assert one["selected"] == ["L1H2", "L0H0"]
+    assert one["scores"]["adding"] == [0.975, 0.015]
+
+
+def test_unreadable_files_are_noted(tmp_path):
+    """The others are listed."""
+    make_result().save(tmp_path / "one")
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "result.json").write_text("{}")
+    html = broca.view(tmp_path, out=tmp_path).read_text()
+    assert "<h1>1 result</h1>" in html
+    assert "two/result.json" in html
+
+
+def test_nothing_to_list_is_refused(tmp_path):
+    """In one line that says what to give."""
+    with pytest.raises(BadInput, match="holds no result of broca"):
+        broca.view(tmp_path, out=tmp_path)
+    with pytest.raises(BadInput, match="is no folder"):
+        broca.view(tmp_path / "nowhere", out=tmp_path)
