@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from broca import designs
-from broca.errors import BadInput
+from broca.errors import BadInput, NothingToLocalize
 from broca.measurement import Plan
 from broca.options import ExecutorOptions, JournalOptions, RunOptions, SourceOptions
 from broca.results.codec import encode
@@ -49,19 +49,23 @@ def test_a_session_measures_with_the_options_of_its_verb(tiny):
     """Its tasks, its run and its workspace are those that were given; stages say what goes on."""
     said = []
     options = RunOptions(source_options=SourceOptions(allow_code=True))
-    with Workspace() as space:
-        with open_session(tiny, options.within(space), lambda text, _: said.append(text)) as opened:
-            assert opened.workspace is space
-            assert opened.model is tiny
-            assert opened.catalog is space.catalog(options.source_options)
-            tasks = opened.claimed("addition", others=[], items=10, seed=0)
-            run = opened.run(tasks, settings={"seed": 0})
-            assert run.tasks is tasks
-            assert run.engine_options is options.engine_options
-            plan = Plan.crossed(designs.intact(len(tiny.components)), np.array([0]))
-            assert len(run.measure(plan).responses) == 1
+    with (
+        Workspace() as space,
+        open_session(tiny, options.within(space), lambda text, _: said.append(text)) as opened,
+    ):
+        assert opened.workspace is space
+        assert opened.model is tiny
+        assert opened.catalog is space.catalog(options.source_options)
+        tasks = opened.claimed("addition", others=[], items=10, seed=0, limit=8)
+        run = opened.run(tasks, settings={"seed": 0})
+        assert run.tasks is tasks
+        assert run.engine_options is options.engine_options
+        plan = Plan.crossed(designs.intact(len(tiny.components)), np.array([0]))
+        assert len(run.measure(plan).responses) == 1
         assert space.journal.query("SELECT count(*) FROM rows")[0] == (1,)
-    assert said[-1] == "building the tasks"
+        with pytest.raises(NothingToLocalize):  # random weights do no task
+            opened.intact_scores(run)
+    assert list(dict.fromkeys(said))[-2:] == ["building the tasks", "scoring the intact model"]
 
 
 def test_a_workspace_may_be_given_with_its_own_executor(tmp_path):

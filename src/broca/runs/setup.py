@@ -25,10 +25,12 @@ from broca.runs.progress import Report, Stages
 from broca.runs.run import Run
 from broca.runs.task_sets import (
     TaskSet,
+    chance_notes,
     claim_tasks,
     listed,
     load_tasks,
     other_tasks,
+    require_ability,
     require_controls,
 )
 from broca.runs.workspace import Workspace
@@ -192,6 +194,20 @@ class Session:
             stages=self.stages,
             **parts,
         )
+
+    def intact_scores(self, run: Run) -> tuple[dict[str, float], tuple[str, ...]]:
+        """Scores of the intact model, and which tasks are near chance, said before rows are spent.
+
+        Raises:
+            NothingToLocalize: It cannot do the task of the claim.
+        """
+        self.stages.enter("scoring the intact model")
+        scores = run.scores(())
+        require_ability(run.tasks, scores)
+        notes = chance_notes(run.tasks, scores)
+        for note in notes:
+            self.stages.enter(f"note: {note}")
+        return scores, notes
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from broca.runs.assembling import localization, settings_of
 from broca.runs.problems import method_of, problem_of, refer, require_search
 from broca.runs.progress import Report
 from broca.runs.setup import ablation_of, open_session
-from broca.runs.task_sets import chance_notes, require_ability
 from broca.tasks import Task
 from broca.verification import QUICK
 from broca.verification.interactions import pairwise, require_count
@@ -83,11 +82,7 @@ def localize(
         )  # fmt: skip
         donors = tasks.places["locate"][tasks.task].tolist()
         run = opened.run(tasks, ablation=ablation, donors=donors, settings=settings)
-        stages.enter("scoring the intact model")
-        baseline = run.scores(())
-        require_ability(tasks, baseline)
-        for note in chance_notes(tasks, baseline):
-            stages.enter(f"note: {note}")
+        baseline, _ = opened.intact_scores(run)
         stages.enter("looking for right answers")
         referenced = refer(method, search_options, run)
         problem = problem_of(

@@ -14,7 +14,6 @@ from broca.results.verification import Crossing, Verification
 from broca.runs.progress import Report
 from broca.runs.provenance import model_info, verification_of
 from broca.runs.setup import ablation_of, named_heads, open_session
-from broca.runs.task_sets import chance_notes, require_ability
 from broca.tasks import Task
 from broca.verbs.localize import localize
 from broca.verification import MeasuredDrop, Scope
@@ -83,11 +82,7 @@ def verify(
                 "seed": seed,
             },
         )
-        intact = run.scores(())
-        require_ability(tasks, intact)
-        at_chance = chance_notes(tasks, intact)
-        for note in at_chance:
-            opened.stages.enter(f"note: {note}")
+        _, at_chance = opened.intact_scores(run)
         examiner = run.examiner(scope, kinds=ablations_of(gated) if scope.curve else ())
         examination = examiner.examine(names, order=order, report=opened.stages.enter)
         crossings = [
