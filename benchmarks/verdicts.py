@@ -49,10 +49,17 @@ def sets_of(layers: Sequence[int], random: int, seed: int) -> list[tuple[str, li
 
 
 def measure(
-    model: str, names: Sequence[str], *, sets: int, items: int, include_path: str | None, seed: int
+    model: str,
+    names: Sequence[str],
+    *,
+    sets: int,
+    items: int,
+    include_path: str | None,
+    seed: int,
+    components: str = "heads",
 ) -> dict[str, object]:
     """Labels every set on `confirm` items and looks at its outputs on `report` items."""
-    gated = broca.load(model, device="cpu")
+    gated = broca.load(model, device="cpu", components=components)
     rows = []
     with broca.Workspace() as workspace:
         benchmarks = load_tasks(
@@ -83,7 +90,13 @@ def measure(
                 "modes": {mode: _new(failures, mode) for mode in MODES},
             })  # fmt: skip
             print(json.dumps(rows[-1]), flush=True)
-    return {"model": model, "tasks": list(names), "items": items, **summary(rows)}
+    return {
+        "model": model,
+        "tasks": list(names),
+        "components": components,
+        "items": items,
+        **summary(rows),
+    }
 
 
 def label_of(kept: Sequence[float]) -> str:
@@ -122,10 +135,11 @@ if __name__ == "__main__":
     parser.add_argument("--include-path")
     parser.add_argument("--sets", type=int, default=60)
     parser.add_argument("--items", type=int, default=60)
+    parser.add_argument("--components", default="heads")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     result = measure(
         chosen.model, chosen.tasks.split(","), sets=chosen.sets, items=chosen.items,
-        include_path=chosen.include_path, seed=chosen.seed,
+        include_path=chosen.include_path, seed=chosen.seed, components=chosen.components,
     )  # fmt: skip
     print(json.dumps(result, indent=2))

@@ -93,16 +93,22 @@ def task_table(verification: Verification) -> Table:
         after = verification.after[line.task] if ablated else None
         lost: Interval | float | None = (line.interval or line.drop) if ablated else None
         rows.append((
-            line.task, line.role.replace("_", " "), line.metric, line.items,
-            verification.baseline[line.task], after, lost, line.p, line.p_holm,
+            line.task, line.role.replace("_", " "), line.metric, line.items, line.chance or None,
+            verification.baseline[line.task], after, lost,
+            100 * line.below_chance if line.below_chance else None, line.p, line.p_holm,
         ))  # fmt: skip
     if ablated and verification.off_target_drop is not None:
         others = verification.off_target or verification.off_target_drop
         specific = verification.specific or verification.specific_drop
-        blank = (None,) * 5
-        rows.append(("mean of the others", *blank, others, None, None))
-        rows.append((f"specific to {verification.task}", *blank, specific, None, None))
-    strong = {n for n, row in enumerate(rows) if row[1] == "task" or (n and row[1] is None)}
+        blank, worst = (None,) * 6, verification.worst
+        rows.append(("mean of the others", *blank, others, None, None, None))
+        if worst is not None:
+            lost = worst.interval or worst.drop
+            rows.append((f"most of the others: {worst.task}", *blank, lost, None, None, None))
+        rows.append((f"specific to {verification.task}", *blank, specific, None, None, None))
+    strong = {
+        n for n, row in enumerate(rows) if row[1] == "task" or row[0].startswith("specific to ")
+    }
     return Table(
         "tasks",
         "Scores on report items, and what each task loses",
@@ -111,14 +117,18 @@ def task_table(verification: Verification) -> Table:
             Column("role", words=True),
             Column("metric", words=True),
             Column("items", count),
+            Column("chance", fixed(3), note="Score of guessing"),
             Column("intact", fixed(3)),
             Column("ablated", fixed(3)),
             Column("points lost", points),
+            Column(
+                "below chance", fixed(1), note="Points lost to an inverted preference, not to skill"
+            ),
             Column("p", p_value),
             Column("p (Holm)", p_value),
         ),
         tuple(rows),
-        frozenset(strong - {len(rows) - 2} if ablated and len(rows) > 2 else strong),
+        frozenset(strong),
     )
 
 
@@ -130,20 +140,20 @@ def control_table(verification: Verification) -> Table:
     ) -> tuple[str | None, float | None, float | None]:
         if value is None:
             return None, None, None
-        return f"{value.rank} of {sets + 1}", value.p, value.effect
+        return f"{value.rank - 1} of {sets}", value.p, value.effect
 
     return Table(
         "controls",
-        "The real set's place among random sets of the same size",
+        "How many random sets of the same size reach the real set",
         (
             Column("matched by", words=True),
             Column("sets", count),
             Column("items", count),
             Column("items of others", count),
-            Column("rank by drop"),
+            Column("reach its drop"),
             Column("p", p_value),
             Column("sd away", fixed(1)),
-            Column("rank by specific drop"),
+            Column("reach its specific drop"),
             Column("p ", p_value),
             Column("sd away ", fixed(1)),
         ),
@@ -166,7 +176,7 @@ def member_table(verification: Verification) -> Table:
         (
             Column("component"),
             Column("ablated alone", points, note="What the task loses without it alone"),
-            Column("restored alone", points, note="What comes back when it alone is intact"),
+            Column("adds to the others", points, note="What comes back when it alone is intact"),
             Column("p (Holm)", p_value),
             Column("needed", yes, words=True),
         ),
@@ -226,6 +236,7 @@ def failure_table(verification: Verification) -> Table:
             Column("items", count),
             *(Column(mode) for mode in _MODES),
             Column("newly degenerate", percent),
+            Column("with loss of score", percent, note="These alone count as a broken model"),
         ),
         tuple(
             (
@@ -233,6 +244,7 @@ def failure_table(verification: Verification) -> Table:
                 line.items,
                 *(f"{percent(line.before[mode])} → {percent(line.after[mode])}" for mode in _MODES),
                 line.excess,
+                line.damage,
             )
             for line in verification.failures
             if line.excess or any((*line.before.values(), *line.after.values()))
