@@ -222,8 +222,8 @@ def make_app(name: str, text: str, commands: Mapping[str, str]) -> App:
 def _sentence(place: str) -> str:
     """What a menu says of a command, which is not imported for it."""
     module, _, name = place.partition(":")
-    if module in sys.modules:
-        target = getattr(sys.modules[module], name)
+    target = getattr(sys.modules.get(module), name, None)
+    if target is not None:
         return target.help if isinstance(target, App) else _first_paragraph(target.__doc__)
     for node in _source(module).body:
         if isinstance(node, ast.FunctionDef):

@@ -18,7 +18,7 @@ from broca.options import RunOptions
 from broca.results.base import Interval
 from broca.results.verification import Verification
 from broca.runs.run import Run
-from broca.runs.setup import Session, session
+from broca.runs.setup import Session, open_session
 from broca.runs.task_sets import auto_tasks
 from broca.verification.statistics import bootstrap_drops, interval_of
 
@@ -152,7 +152,7 @@ class Measurer:
         return done.result()
 
     def _work(self) -> None:
-        with session(self._model, self._options) as self._session:
+        with open_session(self._model, self._options) as self._session:
             while (entry := self._jobs.get()) is not None:
                 self._running, job, done = entry
                 try:
