@@ -35,6 +35,7 @@ ORDER = (
     "reports",
     "explorer",
     "exports",
+    "conversations",
     "verbs",
     "studies",
     "integrations",

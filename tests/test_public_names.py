@@ -49,6 +49,9 @@ CALLS = {
     "atlas": lambda model, folder: broca.atlas(
         model, ["capitals", "sorting"], rows=400, items=8, task_options=FEW
     ).tasks,
+    "chat": lambda model, folder: broca.chat(
+        model, ["The capital of"], heads="L0H1", max_new_tokens=4
+    ),
     "compare": lambda model, folder: broca.compare(
         model, model, tasks="capitals", items=12, limit=10, rows=120
     ).effects,

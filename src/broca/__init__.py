@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from broca.tasks import Task as Task
     from broca.verbs.apply import apply as apply
     from broca.verbs.atlas import atlas as atlas
+    from broca.verbs.chat import chat as chat
     from broca.verbs.compare import compare as compare
     from broca.verbs.describe_task import TaskDescription as TaskDescription
     from broca.verbs.describe_task import describe_task as describe_task
@@ -80,6 +81,7 @@ _HOME = {
     "Workspace": "broca.runs.workspace",
     "apply": "broca.verbs.apply",
     "atlas": "broca.verbs.atlas",
+    "chat": "broca.verbs.chat",
     "compare": "broca.verbs.compare",
     "compare_methods": "broca.studies.methods",
     "describe_task": "broca.verbs.describe_task",

@@ -26,6 +26,7 @@ VERBS = {
     "compare": "reference-small --tasks addition --out out",
     "export": "--heads L0H0 --to out",
     "apply": "--to out",
+    "chat": "--heads L0H0",
     "reproduce": "--out out",
     "bench methods": "--out out",
     **{

@@ -37,6 +37,7 @@ COMMANDS = {
     "compare": "broca.cli.compare:compare",
     "export": "broca.cli.export:export",
     "apply": "broca.cli.apply:apply",
+    "chat": "broca.cli.chat:chat",
 }
 """Where each command is; it is imported when it is needed."""
 

@@ -1,0 +1,236 @@
+"""Conversations with a model that is intact in one voice and has components scaled in another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from transformers.generation.streamers import TextStreamer
+
+from broca.errors import BadInput, nearest
+from broca.models import GatedModel
+
+INTACT, ABLATED = "intact", "ablated"
+"""The two voices."""
+
+COMMANDS = {
+    "off": "NAMES: ablate these too, such as L0H5 or L0H5+L1H2",
+    "on": "NAMES: leave these intact again; without names all of them",
+    "scale": "X: the factor of the ablated components' outputs",
+    "sets": "list the sets that have names",
+    "use": "NAME: ablate this set instead",
+    "both": "answer intact and ablated",
+    "one": "answer ablated alone",
+    "reset": "forget what was said",
+    "help": "list the commands",
+    "quit": "end",
+}
+"""What a line can begin with, after a slash, and what it does."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A prompt and what each voice answered.
+
+    Attributes:
+        prompt: What the user wrote.
+        components: What was scaled in the ablated voice.
+        scale: By which factor.
+        answers: The answers by voice.
+    """
+
+    prompt: str
+    components: tuple[str, ...]
+    scale: float
+    answers: dict[str, str]
+
+
+@dataclass(eq=False)
+class Conversation:
+    """A conversation in two voices, each with its own history.
+
+    A tokenizer with a chat template is given messages; without one, the model continues the text
+    of the conversation as it stands.
+
+    Attributes:
+        model: The model.
+        components: What the ablated voice lacks.
+        scale: Factor of their outputs; 0 ablates.
+        sets: Sets of components by name, for `/use`.
+        system_prompt: Said before everything else.
+        max_new_tokens: Longest answer in tokens.
+        voices: The voices that answer.
+        exchanges: What was said.
+        ended: Whether the user has ended it.
+    """
+
+    model: GatedModel
+    components: tuple[str, ...] = ()
+    scale: float = 0.0
+    sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    system_prompt: str = ""
+    max_new_tokens: int = 200
+    voices: tuple[str, ...] = (INTACT, ABLATED)
+    exchanges: list[Exchange] = field(default_factory=list)
+    ended: bool = False
+
+    def __post_init__(self) -> None:
+        if self.model.tokenizer is None:
+            raise BadInput(f"model '{self.model.name}' has no tokenizer: a conversation needs one")
+        if self.max_new_tokens < 1:
+            raise BadInput(f"`max_new_tokens` must be at least 1, not {self.max_new_tokens}")
+        self.model.gated_parts(self.components, self.scale)  # refuses what the model lacks
+
+    def hear(self, line: str, write: Callable[[str, str], None]) -> None:
+        """Takes a line of the user: a command after a slash, or a prompt.
+
+        Args:
+            line: What the user wrote.
+            write: Receives the pieces of answers as they are made, each with its voice; an empty
+                voice stands for the conversation's own lines.
+
+        Raises:
+            BadInput: A command is unknown or cannot be followed; nothing has changed.
+        """
+        if line.startswith("/"):
+            write("", self._follow(line[1:].strip()))
+        elif line.strip():
+            self._answer(line, write)
+
+    def _follow(self, words: str) -> str:
+        """Follows a command and says what is the case now."""
+        name, _, rest = words.partition(" ")
+        if name not in COMMANDS:
+            raise BadInput(f"/{name} is unknown{nearest(name, COMMANDS)}; /help lists the commands")
+        if name == "help":
+            return "\n".join(f"/{word} {text}" for word, text in COMMANDS.items())
+        if name == "quit":
+            self.ended = True
+            return ""
+        if name == "sets":
+            listed = [f"{word}: {'+'.join(names)}" for word, names in self.sets.items()]
+            return "\n".join(listed) or "no set has a name here"
+        if name == "reset":
+            self.exchanges.clear()
+        elif name == "both":
+            self.voices = (INTACT, ABLATED)
+        elif name == "one":
+            self.voices = (ABLATED,)
+        elif name == "scale":
+            self.scale = _number(rest)
+        else:
+            self.components = self._changed(name, rest.strip())
+        return self.state()
+
+    def _changed(self, name: str, rest: str) -> tuple[str, ...]:
+        """The components after `/off`, `/on` or `/use`."""
+        if name == "use":
+            if rest not in self.sets:
+                raise BadInput(
+                    f"no set is called '{rest}'{nearest(rest, self.sets)}; /sets lists them"
+                )
+            return self.sets[rest]
+        if name == "on" and not rest:
+            return ()
+        named = self.model.gated_parts(rest.replace(",", "+").replace(" ", "+")).named
+        if not named:
+            raise BadInput(f"/{name} needs names of components, such as L0H5")
+        names = [component.name for component in named]
+        if name == "on":
+            return tuple(known for known in self.components if known not in names)
+        return tuple(dict.fromkeys((*self.components, *names)))
+
+    def state(self) -> str:
+        """What is ablated at present, in words."""
+        if not self.components:
+            return "nothing is ablated"
+        how = "ablated" if self.scale == 0 else f"scaled by {self.scale:g}"
+        return f"{'+'.join(self.components)} {how}"
+
+    def _answer(self, prompt: str, write: Callable[[str, str], None]) -> None:
+        answers = {}
+        for voice in self.voices:
+            write(voice, "")  # its turn, also where it says nothing
+            tokens = self._tokens(prompt, voice)
+            ablating = (
+                self.model.ablated(self.components, self.scale)
+                if voice == ABLATED and self.components
+                else nullcontext()
+            )
+            with self.model.in_use(), ablating:
+                answers[voice] = self._generated(tokens, partial(write, voice))
+        self.exchanges.append(Exchange(prompt, self.components, self.scale, answers))
+
+    def _tokens(self, prompt: str, voice: str) -> list[int]:
+        """What a voice reads: its own history and the prompt, cut from the left to fit."""
+        tokenizer = self.model.tokenizer
+        said = [(past.prompt, past.answers.get(voice, "")) for past in self.exchanges]
+        if getattr(tokenizer, "chat_template", None):
+            messages = [{"role": "system", "content": self.system_prompt}] * bool(
+                self.system_prompt
+            )
+            for asked, answered in said:
+                messages += [
+                    {"role": "user", "content": asked},
+                    {"role": "assistant", "content": answered},
+                ]
+            messages.append({"role": "user", "content": prompt})
+            text = tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True
+            )
+            tokens = list(tokenizer.encode(text, add_special_tokens=False))
+        else:
+            lines = [self.system_prompt] * bool(self.system_prompt)
+            lines += [asked + answered for asked, answered in said]
+            tokens = list(tokenizer.encode("\n".join([*lines, prompt])))
+        room = max(1, self.model.max_length - self.max_new_tokens)
+        return tokens[-room:]
+
+    def _generated(self, tokens: list[int], write: Callable[[str], None]) -> str:
+        tokenizer = self.model.tokenizer
+        streamer = _Pieces(tokenizer, write)
+        padding = tokenizer.pad_token_id
+        asked = torch.tensor([tokens], device=self.model.device)
+        try:
+            with torch.no_grad():
+                output = self.model.model.generate(
+                    input_ids=asked,
+                    attention_mask=torch.ones_like(asked),
+                    max_new_tokens=self.max_new_tokens,
+                    do_sample=False,
+                    num_beams=1,
+                    pad_token_id=tokenizer.eos_token_id if padding is None else padding,
+                    streamer=streamer,
+                )
+        except KeyboardInterrupt:  # ends the answer, not the conversation
+            return "".join(streamer.said)
+        return str(tokenizer.decode(output[0, len(tokens) :], skip_special_tokens=True))
+
+
+class _Pieces(TextStreamer):  # type: ignore[misc]  # transformers has no types
+    """Hands text over as it is generated."""
+
+    def __init__(self, tokenizer: Any, write: Callable[[str], None]) -> None:
+        super().__init__(tokenizer, skip_prompt=True, skip_special_tokens=True)
+        self._write = write
+        self.said: list[str] = []
+
+    def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
+        if text:
+            self.said.append(text)
+            self._write(text)
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadInput(f"/scale needs a number, not '{text}'")
+    return number

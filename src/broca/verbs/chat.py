@@ -1,0 +1,81 @@
+"""`chat`: a conversation with a model, intact and without some components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from broca.conversations import Conversation, Exchange
+from broca.errors import BadInput
+from broca.models import GatedModel
+from broca.options import ModelOptions, takes_options, without
+from broca.published import is_published, published_heads
+from broca.results.localization import Localization
+from broca.runs.progress import Report, Stages
+from broca.runs.setup import model_and_heads, model_in_use
+
+SELECTION = "selection"
+"""The name of the set that a conversation begins with."""
+
+
+@takes_options
+def chat(
+    model: str | Path | GatedModel | Localization,
+    lines: Iterable[str],
+    *,
+    heads: str | Sequence[str] | Localization | None = None,
+    scale: float = 0.0,
+    system_prompt: str = "",
+    max_new_tokens: int = 200,
+    write: Callable[[str, str], None] = lambda voice, text: None,
+    on_start: Callable[[Conversation], None] = lambda conversation: None,
+    on_progress: Report | None = None,
+    model_options: Annotated[ModelOptions, without("components")],
+) -> tuple[Exchange, ...]:
+    """Lets a model answer line by line, intact and with some components ablated or scaled.
+
+    Lines that begin with a slash are commands; `/help` lists them. Each voice has its own history.
+    A command that cannot be followed is answered and changes nothing.
+
+    Args:
+        model: A shipped model, a local folder, a hub id, what `broca.load` returned, or a
+            localization or the folder of its run, which stand for their model.
+        lines: What the user says, line by line.
+        heads: Components, as names joined by `+`, a list of names, a published list or a
+            localization; by default those of `model`, which is a localization then.
+        scale: Factor of their outputs; 0 ablates.
+        system_prompt: Said before everything else.
+        max_new_tokens: Longest answer in tokens.
+        write: Receives pieces of answers as they are made, each with its voice, `intact` or
+            `ablated`; an empty voice stands for the conversation's own lines.
+        on_start: Receives the conversation before the first line is read.
+        on_progress: Receives what is going on until then.
+
+    Returns:
+        What was said, prompt by prompt.
+
+    Raises:
+        BrocaError: The model or a component does not exist.
+    """
+    model, named = model_and_heads(model, heads)
+    with model_in_use(model, model_options, Stages(on_progress)) as gated:
+        if is_published(named):
+            assert isinstance(named, str)
+            named = published_heads(
+                named, layers=gated.structure.layers, heads=gated.structure.projections[0].heads
+            )
+        parts = gated.gated_parts(named, scale)
+        names = tuple(component.name for component in parts.named)
+        conversation = Conversation(
+            gated, names, scale, {SELECTION: names}, system_prompt, max_new_tokens
+        )
+        on_start(conversation)
+        for line in lines:
+            try:
+                conversation.hear(line, write)
+            except BadInput as error:
+                write("", str(error))
+            if conversation.ended:
+                break
+        return tuple(conversation.exchanges)

@@ -1,0 +1,167 @@
+"""Conversations answer in two voices, and commands change what one of them lacks."""
+
+import copy
+
+import pytest
+import torch
+
+from broca.conversations import ABLATED, COMMANDS, INTACT, Conversation
+from broca.errors import BadInput, UnknownName
+from broca.models import GatedModel
+from broca.testing import tiny_llama, tiny_tokenizer
+
+TEMPLATE = (
+    "{% for m in messages %}<{{ m['role'] }}> {{ m['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A model of random weights that never ends by itself."""
+    plain = tiny_llama(context=512)
+    plain.generation_config.eos_token_id = None
+    return GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
+
+
+def hear(conversation, *lines):
+    """What is written for some lines, by voice."""
+    told = {"": [], INTACT: [], ABLATED: []}
+    for line in lines:
+        conversation.hear(line, lambda voice, text: told[voice].append(text))
+    return {voice: "".join(pieces) for voice, pieces in told.items()}
+
+
+def plain_answer(model, text, new=6):
+    """What transformers' own greedy decoding says."""
+    tokens = torch.tensor([model.tokenizer.encode(text)])
+    with torch.no_grad():
+        output = model.model.generate(
+            tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=new, do_sample=False,
+            pad_token_id=1,
+        )  # fmt: skip
+    return model.tokenizer.decode(output[0, tokens.shape[1] :], skip_special_tokens=True)
+
+
+def test_both_voices_answer_as_transformers_does(model):
+    """Intact, and within `ablated`; piece by piece, and nothing is left behind."""
+    conversation = Conversation(model, ("L0H1", "L1H2"), max_new_tokens=6)
+    told = hear(conversation, "Hello")
+    assert told[INTACT] == plain_answer(model, "Hello")
+    with model.ablated("L0H1+L1H2"):
+        assert told[ABLATED] == plain_answer(model, "Hello") != told[INTACT]
+    (exchange,) = conversation.exchanges
+    assert exchange.answers == {INTACT: told[INTACT], ABLATED: told[ABLATED]}
+    assert not any(module._forward_pre_hooks for module in model.model.modules())
+
+
+def test_each_voice_remembers_what_it_said_itself(model):
+    """Without a chat template the text goes on as it stands."""
+    conversation = Conversation(model, ("L0H1", "L1H2"), max_new_tokens=6)
+    first = hear(conversation, "Hello")
+    second = hear(conversation, "and then")
+    assert second[INTACT] == plain_answer(model, f"Hello{first[INTACT]}\nand then")
+    with model.ablated("L0H1+L1H2"):
+        assert second[ABLATED] == plain_answer(model, f"Hello{first[ABLATED]}\nand then")
+    hear(conversation, "/reset")
+    assert hear(conversation, "Hello") == first
+
+
+def test_a_chat_template_gets_messages(model):
+    """The system prompt first, then what was said."""
+    tokenizer = copy.deepcopy(model.tokenizer)
+    tokenizer.chat_template = TEMPLATE
+    chatting = GatedModel.wrap(model.model, tokenizer, name="chat")
+    conversation = Conversation(chatting, ("L0H1",), system_prompt="be brief", max_new_tokens=6)
+    conversation.voices = (INTACT,)
+    first = hear(conversation, "Hi")[INTACT]
+    text = "<system> be brief\n<user> Hi\n<assistant>"
+    assert first == plain_answer(model, text)
+    text = f"<system> be brief\n<user> Hi\n<assistant> {first}\n<user> Yes\n<assistant>"
+    assert hear(conversation, "Yes")[INTACT] == plain_answer(model, text)
+
+
+def test_commands_change_what_is_ablated(model):
+    """And say what is the case now."""
+    conversation = Conversation(
+        model, ("L0H1",), sets={"selection": ("L0H1",), "other": ("L1H0", "L1H1")},
+        max_new_tokens=4,
+    )  # fmt: skip
+    steps = [
+        ("/off L1H2 L1M", "L0H1+L1H2+L1M ablated"),
+        ("/scale 0.5", "L0H1+L1H2+L1M scaled by 0.5"),
+        ("/on L1M", "L0H1+L1H2 scaled by 0.5"),
+        ("/use other", "L1H0+L1H1 scaled by 0.5"),
+        ("/sets", "selection: L0H1\nother: L1H0+L1H1"),
+        ("/on", "nothing is ablated"),
+    ]
+    for line, answer in steps:
+        assert hear(conversation, line)[""] == answer
+    told = hear(conversation, "Hello")
+    assert told[INTACT] == told[ABLATED]
+    assert hear(conversation, "/one", "Hello")[INTACT] == ""
+    assert "/off NAMES" in hear(conversation, "/help")[""]
+    assert len(hear(conversation, "/help")[""].splitlines()) == len(COMMANDS)
+    hear(conversation, "/quit")
+    assert conversation.ended
+
+
+def test_scales_are_those_of_ablated(model):
+    """A factor of one half."""
+    conversation = Conversation(model, ("L0H1", "L1H2"), 0.5, max_new_tokens=6)
+    with model.ablated("L0H1+L1H2", 0.5):
+        reference = plain_answer(model, "Hello")
+    assert hear(conversation, "Hello")[ABLATED] == reference
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("/of L0H1", "/of is unknown"),
+        ("/off", "/off needs names"),
+        ("/off L9H9", "no component 'L9H9'"),
+        ("/scale much", "/scale needs a number, not 'much'"),
+        ("/use them", "no set is called 'them'"),
+    ],
+)
+def test_a_command_that_cannot_be_followed_changes_nothing(model, line, message):
+    """One line says why."""
+    conversation = Conversation(model, ("L0H1",))
+    with pytest.raises(BadInput, match=message):
+        hear(conversation, line)
+    assert conversation.state() == "L0H1 ablated"
+
+
+def test_long_conversations_are_cut_from_the_left(model):
+    """So that an answer has room."""
+    conversation = Conversation(model, ("L0H1",), max_new_tokens=6)
+    conversation.voices = (INTACT,)
+    text = "abc " * 300
+    kept = model.tokenizer.decode(model.tokenizer.encode(text)[-(512 - 6) :])
+    assert hear(conversation, text)[INTACT] == plain_answer(model, kept)
+
+
+def test_ctrl_c_ends_the_answer_and_not_the_conversation(model, monkeypatch):
+    """What was said until then is remembered."""
+    conversation = Conversation(model, (), max_new_tokens=6)
+    conversation.voices = (INTACT,)
+
+    def interrupted(streamer, **_):
+        streamer.on_finalized_text("so far")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(model.model, "generate", interrupted)
+        assert hear(conversation, "Hello")[INTACT] == "so far"
+    assert conversation.exchanges[0].answers == {INTACT: "so far"}
+    assert hear(conversation, "Hello")[INTACT]
+
+
+def test_what_cannot_talk_is_refused(model):
+    """No tokenizer, no such component, no tokens."""
+    with pytest.raises(BadInput, match="has no tokenizer"):
+        Conversation(GatedModel.wrap(tiny_llama(), None, name="mute"))
+    with pytest.raises(UnknownName, match="no component 'L9H9'"):
+        Conversation(model, ("L9H9",))
+    with pytest.raises(BadInput, match="`max_new_tokens` must be at least 1"):
+        Conversation(model, max_new_tokens=0)

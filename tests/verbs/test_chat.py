@@ -1,0 +1,52 @@
+"""`broca.chat`: lines in, answers out."""
+
+from dataclasses import replace
+
+import pytest
+from reports.test_page import make_result
+
+import broca
+from broca.errors import BadInput, UnknownName
+
+TELLING = {"max_new_tokens": 5}
+
+
+@pytest.fixture(scope="module")
+def small():
+    """The shipped model `reference-small`."""
+    return broca.load("reference-small", device="cpu")
+
+
+def test_what_was_said_is_returned_and_written_piece_by_piece(small):
+    """Commands are followed in between; what comes after the end is not read."""
+    told = []
+    lines = iter(["2 + 2 =", "/off L0H2", "/of", "2 + 2 =", "/quit", "never"])
+    said = broca.chat(
+        small, lines, heads="L1H1", write=lambda *piece: told.append(piece), **TELLING
+    )
+    assert [exchange.components for exchange in said] == [("L1H1",), ("L1H1", "L0H2")]
+    assert said[0].answers["intact"] == small.generate("2 + 2 =", max_new_tokens=5)
+    with small.ablated("L1H1"):
+        assert said[0].answers["ablated"] == small.generate("2 + 2 =", max_new_tokens=5)
+    pieces = "".join(text for voice, text in told if voice == "intact")
+    assert pieces == "".join(exchange.answers["intact"] for exchange in said)
+    assert any(voice == "" and "/of is unknown" in text for voice, text in told)
+    assert next(lines) == "never"
+
+
+def test_a_localization_stands_for_its_model_and_selection(small):
+    """The set is there by its name."""
+    found = make_result()
+    result = replace(found, model=replace(found.model, name="reference-small"))
+    started = []
+    assert broca.chat(result, [], on_start=started.append, **TELLING) == ()
+    assert started[0].sets == {"selection": result.selected}
+    assert started[0].components == result.selected
+
+
+def test_bad_input_is_one_line(small):
+    """Before a line is read."""
+    with pytest.raises(BadInput, match="no heads are named"):
+        broca.chat(small, [])
+    with pytest.raises(UnknownName, match="no component 'L9H9'"):
+        broca.chat(small, [], heads="L9H9")
