@@ -438,7 +438,7 @@ def colour_legend(
         if x + 20 + text_width(words, 11) > width and x > left:
             x, y = left, max(low, y) + 10
         sample = Cells(0, size, size, (cell,))
-        marks.append(Group(x, y, (sample, *overlay(sample))))
+        marks.append(Group(x, y, (sample, *overlay(sample, label=""))))
         marks.append(Label(x + size + 6, y + 11, words, "muted", 11))
         x += size + 6 + text_width(words, 11) + 20
     return marks, max(low, y + 11) + 8

@@ -110,11 +110,12 @@ class Cells:
 
 @dataclass(frozen=True)
 class Group:
-    """Marks that are moved together."""
+    """Marks that are moved together. `label` is for scripts."""
 
     x: float
     y: float
     marks: tuple[Mark, ...]
+    label: str = ""
 
 
 Mark = Rect | Segment | Curve | Symbol | Label | Cells | Group
@@ -205,7 +206,8 @@ def _written(marks: Sequence[Mark], alone: bool) -> Iterator[str]:
     for mark in marks:
         if isinstance(mark, Group):
             move = f'transform="translate({_number(mark.x)},{_number(mark.y)})"'
-            yield f"<g {move}>{''.join(_written(mark.marks, alone))}</g>"
+            label = f' data-group="{escape(mark.label)}"' if mark.label else ""
+            yield f"<g {move}{label}>{''.join(_written(mark.marks, alone))}</g>"
         elif isinstance(mark, Cells):
             yield _cells(mark, alone)
         elif isinstance(mark, Rect):
@@ -258,11 +260,12 @@ def _class_of(row: Cells) -> str:
     return f"c{_number(row.width)}x{_number(row.height)}".replace(".", "-")
 
 
-def overlay(row: Cells) -> list[Mark]:
+def overlay(row: Cells, *, label: str = "frames") -> list[Mark]:
     """The frames and dots of a row's cells, which are drawn over all rows."""
-    marks: list[Mark] = [frame(cell, row) for cell in row.cells if cell.framed]
-    marks += [part for cell in row.cells if cell.dotted for part in dot(cell, row)]
-    return [Group(0, row.y, tuple(marks))] if marks else []
+    frames = tuple(frame(cell, row) for cell in row.cells if cell.framed)
+    dots = tuple(part for cell in row.cells if cell.dotted for part in dot(cell, row))
+    groups: list[Mark] = [Group(0, row.y, frames, label)] if frames else []
+    return [*groups, Group(0, row.y, dots)] if dots else groups
 
 
 def frame(cell: Cell, row: Cells) -> Rect:

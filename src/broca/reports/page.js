@@ -270,7 +270,7 @@
         const step = letter < 0 ? `n${-letter}` : letter ? `p${letter}` : "";
         cell.setAttribute("class", `${step}${name === here ? " here" : ""}`);
       }
-      for (const mark of all("[data-marks]", picture)) mark.remove();
+      for (const mark of all("[data-marks], [data-group=frames]", picture)) mark.remove();
       for (const name of view.framed) {
         const [y, x] = place.get(name);
         const size = getComputedStyle(cells.get(name));
