@@ -107,7 +107,7 @@ def judge(
             )
         return Verdict(
             "not localized at head level",
-            f"{lost}, but so much is lost to {_reached(controls, 'drop')} as well.",
+            f"{lost}, but {_reached(controls, 'drop')} cost as much.",
             headline=f"{costs}, but so {_does(controls)}",
         )
     if specific.low <= 0:
