@@ -1,10 +1,15 @@
 """`--recovery`, `--tune` and `plan` as a user meets them."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from cli.running import assert_refused, broca
+from reports.test_page import make_result
 
-from broca.cli.localize import _tuned, settings_from
+from broca.cli.localize import _print, _tuned, settings_from
 from broca.errors import BadInput
+from broca.results.verification import Verdict
 
 
 def test_tune_keeps_the_design_of_the_method():
@@ -32,3 +37,23 @@ def test_options_are_read_as_what_they_are():
     assert settings_from(pairs) == {
         "masks": 12, "cost": 0.5, "design": "bernoulli", "gradients": False, "warm_up": True,
     }  # fmt: skip
+
+
+def test_the_verdict_leads_and_an_abstention_has_no_table(capsys):
+    """The headline, then the verdict's name and a colon; of nothing selected the reason alone."""
+    result = make_result()
+    found = Verdict("partly specific", "adding loses 96 points.", headline="Ablating L1H2 costs 96")
+    verified = replace(result.verification, verdict=found)
+    _print(replace(result, verification=verified), Path("report.html"))
+    first, second, *others = capsys.readouterr().out.splitlines()
+    assert (first, second) == (
+        "Ablating L1H2 costs 96.",
+        "partly specific: adding loses 96 points.",
+    )
+    assert any("sorting 0.010 at most" in line for line in others)
+    nothing = make_result(selected=(), abstained=True, reason="no harm is sure")
+    _print(nothing, Path("report.html"))
+    text = capsys.readouterr().out
+    assert "Nothing was selected: no harm is sure." in text
+    assert "0.975" not in text
+    assert "off-target" not in text
