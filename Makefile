@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test lint clean
+.PHONY: install demo test lint pictures clean
 
 install: $(STAMP)
 
@@ -25,6 +25,9 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+pictures: install
+	BROCA_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/browser
 
 clean:
 	rm -rf $(VENV) broca-out build .pytest_cache .mypy_cache .ruff_cache

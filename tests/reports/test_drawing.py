@@ -58,9 +58,9 @@ def test_cells_name_their_components():
 
 def test_frames_and_dots_are_drawn_over_all_rows():
     """In the plane of their row."""
-    (group,) = overlay(ROW)
-    frame, rim, dot = group.marks
-    assert (group.y, frame.outline > 0) == (5, True)
+    frames, dots = overlay(ROW)
+    (frame,), (rim, dot) = frames.marks, dots.marks
+    assert (frames.label, frames.y, dots.y, frame.outline > 0) == ("frames", 5, 5, True)
     assert (frame.x < 0, frame.x + frame.width > 8) == (True, True)
     assert (rim.role, dot.role, dot.x) == ("paper", "ink", 13)
     assert overlay(Cells(0, 8, 6, (Cell(0, 0),))) == []

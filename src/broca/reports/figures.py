@@ -61,6 +61,7 @@ def before_after(verification: Verification) -> Figure:
             "intact", "intact",
             tuple((row, Point(verification.baseline[name])) for row, name in enumerate(names)),
             shape="ring",
+            radius=7.0,
         )
     ]  # fmt: skip
     if verification.heads:

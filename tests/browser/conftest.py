@@ -1,0 +1,116 @@
+"""A browser, pages to open in it, and where their pictures go.
+
+`BROCA_PICTURES=docs/pictures` writes the pictures of the docs; `make pictures` does.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from reports.test_escaping import make_stress
+from reports.test_page import make_result
+from results.test_atlas import make_atlas
+from results.test_base import make_neurons
+from simulated import toy_verification
+
+import broca
+from broca.reports import render
+from broca.reports.index import entry_of, render_index
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+LARGEST_PICTURE = 200_000
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium without a window; tests that need it skip where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed (apt-get install chromium)")
+    with playwright.sync_playwright() as started:
+        running = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+def _is_error(said):
+    """Whether the browser says that something is wrong; a refused question is none."""
+    return said.type == "error" and "400 (Bad Request)" not in said.text
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens an address; the test fails on errors of scripts and on requests to elsewhere."""
+    contexts, wrong = [], []
+
+    def opened(address, *, width=1280, height=900, **options):
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: _is_error(said) and wrong.append(said.text))
+        allowed = ("file:", "data:", "blob:", "http://127.0.0.1:")
+        page.on(
+            "request",
+            lambda asked: asked.url.startswith(allowed) or wrong.append(f"asks {asked.url}"),
+        )
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory):
+    """A run of the shipped small model with its verification, in a folder."""
+    folder = tmp_path_factory.mktemp("runs") / "sorting"
+    result = broca.localize(
+        "reference-small", "sorting", others="capitals,brackets", rows=600, items=12,
+        task_options=broca.TaskOptions(limit=60), device="cpu",
+    )  # fmt: skip
+    result.save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def pages(run, tmp_path_factory):
+    """Addresses of one page of every kind."""
+    folder = tmp_path_factory.mktemp("pages")
+    localization = broca.read(run)
+    shown = {
+        "report": render(localization),
+        "abstention": render(make_result(selected=(), abstained=True, reason="no harm")),
+        "verification": render(toy_verification()),
+        "atlas": render(make_atlas()),
+        "stress": render(make_stress()),
+        "neurons": render(make_neurons()),
+        "index": render_index([
+            entry_of(localization, name="runs/one", page="report.html", date="2026-11-22"),
+            entry_of(toy_verification(), name="runs/two", page="", date="2026-11-21"),
+            entry_of(make_atlas(), name="runs/three", page="atlas.html", date="2026-11-20"),
+        ]),
+    }  # fmt: skip
+    for name, html in shown.items():
+        (folder / f"{name}.html").write_text(html)
+    return {name: (folder / f"{name}.html").as_uri() for name in shown}
+
+
+@pytest.fixture
+def pictured(tmp_path):
+    """Takes the picture of a page for the docs: it is small, and the docs have one of its name."""
+
+    def take(page, name, **options):
+        folder = Path(os.environ.get("BROCA_PICTURES", tmp_path))
+        path = folder / f"{name}.png"
+        page.screenshot(path=path, **options)
+        assert path.stat().st_size < LARGEST_PICTURE
+        assert (Path(__file__).parents[2] / "docs" / "pictures" / path.name).is_file()
+
+    return take
