@@ -32,17 +32,13 @@ def serious(page):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_can_be_used_by_everyone(open_page, pages, kind, scheme):
-    """axe-core has no serious finding, in either scheme."""
-    page = open_page(pages[kind], color_scheme=scheme)
+def test_every_page_can_be_used_by_everyone(open_page, pages, kind):
+    """axe-core has no serious finding, in either scheme; a phone shows the whole width."""
+    page = open_page(pages[kind])
     assert serious(page) == []
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_page_fits_a_phone(open_page, pages, kind):
-    """400 pixels wide, the page itself does not move sideways."""
-    page = open_page(pages[kind], width=400)
+    page.emulate_media(color_scheme="dark")
+    assert serious(page) == []
+    page.set_viewport_size({"width": 400, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
@@ -106,7 +102,7 @@ def test_tables_filter_and_show_all(open_page, pages):
 def test_tables_are_saved_as_csv(open_page, pages):
     """Every row, plain numbers, an interval in three columns."""
     page = open_page(pages["report"])
-    for table, rows in (("ranking", 48), ("tasks", 5)):
+    for table, rows in (("ranking", 48), ("tasks", len(column(page, "tasks", 1)))):
         with page.expect_download() as download:
             page.click(f'[data-table="{table}"] >> text=CSV')
         text = download.value.path().read_text()
