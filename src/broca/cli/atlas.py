@@ -6,10 +6,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from broca.cli.commands import FolderOptions, PrintOptions, command_of
+from broca.cli.commands import FolderOptions, LogOptions, PrintOptions, command_of
 from broca.cli.keeping import keeping, record_of
 from broca.cli.output import console, print_result, print_table
 from broca.cli.progress import ProgressLine
+from broca.cli.tracking import logged
 from broca.options import RunOptions
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def atlas(
     out: str = "broca-atlas",
     run_options: RunOptions,
     folder_options: FolderOptions,
+    log_options: LogOptions,
     print_options: PrintOptions,
     **parameters: Any,
 ) -> None:
@@ -51,9 +53,12 @@ def atlas(
             folder_options=folder_options,
             run_options=run_options,
         ) as workspace,
+        logged(log_options, "atlas", record["asked"], progress) as log,
     ):
-        result = broca.atlas(**arguments_of(record), journal=workspace, on_progress=progress)
-        page = result.save(out)[-1]
+        result = broca.atlas(**arguments_of(record), journal=workspace, on_progress=log.report)
+        files = result.save(out)
+        log.result(result, files)
+    page = files[-1]
     if print_options.json:
         print_result(result)
     else:

@@ -56,6 +56,17 @@ class PrintOptions:
     """Progress as plain lines."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class LogOptions:
+    """Where the command is logged."""
+
+    log: str | None = None
+    """Log settings, progress, scores and the result: trackio, wandb, mlflow or another tracker."""
+
+    log_project: str = "broca"
+    """The tracker's project or experiment."""
+
+
 def command(
     function: Callable[..., None], *, sentences: Mapping[str, str] = SENTENCES
 ) -> Callable[..., None]:

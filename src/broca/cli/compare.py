@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from broca.cli.commands import PrintOptions, command
+from broca.cli.commands import LogOptions, PrintOptions, command
 from broca.cli.keeping import measuring
 from broca.cli.output import console, folder_of, print_result, print_table
+from broca.cli.tracking import logged
 from broca.options import CompareRunOptions
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def compare(
     seed: int | None = None,
     out: str | None = None,
     run_options: CompareRunOptions,
+    log_options: LogOptions,
     print_options: PrintOptions,
 ) -> None:
     """Compare models of one architecture, or runs, on the same masks and items.
@@ -51,7 +54,11 @@ def compare(
     import broca
 
     place = folder_of(out, None)
-    with measuring(place, run_options, plain=print_options.plain) as (folder, options, progress):
+    asked = {"models": ", ".join(models), "tasks": tasks, "heads": heads, **asdict(run_options)}
+    with (
+        measuring(place, run_options, plain=print_options.plain) as (folder, options, progress),
+        logged(log_options, "compare", asked, progress) as log,
+    ):
         result = broca.compare(
             *models,
             tasks=tasks,
@@ -63,10 +70,12 @@ def compare(
             response=response,
             level=level,
             seed=seed,
-            on_progress=progress,
+            on_progress=log.report,
             run_options=options,
         )
-    page = result.save(folder)[-1]
+        files = result.save(folder)
+        log.result(result, files)
+    page = files[-1]
     if print_options.json:
         print_result(result)
     else:

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from broca.cli.commands import FolderOptions, PrintOptions, command
+from broca.cli.commands import FolderOptions, LogOptions, PrintOptions, command
 from broca.cli.keeping import keeping, record_of
 from broca.cli.output import console, print_result, print_table
 from broca.cli.progress import ProgressLine
 from broca.cli.refit import additivity_line
+from broca.cli.tracking import logged
 from broca.cli.wording import listed
 from broca.errors import BadInput
 from broca.options import RunOptions, SearchOptions, without
@@ -42,6 +43,7 @@ def localize(
     search_options: Annotated[SearchOptions, without("options")],
     run_options: RunOptions,
     folder_options: FolderOptions,
+    log_options: LogOptions,
     print_options: PrintOptions,
 ) -> None:
     """Find the attention heads that MODEL needs for a task, and prove them on held-out items.
@@ -85,9 +87,12 @@ def localize(
             folder_options=folder_options,
             run_options=run_options,
         ) as workspace,
+        logged(log_options, "localize", record["asked"], progress) as log,
     ):
-        result = broca.localize(**arguments_of(record), journal=workspace, on_progress=progress)
-        page = result.save(out)[-1]
+        result = broca.localize(**arguments_of(record), journal=workspace, on_progress=log.report)
+        files = result.save(out)
+        log.result(result, files)
+    page = files[-1]
     if print_options.json:
         print_result(result)
     else:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from broca.cli.commands import PrintOptions, command
+from broca.cli.commands import LogOptions, PrintOptions, command
 from broca.cli.keeping import measuring
 from broca.cli.output import folder_of, print_result
+from broca.cli.tracking import logged
 from broca.cli.wording import say
 from broca.options import StressRunOptions
 
@@ -27,6 +29,7 @@ def stress(
     seed: int = 0,
     out: str | None = None,
     run_options: StressRunOptions,
+    log_options: LogOptions,
     print_options: PrintOptions,
 ) -> None:
     """Test necessity, decodability, reversal and transfer of some heads, with controls.
@@ -45,7 +48,11 @@ def stress(
 
     run = Localization.read(target) if heads is None else None
     folder = folder_of(out, target if run else None)
-    with measuring(folder, run_options, plain=print_options.plain) as (_, options, progress):
+    asked = {"target": target, "heads": heads, "family": family, **asdict(run_options)}
+    with (
+        measuring(folder, run_options, plain=print_options.plain) as (_, options, progress),
+        logged(log_options, "stress", asked, progress) as log,
+    ):
         result = broca.stress(
             run or target,
             heads=heads,
@@ -53,10 +60,12 @@ def stress(
             control=control or ["sums"],
             pairs=pairs,
             seed=seed,
-            on_progress=progress,
+            on_progress=log.report,
             run_options=options,
         )
-    page = write(result, folder, run=run)[-1]
+        files = write(result, folder, run=run)
+        log.result(result, files)
+    page = files[-1]
     if print_options.json:
         print_result(result)
     else:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from broca.cli.commands import PrintOptions, command
+from broca.cli.commands import LogOptions, PrintOptions, command
 from broca.cli.keeping import measuring
 from broca.cli.output import console, folder_of, print_result, print_table
+from broca.cli.tracking import logged
 from broca.cli.wording import listed
 from broca.errors import BadInput
 from broca.options import RunOptions, TaskOptions, without
@@ -38,6 +39,7 @@ def verify(
     seed: int | None = None,
     out: str | None = None,
     run_options: Annotated[RunOptions, without("ablation_options", "limit")],
+    log_options: LogOptions,
     print_options: PrintOptions,
 ) -> None:
     """Test on held-out items that a task needs some heads, and that other tasks do not.
@@ -83,7 +85,11 @@ def verify(
     if ablation is not None:
         Ablation(ablation)  # type: ignore[arg-type]  # refused here, before the model is loaded
     folder = folder_of(out, target if run else None)
-    with measuring(folder, run_options, plain=print_options.plain) as (_, options, progress):
+    asked = {"target": target, "heads": heads, "task": task, **asdict(run_options)}
+    with (
+        measuring(folder, run_options, plain=print_options.plain) as (_, options, progress),
+        logged(log_options, "verify", asked, progress) as log,
+    ):
         result = broca.verify(
             model or (run.model.name if run else target),
             task or (run.task if run else ""),
@@ -97,17 +103,20 @@ def verify(
             scope=Scope(controls=controls),
             ablation=ablation or (run.ablation.kind if run else "zero"),
             scale=run.ablation.scale if run else 0.0,
-            on_progress=progress,
+            on_progress=log.report,
             task_options=task_options,
             model_options=replace(model_options, components=run.components if run else components),
             run_options=options,
         )
-    if run is not None and result.model.fingerprint != run.model.fingerprint:
-        raise BadInput(
-            f"the weights of '{result.model.name}' are not those of the run (fingerprint "
-            f"{result.model.fingerprint}, not {run.model.fingerprint}): name the run's in `model`"
-        )
-    page = write(result, folder, run=run)[-1]
+        if run is not None and result.model.fingerprint != run.model.fingerprint:
+            raise BadInput(
+                f"the weights of '{result.model.name}' are not those of the run (fingerprint "
+                f"{result.model.fingerprint}, not {run.model.fingerprint}): name the run's in "
+                "`model`"
+            )
+        files = write(result, folder, run=run)
+        log.result(result, files)
+    page = files[-1]
     if print_options.json:
         print_result(result)
     else:

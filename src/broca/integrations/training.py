@@ -1,0 +1,160 @@
+"""A callback of transformers' Trainer that watches components while a model is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from transformers import TrainerCallback as Base
+
+from broca.errors import BadInput, NothingToLocalize
+from broca.models import GatedModel
+from broca.options import SourceOptions, TaskOptions
+from broca.results.atlas import Atlas
+from broca.runs.run import Run
+from broca.runs.setup import claimed
+from broca.runs.workspace import Workspace
+from broca.tasks import Catalog, Task
+from broca.verbs.atlas import atlas
+
+if TYPE_CHECKING:
+    from broca.integrations.tracking import Log
+
+_LOCATED = 8
+"""Items that are set apart, as every run does; the callback needs none of them."""
+
+
+class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
+    """Measures every few steps what a set of components means to a task.
+
+    Every `every` steps, and at the end, the model is put into evaluation mode and scored on report
+    items, intact and with the set ablated, and is then as it was. Values are `broca/intact/TASK`,
+    `broca/ablated/TASK`, `broca/drop` and `broca/specific_drop` (the drop less the mean drop of the
+    others). They go into `history`, the trainer's `state.log_history`, and a tracker. With
+    `atlas_rows` every component is rated on all tasks instead.
+
+    Sharded weights (FSDP, DeepSpeed's third stage) are not covered: every process must hold the
+    whole model, and the first one measures.
+
+    Args:
+        task: The task.
+        heads: The set; not needed with `atlas_rows`.
+        others: Other tasks, whose mean drop is subtracted.
+        tokenizer: The tokenizer; by default the trainer's `processing_class`.
+        every: Steps between two measurements.
+        limit: Most report items of each task.
+        atlas_rows: Rows of an atlas of `task` and `others`, kept in `atlases` by step.
+        scale: Factor of the set's outputs; 0 ablates.
+        components: Kinds of components that the set is of.
+        seed: Seed of the items.
+        log: A tracker's run, where values go too.
+        task_options: How tasks are asked.
+        source_options: Where tasks come from.
+
+    Attributes:
+        history: The values of each measurement, with `step`.
+        atlases: The atlases by step.
+
+    Raises:
+        BadInput: Neither a set nor `atlas_rows` is given, or a number cannot be.
+    """
+
+    def __init__(
+        self,
+        task: str | Task,
+        heads: str | Sequence[str] = (),
+        *,
+        others: Sequence[str | Task] = (),
+        tokenizer: Any = None,
+        every: int = 500,
+        limit: int = 100,
+        atlas_rows: int | None = None,
+        scale: float = 0.0,
+        components: str = "heads",
+        seed: int = 0,
+        log: Log | None = None,
+        task_options: TaskOptions | None = None,
+        source_options: SourceOptions | None = None,
+    ) -> None:
+        if not heads and atlas_rows is None:
+            raise BadInput("`heads` or `atlas_rows` says what is measured: give one of them")
+        for name, number in (("every", every), ("limit", limit)):
+            if number < 1:
+                raise BadInput(f"`{name}` must be at least 1, not {number}")
+        source = source_options or SourceOptions()
+        self.history: list[dict[str, float]] = []
+        self.atlases: dict[int, Atlas] = {}
+        self._task, self._heads, self._others = task, heads, others
+        self._tokenizer, self._every, self._limit = tokenizer, every, limit
+        self._atlas_rows, self._scale, self._components = atlas_rows, scale, components
+        self._seed, self._log = seed, log
+        self._task_options = task_options or TaskOptions()
+        self._source = source
+        self._catalog = Catalog(source.include_path, allow_code=source.allow_code)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Measures where the step is one of those."""
+        if state.global_step % self._every == 0:
+            self._measure(state, **given)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Measures the trained model, unless its last step was measured."""
+        if not self.history or self.history[-1]["step"] != state.global_step:
+            self._measure(state, **given)
+
+    def _measure(self, state: Any, *, model: Any, processing_class: Any = None, **_: Any) -> None:
+        if not state.is_world_process_zero:
+            return
+        tokenizer = self._tokenizer or processing_class
+        if tokenizer is None:
+            raise BadInput("the trainer has no `processing_class`: give the callback a `tokenizer`")
+        plain = getattr(model, "module", model)  # what DataParallel wraps
+        gated = GatedModel.wrap(plain, tokenizer, name="training", components=self._components)
+        step = int(state.global_step)
+        values = self._atlas(gated, step) if self._atlas_rows else self._drops(gated)
+        self.history.append({"step": step, **values})
+        state.log_history.append({"step": step, **values})
+        if self._log is not None:
+            self._log.log(values, step=step)
+
+    def _drops(self, model: GatedModel) -> dict[str, float]:
+        """Scores, drop and specific drop of the set."""
+        from broca.engine import Ablation
+
+        with Workspace(None) as space, model.in_use():
+            tasks = claimed(
+                model, self._task, self._catalog, others=self._others, items=_LOCATED,
+                seed=self._seed, limit=self._limit, searched="task",
+                task_options=self._task_options,
+            )  # fmt: skip
+            run = Run(
+                model, tasks, space, ablation=Ablation("zero", self._scale),
+                settings={"measures": tasks.task, "verb": "training"},
+            )  # fmt: skip
+            before = run.scores(())
+            after = run.scores(model.components.columns(self._heads))
+        losses = {
+            name: benchmark.loss(before[name], after[name])
+            for name, benchmark in tasks.benchmarks.items()
+        }
+        others = [losses[name] for name in tasks.others]
+        return {
+            **{f"broca/intact/{name}": score for name, score in before.items()},
+            **{f"broca/ablated/{name}": score for name, score in after.items()},
+            "broca/drop": losses[tasks.task],
+            "broca/specific_drop": losses[tasks.task] - sum(others) / max(1, len(others)),
+        }
+
+    def _atlas(self, model: GatedModel, step: int) -> dict[str, float]:
+        """An atlas, and how many components each task needs beyond the others."""
+        try:
+            found = atlas(
+                model, [self._task, *self._others], rows=self._atlas_rows, items=self._limit,
+                seed=self._seed, task_options=self._task_options, source_options=self._source,
+            )  # fmt: skip
+        except NothingToLocalize:  # no task can be done yet
+            return {}
+        self.atlases[step] = found
+        return {f"broca/intact/{task.name}": task.intact for task in found.tasks} | {
+            f"broca/needed/{line.task}": float(len(line.components)) for line in found.selections
+        }

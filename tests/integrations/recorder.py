@@ -1,0 +1,23 @@
+"""A tracker that remembers what it was given."""
+
+from broca.integrations.tracking import TrackerKind
+
+
+class Recorder:
+    """Calls by name, in their order."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __getattr__(self, name):
+        return lambda *words, **options: self.calls.append((name, words, options))
+
+    def named(self, name):
+        """The words of all calls of one name."""
+        return [words for called, words, _ in self.calls if called == name]
+
+
+def recording(name="recorder"):
+    """A kind of tracker, and the recorder that it makes."""
+    recorder = Recorder()
+    return TrackerKind(name=name, help="for tests", make=lambda: recorder), recorder

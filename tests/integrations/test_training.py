@@ -1,0 +1,116 @@
+"""The callback measures a model while it is trained, and leaves it as it was."""
+
+import json
+
+import pytest
+import torch
+from independent import plain_loglikelihood
+from integrations.recorder import recording
+from transformers import Trainer, TrainingArguments
+
+from broca.errors import BadInput
+from broca.integrations import Log, TrainerCallback
+from broca.models import GatedModel
+from broca.runs.setup import claimed
+from broca.tasks import Catalog
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory):
+    """Two files of own choices that a random model can be scored on."""
+    folder = tmp_path_factory.mktemp("tasks")
+    for name in ("first", "second"):
+        lines = (
+            {"prompt": f"{name} {n} is", "choices": [" a", " b", " c"], "label": n % 3}
+            for n in range(40)
+        )
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    return [str(folder / f"{name}.jsonl") for name in ("first", "second")]
+
+
+def train(model, folder, callback, steps=4):
+    """Trains a little."""
+    tokens = [{"input_ids": [3 + n, 5, 7, 9], "labels": [3 + n, 5, 7, 9]} for n in range(16)]
+    arguments = TrainingArguments(
+        output_dir=str(folder), max_steps=steps, per_device_train_batch_size=2, report_to=[],
+        save_strategy="no", logging_strategy="no", learning_rate=1e-2, use_cpu=True, seed=0,
+        disable_tqdm=True,
+    )  # fmt: skip
+    trainer = Trainer(
+        model=model, args=arguments, train_dataset=tokens, processing_class=tiny_tokenizer(),
+        callbacks=[callback],
+    )  # fmt: skip
+    trainer.train()
+    return trainer
+
+
+def test_the_specific_drop_is_measured_every_few_steps(tasks, tmp_path):
+    """Values go into the history, the trainer's log and a tracker; training is as without."""
+    kind, recorder = recording()
+    with Log(kind.make()) as log:
+        callback = TrainerCallback(
+            tasks[0], "L0H1+L1H2", others=tasks[1:], every=2, limit=12, log=log
+        )
+        trainer = train(tiny_llama(), tmp_path / "with", callback)
+    assert [values["step"] for values in callback.history] == [2, 4]
+    logged = [entry for entry in trainer.state.log_history if "broca/drop" in entry]
+    assert logged == callback.history
+    assert [step for _, step in recorder.named("log")] == [2, 4]
+    for values in callback.history:
+        lost = {
+            task: values[f"broca/intact/{task}"] - values[f"broca/ablated/{task}"] for task in tasks
+        }
+        assert values["broca/drop"] == pytest.approx(lost[tasks[0]])
+        assert values["broca/specific_drop"] == pytest.approx(lost[tasks[0]] - lost[tasks[1]])
+
+    class Nothing(TrainerCallback):
+        def _measure(self, state, **_):
+            """Measures nothing."""
+
+    plain = train(tiny_llama(), tmp_path / "without", Nothing(tasks[0], "L0H1"))
+    for (name, weight), (_, other) in zip(
+        trainer.model.named_parameters(), plain.model.named_parameters(), strict=True
+    ):
+        assert torch.equal(weight, other), name
+        assert weight.requires_grad
+    with GatedModel.wrap(trainer.model, tiny_tokenizer(), name="trained").ablated("L0H1+L1H2"):
+        ablated = accuracy(trainer.model, tasks[0], callback, limit=12)
+    assert ablated == pytest.approx(callback.history[-1][f"broca/ablated/{tasks[0]}"])
+
+
+def accuracy(model, path, callback, *, limit):
+    """Share of the callback's report items whose right choice has the largest mean logit."""
+    tokenizer = tiny_tokenizer()
+    gated = GatedModel.wrap(model, tokenizer, name="plain")
+    tasks = claimed(
+        gated, path, Catalog(), others=[], items=8, seed=0, limit=limit, searched="task"
+    )
+    right = []
+    for place in tasks.places["report"][path]:
+        document = tasks.benchmarks[path].document(tasks.bank[place][1])
+        scores = [
+            plain_loglikelihood(
+                model, tokenizer.encode(document["prompt"]), tokenizer.encode(choice)
+            )[0]
+            / len(choice)
+            for choice in document["choices"]
+        ]
+        right.append(scores.index(max(scores)) == document["label"])
+    return sum(right) / len(right)
+
+
+def test_an_atlas_is_drawn_every_few_steps(tasks, tmp_path):
+    """One for each measurement; where no task can be done there is none."""
+    callback = TrainerCallback(tasks[0], others=tasks[1:], every=4, limit=10, atlas_rows=400)
+    train(tiny_llama(), tmp_path, callback)
+    assert [values["step"] for values in callback.history] == [4]
+    assert set(callback.atlases) <= {4}
+
+
+def test_bad_input_is_refused_before_training(tasks):
+    """What is measured, and how often."""
+    with pytest.raises(BadInput, match="`heads` or `atlas_rows`"):
+        TrainerCallback(tasks[0])
+    with pytest.raises(BadInput, match="`every` must be at least 1"):
+        TrainerCallback(tasks[0], "L0H1", every=0)
