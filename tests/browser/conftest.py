@@ -73,7 +73,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "sorting"
     result = broca.localize(
         "reference-small", "sorting", others="capitals,brackets", rows=600, items=12,
-        task_options=broca.TaskOptions(limit=60), device="cpu",
+        task_options=broca.TaskOptions(limit=40), device="cpu",
     )  # fmt: skip
     result.save(folder)
     return folder

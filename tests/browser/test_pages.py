@@ -3,6 +3,7 @@
 import csv
 import io
 import itertools
+import json
 import re
 
 import pytest
@@ -55,6 +56,10 @@ def test_a_click_on_a_component_shows_what_is_known_of_it(open_page, pages, pict
     assert page.url.endswith(f"#{name}")
     page.reload()
     assert page.locator("[data-details] h2").inner_text() == name
+    member = column(page, "members", 1)[0]
+    page.click(f'[data-component="{member}"]')
+    for part in ("What each member contributes", "Outputs that change without the whole set"):
+        assert part in details.inner_text()
 
 
 def test_keys_move_from_component_to_component(open_page, pages):
@@ -208,9 +213,12 @@ def test_a_large_model_is_drawn_without_overlap(open_page, tmp_path, pictured):
     file.write_text(render_html(make_result(ranking=ranking, selected=("L40H64",), model=model)))
     page = open_page(file.as_uri())
     pictured(page, "large-model")
-    boxes = page.locator(".model [data-component]").evaluate_all(
-        "(cells) => cells.map((cell) => { const box = cell.getBoundingClientRect();"
-        " return [box.left, box.top, box.right, box.bottom]; })"
+    boxes = json.loads(
+        page.locator(".model [data-component]").evaluate_all(
+            "(cells) => JSON.stringify(cells.map((cell) => {"
+            " const box = cell.getBoundingClientRect();"
+            " return [box.left, box.top, box.right, box.bottom]; }))"
+        )
     )
     assert len(boxes) == 80 * 128
     rows = [boxes[start : start + 128] for start in range(0, len(boxes), 128)]

@@ -73,3 +73,16 @@ def test_a_set_of_another_model_is_refused(planted):
 def test_the_state_says_what_is_going_on(explorer):
     """Nothing, when nothing is."""
     assert explorer.status() == {"writing": 0, "queued": 0, "measuring": "", "waiting": 0}
+
+
+def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch):
+    """Where the tokenizer has one and it is wanted."""
+    template = "{% for message in messages %}sort {{ message.content }} ={% endfor %}"
+    monkeypatch.setattr(planted.tokenizer, "chat_template", template)
+    assert explorer.describe()["chats"]
+    plain = list(explorer.answer("sort b a =", [], longest=4, chat=False))
+    chat = list(explorer.answer("b a", [], longest=4))
+    asked_plainly = list(explorer.answer("b a", [], longest=4, chat=False))
+    texts = [[event.get("text") for event in events] for events in (plain, chat, asked_plainly)]
+    assert texts[0] == texts[1]
+    assert texts[0] != texts[2]

@@ -70,6 +70,15 @@ def test_tabs_share_a_batch_and_answer_as_if_alone(generator, reference):
     assert generator.largest > 2
 
 
+def test_questions_wait_where_caches_cannot_be_joined(generator, reference, monkeypatch):
+    """One batch after the other; the answers are the same."""
+    encoded = [reference.tokenizer.encode(prompt) for prompt in PROMPTS]
+    alone = [answers(generator.ask(t, gates(reference, ["L0H3"]), longest=16))[0] for t in encoded]
+    monkeypatch.setattr("broca.explorer.generating.is_plain", lambda cache: False)
+    streams = [generator.ask(t, gates(reference, ["L0H3"]), longest=16) for t in encoded]
+    assert [answers(stream)[0] for stream in streams] == alone
+
+
 def test_next_tokens_come_with_their_probabilities(generator, reference):
     """The chosen one first; they are the model's own."""
     tokens = reference.tokenizer.encode(PROMPTS[0])

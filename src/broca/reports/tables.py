@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from broca.results.base import Interval
@@ -68,7 +69,7 @@ class Table:
     strong: frozenset[int] = frozenset()
     by: int | None = None
 
-    @property
+    @cached_property
     def kept(self) -> tuple[int, ...]:
         """Numbers of the columns in which anything is known."""
         return tuple(
@@ -119,15 +120,21 @@ class Table:
             cells.append(Shown(text, "" if exact == text else exact))
         return cells
 
-    def _is_interval(self, number: int) -> bool:
-        return any(isinstance(row[number], Interval) for row in self.rows)
+    @cached_property
+    def _intervals(self) -> frozenset[int]:
+        """Numbers of the columns that hold intervals."""
+        return frozenset(
+            number
+            for number in range(len(self.columns))
+            if any(isinstance(row[number], Interval) for row in self.rows)
+        )
 
     def _csv_names(self, number: int) -> list[str]:
         name = self.columns[number].name
-        return [name, f"{name} low", f"{name} high"] if self._is_interval(number) else [name]
+        return [name, f"{name} low", f"{name} high"] if number in self._intervals else [name]
 
     def _csv_values(self, number: int, value: Any) -> list[str]:
-        if not self._is_interval(number):
+        if number not in self._intervals:
             return ["" if value is None else str(value)]
         if value is None:
             return ["", "", ""]
