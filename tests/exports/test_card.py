@@ -48,6 +48,7 @@ def test_a_shipped_base_is_loaded_from_the_package():
     """Transformers does not know it by its name."""
     text = card(make_export(base=BaseModel("reference", None, "float32")))
     assert "from_pretrained(shipped_model_folder('reference'))" in text
+    assert "import shipped_model_folder" in text
 
 
 def test_recipe_verdict_numbers_and_checks_are_there():
@@ -70,3 +71,14 @@ def test_a_scale_is_said():
     export = make_export(scale=0.5)
     assert "# toy with L1H2, L0H0 at 0.5" in card(export)
     assert "their outputs times 0.5" in card(export)
+
+
+def test_a_folder_is_called_by_its_name(tmp_path):
+    """Where it lies on this machine is nobody's affair."""
+    place = tmp_path / "base"
+    place.mkdir()
+    export = make_export(base=BaseModel(str(place), None, "float32"))
+    text = card(replace(export, command=f"broca.export({str(place)!r}, 'FOLDER')"))
+    assert "broca.export('base', 'FOLDER')" in text
+    assert "# base without L1H2" in text
+    assert str(tmp_path) not in text

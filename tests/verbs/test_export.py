@@ -101,6 +101,19 @@ def test_every_form_of_a_model_and_heads(kind, small, tmp_path):
         assert hf.AutoTokenizer.from_pretrained(tmp_path).encode("2") == small.tokenizer.encode("2")
 
 
+@pytest.mark.parametrize("kind", FORMS)
+def test_the_lines_of_the_card_work(kind, tmp_path, monkeypatch):
+    """Executed as they stand in it, with the folder in place of PATH."""
+    broca.export("reference-small", tmp_path / "out", heads="L0H1", kind=kind)
+    monkeypatch.chdir(tmp_path / "out" if kind == "heads" else tmp_path)
+    card = (tmp_path / "out" / "README.md").read_text()
+    code = card.split("```python\n")[1].split("```")[0].replace("PATH", str(tmp_path / "out"))
+    names = {}
+    exec(code, names)
+    if kind != "heads":
+        assert torch.allclose(logits(names["model"]), logits(zeroed([(0, 1)])), atol=1e-4)
+
+
 def test_weights_keep_their_number_format(tmp_path):
     """Bfloat16 and shards of the base, though broca runs float32 on a CPU."""
     tiny_llama(layers=4).bfloat16().save_pretrained(tmp_path / "base", max_shard_size=60_000)

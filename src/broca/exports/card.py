@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from broca.models import SHIPPED_MODELS
 from broca.results.export import Export, Form, HeldOut
 
@@ -33,7 +35,7 @@ model = AutoModelForCausalLM.from_pretrained("PATH")  # the folder or repository
 tokenizer = AutoTokenizer.from_pretrained("PATH")""",
     "patch": """import broca
 
-broca.apply("PATH", {base}, "patched")  # the folder of this card; writes a whole model
+broca.apply("PATH", {name!r}, "patched")  # the folder of this card; writes a whole model
 
 # or with transformers alone
 from safetensors.torch import load_file
@@ -57,17 +59,18 @@ def card(export: Export) -> str:
     names = ", ".join(export.components)
     scale = export.ablation.scale
     how = f"{export.ablation.kind} ablation" if scale == 0 else f"their outputs times {scale:g}"
-    title = f"{export.model.name} without {_first(export.components)}"
+    base = _name(export.base.id or export.model.name)
+    title = f"{base} without {_first(export.components)}"
     if scale != 0:
-        title = f"{export.model.name} with {_first(export.components)} at {scale:g}"
-    base = export.base.id or export.model.name
+        title = f"{base} with {_first(export.components)} at {scale:g}"
     shipped = base in SHIPPED_MODELS
     use = _USE[export.form].format(
-        imports=_SHIPPED if shipped else "",
         base=f"shipped_model_folder({base!r})" if shipped else repr(base),
         name=base,
         dtype=export.base.dtype,
     )
+    if "shipped_model_folder" in use:
+        use = _SHIPPED + use
     lines = [
         *_metadata(export),
         f"# {title}",
@@ -94,6 +97,11 @@ def card(export: Export) -> str:
         *_checks(export),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _name(base: str) -> str:
+    """What a base is called in a card: of a folder its last name, not where it lies here."""
+    return Path(base).name if Path(base).expanduser().is_dir() else base
 
 
 def _first(components: tuple[str, ...], most: int = 5) -> str:
@@ -136,14 +144,18 @@ def _held_out(found: HeldOut) -> list[str]:
 
 def _recipe(export: Export) -> list[str]:
     """The table of everything that is needed to make the export again."""
+    base = export.base.id or ""
+    command = export.command.replace(repr(base), repr(_name(base)))
     rows = {
-        "base model": f"`{export.base.id or f'{export.model.name}, in memory'}`",
+        "base model": f"`{_name(export.base.id)}`"
+        if export.base.id
+        else f"{export.model.name}, in memory",
         "revision": f"`{export.base.revision}`" if export.base.revision else "",
         "fingerprint of its weights": f"`{export.model.fingerprint}` ({export.base.dtype})",
         "architecture": export.model.architecture,
         "components": f"`{'+'.join(export.components)}`",
         "ablation": f"{export.ablation.kind}, factor {export.ablation.scale:g}",
-        "made by": f"`{export.command}`",
+        "made by": f"`{command}`",
         "broca": export.broca,
     }
     return ["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in rows.items() if text)]
