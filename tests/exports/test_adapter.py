@@ -11,7 +11,9 @@ from exports.families import FAMILIES, assert_same, log_probabilities, scaled_by
 from broca.errors import BadInput, UnsupportedModel
 from broca.exports.adapter import WEIGHTS, require_peft, write_adapter
 from broca.exports.factors import factors_of
+from broca.exports.weights import changed_tensors
 from broca.models import GatedModel
+from broca.testing import tiny_llama
 
 
 def exported(family, folder, scale=0.0, components=None):
@@ -74,3 +76,18 @@ def test_peft_is_asked_for(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "peft", None)
     with pytest.raises(BadInput, match=r"pip install 'broca\[export\]'"):
         require_peft()
+
+
+def test_quantized_layers_are_left_as_they_are(tmp_path):
+    """The vector is as wide as the layer, whatever its packed weights look like."""
+    from models.test_selftest import Packed
+    from safetensors.torch import load_file
+
+    model = tiny_llama()
+    model.model.layers[0].self_attn.o_proj = Packed(model.model.layers[0].self_attn.o_proj)
+    gated = GatedModel.wrap(model, None, name="packed")
+    write_adapter(factors_of(gated, "L0H1"), tmp_path, base=None)
+    (vector,) = load_file(tmp_path / WEIGHTS).values()
+    assert vector.tolist() == [[1.0] * 8 + [0.0] * 8 + [1.0] * 16]
+    with pytest.raises(UnsupportedModel, match=r"are quantized \(Packed, int8\): .* as an adapter"):
+        changed_tensors(gated, "L0H1")

@@ -25,6 +25,9 @@ _ROWS, _TOKENS, _DECODED = 3, 8, 2
 _TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """Largest difference of log-probabilities, relative to their spread, that counts as equal."""
 
+_QUANTIZED = 1e-1
+"""The same where weights are quantized: kernels round what they multiply."""
+
 
 @dataclass(frozen=True)
 class Check:
@@ -100,10 +103,16 @@ def _log_probabilities(logits: Tensor) -> Tensor:
     return torch.log_softmax(logits.float(), dim=-1)
 
 
+def _tolerance(model: GatedModel) -> float:
+    """The largest relative difference that counts as equal on this model."""
+    quantized = getattr(model.model.config, "quantization_config", None) is not None
+    return _QUANTIZED if quantized else _TOLERANCE.get(model.dtype, 1e-1)
+
+
 def _agree(model: GatedModel, ours: Tensor, reference: Tensor) -> tuple[bool, str]:
     difference = float((ours - reference).abs().max())
     spread = float(reference.std()) + 1e-12
-    tolerance = _TOLERANCE.get(model.dtype, 1e-1)
+    tolerance = _tolerance(model)
     finite = bool(torch.isfinite(ours).all())
     detail = f"largest difference {difference:.2g}, tolerance {tolerance * max(spread, 1.0):.2g}"
     return finite and difference <= tolerance * max(spread, 1.0), detail
@@ -136,7 +145,7 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
         if point.width == 1:  # neurons: thousands, and many silent; two halves make up the whole
             worst = max(worst, _halves_differ(point, x))
             continue
-        if not _can_be_zeroed(point):  # a norm mixes the slices: none has a share of its own
+        if _is_norm(point):  # it mixes the slices: none has a share of its own
             idle = _unit_without_effect(point, x)
             if idle is not None and bool(_slice_of(x, point, idle).any()):
                 name = model.components[point.first_column + idle].name
@@ -156,7 +165,7 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
             total = total + contribution
         scale = float(output.float().abs().max()) + 1e-12
         worst = max(worst, float((total - output.float()).abs().max()) / scale)
-    tolerance = _TOLERANCE.get(model.dtype, 1e-1)
+    tolerance = _tolerance(model)
     return worst <= tolerance, f"largest relative difference {worst:.2g}, tolerance {tolerance:.2g}"
 
 
@@ -176,6 +185,8 @@ def _pruned(point: GatePoint, unit: int, only: Tensor) -> bool:
         only: The projection's input with this unit's slice alone, `(rows, units * width)`.
     """
     weight: Tensor = point.module.weight  # type: ignore[assignment]
+    if not weight.is_floating_point():
+        return not bool(only.any())
     by_input = weight if is_transposed(point.module) else weight.T
     columns = by_input[unit * point.width : (unit + 1) * point.width]
     return not bool(columns.any()) or not bool(only.any())
@@ -218,10 +229,18 @@ def _zeros_equal_zeroed_weights(model: GatedModel) -> tuple[bool, str]:
     return _agree(model, _log_probabilities(ours), _log_probabilities(reference))
 
 
+def _is_norm(point: GatePoint) -> bool:
+    """Whether the slices enter a norm, not a projection."""
+    weight = getattr(point.module, "weight", None)
+    return not isinstance(weight, Tensor) or weight.dim() != 2
+
+
 def _can_be_zeroed(point: GatePoint) -> bool:
     """Whether ablating the point's components is the same as zeroing weights of its module."""
     weight = getattr(point.module, "weight", None)
-    return point.place in ("input", "output") and isinstance(weight, Tensor) and weight.dim() == 2
+    if not isinstance(weight, Tensor) or not weight.is_floating_point():
+        return False  # a zero of packed weights is no zero
+    return point.place in ("input", "output") and weight.dim() == 2
 
 
 @contextmanager

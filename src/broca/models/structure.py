@@ -237,7 +237,10 @@ def is_transposed(module: nn.Module) -> bool:
 
 
 def projection_width(module: nn.Module) -> int:
-    """Width of a projection's input."""
+    """Width of a projection's input; packed weights of quantized layers have another shape."""
+    declared = getattr(module, "in_features", None)
+    if isinstance(declared, int):
+        return declared
     weight: Tensor = module.weight  # type: ignore[assignment]
     return int(weight.shape[0] if is_transposed(module) else weight.shape[1])
 
