@@ -11,12 +11,18 @@ import pytest
 from reports.test_escaping import make_stress
 from reports.test_page import make_result
 from results.test_atlas import make_atlas
-from results.test_base import make_neurons
+from results.test_comparison import make_comparison
+from results.test_neurons import make_experiment, make_neurons
+from results.test_refit import make_refit
 from simulated import toy_verification
 
 import broca
 from broca.reports import render
 from broca.reports.index import entry_of, render_index
+from broca.studies.methods.comparison_page import render_page as render_methods
+from broca.studies.methods.summary import MethodSummary
+from broca.studies.paper import Reproduction
+from broca.studies.paper.reproduction_page import render_page
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -79,6 +85,29 @@ def run(tmp_path_factory):
     return folder
 
 
+def reproduction():
+    """A table of the paper with two rows."""
+    settings = {"method": "m", "k": 5, "items": 1, "limit": 9, "seed": 0, "keep_universal": False}
+    rows = tuple(
+        {"model": "m", "task": task, "drop": 0.5, "drop_low": 0.4, "drop_high": 0.6,
+         "general_drop": 0.1}
+        for task in ("adding", "sorting")
+    )  # fmt: skip
+    return Reproduction("table2", ("m",), rows, settings, ("a note",))
+
+
+def methods():
+    """Two methods at two budgets."""
+    return [
+        MethodSummary(
+            model="m", method=method, budget=rows, cells=4, refused=0, refusal="", specific=0.5,
+            low=0.4, high=0.6, drop=0.6, off_target=0.1, abstained=0, rows=rows, seconds=1.0,
+        )
+        for method in ("greedy", "coar")
+        for rows in (300, 900)
+    ]  # fmt: skip
+
+
 @pytest.fixture(scope="session")
 def pages(run, tmp_path_factory):
     """Addresses of one page of every kind."""
@@ -97,6 +126,13 @@ def pages(run, tmp_path_factory):
             entry_of(make_atlas(), name="runs/three", page="atlas.html", date="2026-11-20"),
         ]),
     }  # fmt: skip
+    shown |= {
+        "comparison": render(make_comparison()),
+        "refit": render(make_refit()),
+        "experiment": render(make_experiment()),
+        "reproduction": render_page([reproduction()]),
+        "bench": render_methods(methods()),
+    }
     for name, html in shown.items():
         (folder / f"{name}.html").write_text(html)
     return {name: (folder / f"{name}.html").as_uri() for name in shown}

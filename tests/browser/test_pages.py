@@ -13,7 +13,20 @@ from broca.reports import render_html
 from broca.results.base import ModelInfo
 from broca.results.localization import RankedComponent
 
-KINDS = ("report", "abstention", "verification", "atlas", "stress", "neurons", "index")
+KINDS = (
+    "report",
+    "abstention",
+    "verification",
+    "atlas",
+    "stress",
+    "neurons",
+    "index",
+    "comparison",
+    "refit",
+    "experiment",
+    "reproduction",
+    "bench",
+)
 
 
 def column(page, table, number):
