@@ -3,7 +3,7 @@
 import pytest
 
 from broca.studies.methods import summarize
-from broca.studies.methods.comparison_page import NAME, quality_figure, save_page
+from broca.studies.methods.comparison_page import NAME, headline, quality_figure, save_page
 
 
 @pytest.fixture
@@ -42,3 +42,16 @@ def test_the_page_stands_alone_and_shows_every_model(lines, tmp_path):
     assert "&lt;other&gt;" in page
     assert "<other>" not in page
     assert 'src="http' not in page
+
+
+def test_a_method_is_ahead_only_where_its_interval_is(lines):
+    """Above all other methods'; means alone say nothing."""
+    from dataclasses import replace
+
+    first, *others = (line for line in lines if line.cells)
+    apart = [replace(line, specific=0.2, low=0.1, high=0.3) for line in others]
+    sure = replace(first, specific=0.5, low=0.4, high=0.6)
+    assert headline("m", [sure, *apart]) == f"{first.method} finds the most specific sets on m"
+    unsure = replace(first, specific=0.5, low=0.25, high=0.6)
+    assert headline("m", [unsure, *apart]) == "No method is surely ahead on m"
+    assert headline("m", [line for line in lines if not line.cells]) == "Every method refused m"

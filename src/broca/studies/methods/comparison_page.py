@@ -38,12 +38,26 @@ def best(lines: Sequence[MethodSummary]) -> MethodSummary | None:
     return max((line for line in lines if line.cells), key=lambda line: line.specific, default=None)
 
 
+def headline(model: str, lines: Sequence[MethodSummary]) -> str:
+    """Which method is ahead on a model: only one whose interval lies above all other methods'."""
+    leader = best(lines)
+    if leader is None:
+        return f"Every method refused {model}"
+    others = [line.high for line in lines if line.cells and line.method != leader.method]
+    if others and leader.low <= max(others):
+        return f"No method is surely ahead on {model}"
+    return f"{leader.method} finds the most specific sets on {model}"
+
+
 def render_page(lines: Sequence[MethodSummary]) -> str:
     """Renders summaries of methods, one section a model; the page needs nothing from outside."""
     models = dict.fromkeys(line.model for line in lines)
     return filled(
         "methods",
         models=list(models),
+        headline="; ".join(
+            headline(model, [line for line in lines if line.model == model]) for model in models
+        ),
         parts=[
             {
                 "model": model,
