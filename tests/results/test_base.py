@@ -1,5 +1,7 @@
 """What every result can do: say itself in a few lines, become a table, a figure and files."""
 
+import sys
+
 import pytest
 import torch
 from reports.test_escaping import make_stress
@@ -129,3 +131,21 @@ def test_a_result_ablates_its_selection_in_any_model():
         make_result(selected=(), abstained=True, reason="no harm").ablated(plain)
     with pytest.raises(BadInput, match="`model` is a str"):
         result.ablated("reference")
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_the_frame_of_polars_has_the_same_cells(make):
+    """Columns, rows and values; what is not known is null."""
+    result = make()
+    frame = result.to_frame("polars")
+    assert frame.to_dicts() == result.records()
+    assert list(frame.columns) == list(result.to_frame().columns)
+
+
+def test_other_frames_are_refused(monkeypatch):
+    """In one line."""
+    with pytest.raises(BadInput, match="`library` 'arrow' is unknown: use pandas or polars"):
+        make_refit().to_frame("arrow")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(BadInput, match="polars is not installed"):
+        make_refit().to_frame("polars")

@@ -62,7 +62,7 @@ def test_the_summary_says_what_changed_and_what_is_carried():
     assert make_comparison().summary() == (
         "1 of 4 components changed on adding from base to tuned: L0H0",
         "base, adding carry adding in tuned (drop 30.0 points)",
-        "2 models, 1 tasks, 1,000 rows for each, seed 3",
+        "2 models, 1 task, 1,000 rows for each, seed 3",
     )
 
 

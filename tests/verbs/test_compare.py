@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from models.test_loading import hub_cache
 from verbs.run_folders import localize_into
 
 import broca
@@ -167,3 +168,27 @@ def test_other_architectures_and_other_weights_are_refused(small, reference, fol
     (tmp_path / "result.json").write_text(text.replace(known, "0" * 32))
     with pytest.raises(BadInput, match="are not those of the result"):
         broca.compare(tmp_path, small, items=12, limit=10, rows=120)
+
+
+def test_revisions_of_one_model_give_curves(tmp_path, monkeypatch):
+    """Checkpoints in the order given; curves of the named heads over them."""
+    hub_cache(tmp_path / "hub", "me/tiny", ["main", "step1", "step2"])
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    lines = (
+        {"prompt": f"{n} is", "choices": [" a", " b", " c"], "label": n % 3} for n in range(80)
+    )
+    task = tmp_path / "own.jsonl"
+    task.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    comparison = broca.compare(
+        "me/tiny", revisions=["step1", "step2", "main"], tasks=str(task), heads="L0H1+L1H2",
+        items=12, limit=20, rows=60, device="cpu",
+    )  # fmt: skip
+    labels = ["me/tiny@step1", "me/tiny@step2", "me/tiny@main"]
+    assert [one.label for one in comparison.models] == labels
+    assert [one.model.revision for one in comparison.models] == [
+        f"{number:040x}" for number in (1, 2, 0)
+    ]
+    curves = comparison.curves()
+    assert set(curves) == {(str(task), "L0H1"), (str(task), "L1H2")}
+    assert all(len(points) == 3 for points in curves.values())
+    assert [line.model for line in comparison.differences] == labels[1:]

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 from broca.errors import BadInput
 from broca.results import codec
@@ -113,11 +113,30 @@ class Result(ABC):
     def records(self) -> list[dict[str, Any]]:
         """The lines of `to_frame`, each a value by column."""
 
-    def to_frame(self) -> pandas.DataFrame:
-        """The result as a table; docs/results.md says what a line is."""
-        import pandas
+    @overload
+    def to_frame(self, library: Literal["pandas"] = "pandas") -> pandas.DataFrame: ...
+    @overload
+    def to_frame(self, library: Literal["polars"]) -> Any: ...
+    def to_frame(self, library: str = "pandas") -> Any:
+        """The result as a table; docs/results.md says what a line is.
 
-        return pandas.DataFrame(self.records())
+        Args:
+            library: `pandas`, or `polars` where it is installed.
+
+        Raises:
+            BadInput: Another library, or polars is not installed.
+        """
+        if library == "pandas":
+            import pandas
+
+            return pandas.DataFrame(self.records())
+        if library != "polars":
+            raise BadInput(f"`library` '{library}' is unknown: use pandas or polars")
+        try:
+            polars = import_module("polars")
+        except ImportError as error:
+            raise BadInput("polars is not installed: `pip install polars`") from error
+        return polars.DataFrame(self.records(), infer_schema_length=None)
 
     def plot(self) -> Any:
         """The main figure.

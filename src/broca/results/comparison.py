@@ -218,7 +218,8 @@ class Comparison(Result):
             for line in self.carries[:2]
         ]
         lines.append(
-            f"{len(self.models)} models, {len(self.tasks)} tasks, {self.rows:,} rows for each, "
+            f"{len(self.models)} models, {len(self.tasks)} task{'s' * (len(self.tasks) != 1)}, "
+            f"{self.rows:,} rows for each, "
             f"seed {self.seed}"
         )
         return tuple(lines)
