@@ -22,5 +22,9 @@ VERBS = {
     "stress": lambda model, journal, **more: broca.stress(
         model, heads="L0H1+L1H2", pairs=16, sets=4, journal=journal, **more
     ),
+    "compare": lambda model, journal, **more: broca.compare(
+        model, model, tasks="capitals", heads="L0H1+L1H2", rows=120, items=12, limit=20,
+        engine_options=NARROW, journal=journal, **more,
+    ),
 }  # fmt: skip
 """Each verb on a few rows of `reference-small`, which it commits a few at a time."""
