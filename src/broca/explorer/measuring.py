@@ -20,6 +20,7 @@ from broca.results.verification import Verification
 from broca.runs.run import Run
 from broca.runs.setup import Session, open_session
 from broca.runs.task_sets import auto_tasks
+from broca.verification import QUICK
 from broca.verification.statistics import bootstrap_drops, interval_of
 
 ITEMS = 40
@@ -27,6 +28,9 @@ ITEMS = 40
 
 SLOPE_ITEMS = 12
 """Items that gradients are averaged over."""
+
+VERIFIED = 100
+"""Most report items of each task in a verification that the page starts."""
 
 _LOCATE = 24
 """Items that are set aside for other uses than scores, such as gradients."""
@@ -93,6 +97,7 @@ class Measurer:
         self._wanted = tuple(tasks)
         self._verify = verify
         self._jobs: Queue[tuple[str, Callable[[], Any], Future[Any]] | None] = Queue()
+        self._listed: tuple[str, ...] = ()
         self._running = ""
         self._session: Session | None = None
         self._runs: dict[str, Run] = {}
@@ -107,7 +112,9 @@ class Measurer:
 
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks that can be measured."""
-        return self._do("listing the tasks", self._names)
+        if not self._listed:  # afterwards no tab waits for what is measured
+            self._listed = self._do("listing the tasks", self._names)
+        return self._listed
 
     def score(self, task: str, names: Sequence[str], scale: float = 0.0) -> Score:
         """A task's score with some components scaled, beside the intact one.
@@ -134,7 +141,7 @@ class Measurer:
         return self._do(f"following gradients on {task}", lambda: self._slopes(task, names, scale))
 
     def verify(self, task: str, names: Sequence[str]) -> Verification:
-        """Verifies a set of ablated components as `broca verify` does.
+        """Verifies a set of ablated components as `broca localize` does its selection.
 
         Raises:
             BrocaError: As the verb.
@@ -226,6 +233,6 @@ class Measurer:
             raise BadInput("this page cannot verify: start it with `broca explore`")
         others = [name for name in self._names() if name != task]
         return self._verify(
-            self._model, task, list(names), others=others,
+            self._model, task, list(names), others=others, scope=QUICK, limit=VERIFIED,
             run_options=self._options.within(self._opened.workspace),
         )  # fmt: skip
