@@ -19,6 +19,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 VERBS = {
     "localize": "--task addition --out out",
     "scan": "",
+    "explore": "--port 0",
     "verify": "--heads L0H0 --task addition --out out",
     "stress": "--heads L0H0 --out out",
     "atlas": "--out out",
@@ -39,7 +40,10 @@ VERBS = {
 }
 """Verbs that load weights, with what they need besides the model."""
 
-NO_WEIGHTS = {"bench simulations", "tasks", "journal", "rerun", "refit", "lm-eval", "published"}
+NO_WEIGHTS = {
+    "bench simulations", "tasks", "journal", "rerun", "refit", "lm-eval", "published", "report",
+    "view",
+}  # fmt: skip
 """Verbs that load none, or the model of a run with what that run allowed (`rerun`)."""
 
 

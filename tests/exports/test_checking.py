@@ -8,10 +8,12 @@ from broca.exports.checking import (
     NEW_TOKENS,
     PROMPTS,
     Answers,
+    ablated_answers,
     answers,
     compare_answers,
     prompt_tokens,
 )
+from broca.models import GatedModel
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
@@ -38,6 +40,22 @@ def test_answers_are_those_of_each_prompt_alone():
         assert torch.allclose(together.read[row], alone, atol=1e-4)
         assert torch.allclose(together.continued[row, 0], alone[-1], atol=1e-4)
         assert together.tokens[row, 0] == alone[-1].argmax()
+
+
+def test_ablated_answers_are_those_of_the_model_with_the_weights_zeroed():
+    """Read and continued; the model itself is as it was."""
+    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
+    prompts = prompt_tokens(tiny_tokenizer(), 258)[:3]
+    ablated = ablated_answers(model, ["L1H2"], 0.0, prompts)
+    plain = tiny_llama()
+    with torch.no_grad():
+        plain.model.layers[1].self_attn.o_proj.weight[:, 16:24] = 0  # head 2, eight columns wide
+    expected = answers(plain, prompts)
+    assert torch.equal(ablated.tokens, expected.tokens)
+    assert torch.allclose(ablated.continued, expected.continued, atol=1e-4)
+    intact = answers(tiny_llama(), prompts)
+    assert not torch.allclose(ablated.continued[:, 0], intact.continued[:, 0], atol=1e-4)
+    assert torch.equal(answers(model.model, prompts).tokens, intact.tokens)
 
 
 def altered(found, *, read=0.0, continued=0.0, token=None):

@@ -1,11 +1,24 @@
 """lm-eval's own score of a plain model is broca's."""
 
+import copy
+from dataclasses import replace
+
 import pytest
+import torch
 from harness_tasks import answers, write_tasks
 
 from broca.errors import BadInput, SelfTestFailed
-from broca.exports.scoring import compare_scores, harness_score, require_single
+from broca.exports.requests import Request
+from broca.exports.scoring import (
+    ablated_score,
+    checked_task,
+    compare_scores,
+    harness_score,
+    require_single,
+    require_task,
+)
 from broca.options import TaskOptions
+from broca.results.base import AblationInfo
 from broca.tasks import Catalog, RequestTokenizer
 
 
@@ -48,3 +61,33 @@ def test_a_group_is_refused(tiny, catalog):
     """One task is compared."""
     with pytest.raises(BadInput, match="'pair' is a group: name one of choice, few"):
         require_single(load(catalog, tiny, "pair"))
+
+
+def test_the_ablated_score_is_that_of_the_model_with_the_weights_zeroed(tiny, catalog):
+    """By lm-eval's own evaluator on the plain model."""
+    benchmark = load(catalog, tiny, "choice")
+    names = ["L0H1", "L1H2"]
+    score = ablated_score(tiny, names, 0.0, benchmark)
+    plain = copy.deepcopy(tiny.model)
+    width = tiny.structure.projections[0].head_dim
+    with torch.no_grad():
+        for layer, head in ((0, 1), (1, 2)):
+            weight = plain.model.layers[layer].self_attn.o_proj.weight
+            weight[:, head * width : (head + 1) * width] = 0
+    expected = harness_score(plain, tiny.tokenizer, benchmark, options=TaskOptions())
+    assert score == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_task_of_a_check_is_named_or_the_results(tiny, catalog):
+    """It is one task, under zero ablation or a scale."""
+    request = Request.of(tiny, "L0H1", "adapter", None)
+    with pytest.raises(BadInput, match="`check` needs a `task`"):
+        require_task(request, None)
+    require_task(request, "choice")
+    found = checked_task(tiny, request, "choice", catalog, TaskOptions(limit=7))
+    assert (found.name, len(found.items)) == ("choice", 7)
+    with pytest.raises(BadInput, match="'pair' is a group"):
+        checked_task(tiny, request, "pair", catalog, TaskOptions())
+    averaged = replace(request, ablation=AblationInfo("mean", 0.0))
+    with pytest.raises(BadInput, match="under mean ablation the outputs alone are compared"):
+        checked_task(tiny, averaged, "choice", catalog, TaskOptions())

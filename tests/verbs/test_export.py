@@ -14,10 +14,10 @@ from verbs.run_folders import localize_into
 
 import broca
 from broca.errors import BadInput, SelfTestFailed, UnsupportedModel
+from broca.exports import factors_of, writing
 from broca.models import GatedModel, shipped_model_folder
 from broca.results.base import AblationInfo
 from broca.testing import tiny_llama, tiny_tokenizer
-from broca.verbs import export as export_module
 
 FORMS = ("adapter", "weights", "heads", "patch")
 TOKENS = torch.tensor([[5, 6, 7, 8]])
@@ -219,15 +219,8 @@ def test_folders_of_others_and_other_weights_are_refused(run, small, tmp_path):
 
 def test_an_export_that_answers_otherwise_is_not_left(small, tmp_path, monkeypatch):
     """The check comes before anything is in its folder."""
-    monkeypatch.setattr(export_module, "factors_of", lambda *_: export_module_factors(small))
+    monkeypatch.setattr(writing, "factors_of", lambda *_: factors_of(small, "L1H1"))
     with pytest.raises(SelfTestFailed, match="does not answer as the ablated model"):
         broca.export(small, tmp_path / "out", heads="L0H1")
     assert not list((tmp_path / "out").iterdir())
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def export_module_factors(model):
-    """Those of another head."""
-    from broca.exports import factors_of
-
-    return factors_of(model, "L1H1")

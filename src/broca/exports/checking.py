@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from broca.errors import SelfTestFailed
+from broca.exports.weights import Means
+from broca.models import ActiveGates, GatedModel
 from broca.results.export import ReloadCheck
 
 NEW_TOKENS = 12
@@ -97,6 +99,28 @@ def answers(model: Any, prompts: Sequence[Sequence[int]], *, padding: int = 0) -
         torch.stack(output.logits, dim=1).float().log_softmax(-1).cpu(),
         output.sequences[:, longest:].cpu(),
     )
+
+
+def ablated_answers(
+    model: GatedModel,
+    names: Sequence[str],
+    scale: float,
+    prompts: Sequence[Sequence[int]],
+    *,
+    means: Means | None = None,
+) -> Answers:
+    """What broca's ablated model answers.
+
+    Args:
+        model: The model.
+        names: Names of the ablated components.
+        scale: Factor of their outputs.
+        prompts: Tokens of the prompts.
+        means: Mean outputs that stand in for the components', under mean ablation.
+    """
+    parts = model.gated_parts(names, scale)
+    with ActiveGates(parts.points, parts.values, replacement=means, every_row=True):
+        return answers(model.model, prompts)
 
 
 def compare_answers(

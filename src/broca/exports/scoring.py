@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import redirect_stderr
 from io import StringIO
 from typing import Any
 
+from broca.engine import Ablation
 from broca.errors import BadInput, SelfTestFailed
+from broca.exports.requests import Request
+from broca.models import GatedModel
 from broca.options import TaskOptions
 from broca.results.export import ScoreCheck
-from broca.tasks import Benchmark
+from broca.runs.run import Run
+from broca.runs.task_sets import load_tasks, whole_tasks
+from broca.runs.workspace import Workspace
+from broca.tasks import Benchmark, Catalog, Task
 
 _EXACT = 1e-4
 """Largest difference of two scores in float32, relative to the score."""
@@ -30,6 +37,71 @@ def require_single(benchmark: Benchmark) -> None:
             f"`check` compares the score of one task, and '{benchmark.name}' is a group: name one "
             f"of {', '.join(benchmark.task_names[:3])}, ... in `task`"
         )
+
+
+def require_task(request: Request, task: str | Task | None) -> None:
+    """Refuses a check without a task.
+
+    Raises:
+        BadInput: Neither a task nor a result, which has one, is given.
+    """
+    if task is None and request.result is None:
+        raise BadInput("`check` needs a `task` to compare scores on")
+
+
+def checked_task(
+    model: GatedModel,
+    request: Request,
+    task: str | Task | None,
+    catalog: Catalog,
+    options: TaskOptions,
+) -> Benchmark:
+    """The task of the check, as broca asks it.
+
+    Args:
+        model: The model that is asked.
+        request: The export.
+        task: The task; that of the export's result by default.
+        catalog: Where it is found.
+        options: How it is asked.
+
+    Raises:
+        BadInput: It is a group, or the ablation is neither zero ablation nor scaling.
+    """
+    if request.ablation.kind != "zero":
+        raise BadInput(
+            "`check` compares scores under zero ablation or a scale; under mean ablation the "
+            "outputs alone are compared"
+        )
+    if task is None:
+        assert request.result is not None
+        task = request.result.task
+    name = catalog.name_of(task)
+    benchmark = load_tasks(model, [name], catalog, task=name, options=options)[name]
+    require_single(benchmark)
+    return benchmark
+
+
+def ablated_score(
+    model: GatedModel, names: Sequence[str], scale: float, benchmark: Benchmark
+) -> float:
+    """Broca's score of the ablated model on all items.
+
+    Args:
+        model: The model.
+        names: Names of the ablated components.
+        scale: Factor of their outputs.
+        benchmark: The task.
+    """
+    with Workspace(None) as space:
+        run = Run(
+            model,
+            whole_tasks({benchmark.name: benchmark}),
+            space,
+            ablation=Ablation("zero", scale),
+            settings={"measures": benchmark.name, "checks": list(names)},
+        )
+        return run.scores(model.components.columns(names))[benchmark.name]
 
 
 def harness_score(

@@ -1,0 +1,202 @@
+"""Collects what is measured of one model after the other, and makes a comparison of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.comparisons.estimating import Estimates, discoveries, estimate, row_count
+from broca.comparisons.judging import carries, scores
+from broca.comparisons.measuring import Design, Measured, draw_design, measure
+from broca.comparisons.subjects import Subject
+from broca.engine import Ablation
+from broca.errors import BadInput
+from broca.measurement import Response
+from broca.models import GatedModel
+from broca.results.base import AblationInfo
+from broca.results.comparison import (
+    ComparedModel,
+    ComparedSelection,
+    Comparison,
+    TaskDifferences,
+    TaskEffects,
+)
+from broca.runs.references import Referenced
+from broca.runs.run import Run
+from broca.runs.task_sets import TaskSet
+
+
+@dataclass
+class Collection:
+    """What was measured, model by model; the first model decides the rows.
+
+    Attributes:
+        components: Names of the components; those of the first model.
+        models: Label and measurements of every model.
+        selections: What was ablated as a whole.
+        design: The rows, drawn on the first model.
+        response: What they return.
+        rows: How many for each task.
+        tasks: The tasks as the first model is asked them.
+        notes: What the reader should know.
+    """
+
+    components: tuple[str, ...] = ()
+    models: list[tuple[str, Measured]] = field(default_factory=list)
+    selections: tuple[ComparedSelection, ...] = ()
+    design: Design | None = None
+    response: Response = "accuracy"
+    rows: int = 0
+    tasks: TaskSet = field(default_factory=TaskSet)
+    notes: list[str] = field(default_factory=list)
+
+    def require_components(self, model: GatedModel, label: str) -> None:
+        """Refuses a model of another architecture.
+
+        Raises:
+            BadInput: Its components have other names.
+        """
+        names = model.components.names
+        if self.components and names != self.components:
+            raise BadInput(
+                f"'{label}' has {len(names)} components from {names[0]} to {names[-1]}, and the "
+                f"first model {len(self.components)} to {self.components[-1]}: only models of one "
+                "architecture can be compared"
+            )
+        self.components = names
+
+    def measure(
+        self,
+        run: Run,
+        label: str,
+        selections: tuple[ComparedSelection, ...],
+        rows: int | None,
+        seed: int,
+        response: str | None,
+    ) -> None:
+        """Measures one model; the first decides the rows.
+
+        Raises:
+            BadInput: Its tasks have other items than the first model's.
+        """
+        run.stages.enter(f"scoring {label}")
+        referenced = self._referenced(run, response)
+        if self.design is None:
+            self.rows = row_count(rows, len(self.components))
+            self.response, self.selections = referenced.response, selections
+            self.tasks = run.tasks
+            self.design = draw_design(
+                run, rows=self.rows, seed=seed, response=self.response, places=referenced.places
+            )
+            self.notes += referenced.notes
+        for name, positions in referenced.places.items():
+            if self.design.items[name].max() >= len(positions):
+                raise BadInput(
+                    f"task '{name}' has {len(positions)} items for '{label}' and more for the "
+                    "first model: only the same items can be compared; use `response` accuracy"
+                )
+        run.stages.enter(f"measuring {label} under random masks")
+        measured = measure(
+            run, self.design, [selection.components for selection in selections],
+            response=self.response, places=referenced.places,
+        )  # fmt: skip
+        run.finish()
+        self.notes += [
+            f"{label} is at chance on {name}: it can show no damage there"
+            for name in measured.at_chance
+        ]
+        self.models.append((label, measured))
+
+    def _referenced(self, run: Run, response: str | None) -> Referenced:
+        """What rows return; a model's own answers are no measure that models share.
+
+        Raises:
+            BadInput: They are asked for.
+        """
+        answered = [name for name, task in run.tasks.benchmarks.items() if task.wants_own_answers]
+        if answered and response not in (None, "accuracy"):
+            raise BadInput(
+                f"`response` {response} of '{answered[0]}' would compare each model with its own "
+                "answers: use accuracy, or `reference` gold"
+            )
+        wanted = response or ("accuracy" if answered else "probability")
+        return run.referenced(
+            wanted,  # type: ignore[arg-type]  # checked by the options
+            run.tasks.places["locate"],
+            otherwise="all tasks are measured in their own metrics" if response is None else None,
+        )
+
+    def _differences(
+        self, label: str, task: str, change: Estimates, level: float
+    ) -> TaskDifferences:
+        """How one model differs from the first on one task."""
+        low, high = change.intervals(level)
+        p = change.p_values()
+        q = discoveries(p)
+        changed = sorted(np.flatnonzero(q <= level), key=lambda column: -abs(change.values[column]))
+        return TaskDifferences(
+            label, task, _plain(change.values), _plain(low), _plain(high), _plain(p), _plain(q),
+            tuple(self.components[column] for column in changed),
+        )  # fmt: skip
+
+    def compared(
+        self, subjects: Sequence[Subject], ablation: Ablation, *, level: float, seed: int
+    ) -> Comparison:
+        """The comparison of all models with the first one.
+
+        Args:
+            subjects: The models, in the order in which they were measured.
+            ablation: What became of ablated components.
+            level: Level of intervals and tests, and the rate of false discoveries.
+            seed: Seed of the resamples.
+        """
+        assert self.design is not None
+        first_label, first = self.models[0]
+        effects, differences = [], []
+        for label, measured in self.models:
+            for task, changes in measured.changes.items():
+                items = self.design.items[task]
+                estimates = estimate(self.design.masks, changes, items)
+                low, high = estimates.intervals(level)
+                effects.append(
+                    TaskEffects(label, task, _plain(estimates.values), _plain(low), _plain(high))
+                )
+                if label != first_label:
+                    change = estimate(self.design.masks, changes - first.changes[task], items)
+                    differences.append(self._differences(label, task, change, level))
+        infos = dict(self.models)
+        return Comparison(
+            models=tuple(
+                ComparedModel(subject.label, infos[subject.label].info, subject.revision)
+                for subject in subjects
+            ),
+            tasks=tuple(first.changes),
+            components=self.components,
+            ablation=AblationInfo(ablation.kind, ablation.scale),
+            response=self.response,
+            seed=seed,
+            level=level,
+            rows=self.rows,
+            items={name: int(drawn.max()) + 1 for name, drawn in self.design.items.items()},
+            report_items={
+                name: len(places) for name, places in self.tasks.places["report"].items()
+            },
+            mask_size=self.design.size,
+            effects=tuple(effects),
+            differences=tuple(differences),
+            selections=self.selections,
+            scores=tuple(
+                line
+                for label, measured in self.models
+                for line in scores(label, measured, self.selections, level=level, seed=seed)
+            ),
+            carries=carries(self.models, self.selections, level=level, seed=seed),
+            notes=tuple(dict.fromkeys(self.notes)),
+        )
+
+
+def _plain(vector: NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(float(value) for value in vector)

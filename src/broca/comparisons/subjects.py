@@ -1,0 +1,183 @@
+"""What a comparison is asked for: its models, its tasks, and the selections it tries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from broca.errors import BadInput
+from broca.models import GatedModel
+from broca.results.atlas import Atlas
+from broca.results.comparison import ComparedSelection
+from broca.results.localization import Localization
+from broca.results.reading import read
+from broca.runs.task_sets import listed
+from broca.tasks import Task
+
+Compared = str | Path | GatedModel | Localization | Atlas
+"""A model, its name, or a result or its folder, which stand for their model and selections."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One of the models that are compared.
+
+    Attributes:
+        label: What it is called; each subject has another label.
+        model: The model, or its name.
+        revision: Its revision on the hub.
+        fingerprint: Digest of the weights that the selections were found in; empty without a
+            result.
+        tasks: Tasks that its result is of.
+        selections: Task and names of the components of every selection of its result.
+        seed: Seed of its result.
+    """
+
+    label: str
+    model: str | GatedModel
+    revision: str | None = None
+    fingerprint: str = ""
+    tasks: tuple[str, ...] = ()
+    selections: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    seed: int | None = None
+
+    @classmethod
+    def of(cls, given: Compared) -> Subject:
+        """The subject of a model, its name, a result or the folder of one.
+
+        Raises:
+            BadInput: The result is neither a localization nor an atlas.
+        """
+        if isinstance(given, str | Path):
+            place = Path(given).expanduser()
+            if not place.exists() or (place / "config.json").is_file():
+                return cls(str(given), str(given))
+            result = read(place)
+            if not isinstance(result, Localization | Atlas):
+                raise BadInput(
+                    f"{result.described()} cannot be compared: give localizations, atlases or "
+                    "models"
+                )
+            given = result
+        if isinstance(given, GatedModel):
+            return cls(given.name, given)
+        if isinstance(given, Localization):
+            tasks: tuple[str, ...] = (given.task,)
+            selections: tuple[tuple[str, tuple[str, ...]], ...] = ()
+            if given.selected:
+                selections = ((given.task, given.selected),)
+            seed = given.search.seed
+        else:
+            tasks = tuple(task.name for task in given.tasks)
+            selections = tuple(
+                (selection.task, tuple(component.name for component in selection.components))
+                for selection in given.selections
+                if selection.components
+            )
+            seed = given.seed
+        model = given.model
+        return cls(
+            model.name, model.name, model.revision, model.fingerprint, tasks, selections, seed
+        )
+
+    def require_weights(self, model: GatedModel) -> None:
+        """Refuses other weights than those of the result.
+
+        Raises:
+            BadInput: They are others.
+        """
+        if self.fingerprint and model.fingerprint != self.fingerprint:
+            raise BadInput(
+                f"the weights of '{model.name}' are not those of the result '{self.label}' "
+                f"(fingerprint {model.fingerprint}, not {self.fingerprint}): check `dtype` and "
+                "the model"
+            )
+
+
+def subjects_of(models: Sequence[Compared], revisions: Sequence[str] = ()) -> tuple[Subject, ...]:
+    """The subjects of a comparison; a label that stands twice is numbered from (2) on.
+
+    Args:
+        models: What the caller compares.
+        revisions: Revisions on the hub of a model that is given alone.
+
+    Raises:
+        BadInput: There are fewer than two subjects, or revisions of no single hub id.
+    """
+    if revisions:
+        if len(models) != 1 or not isinstance(models[0], str):
+            raise BadInput("`revisions` are those of one model on the hub: give its id alone")
+        name = models[0]
+        subjects = [
+            Subject(f"{name}@{revision}", name, revision=revision) for revision in revisions
+        ]
+    else:
+        subjects = [Subject.of(model) for model in models]
+    if len(subjects) < 2:
+        raise BadInput(
+            f"`models` names {len(subjects)}: a comparison needs two models or runs, or `revisions`"
+        )
+    seen: Counter[str] = Counter()
+    labelled = []
+    for subject in subjects:
+        seen[subject.label] += 1
+        number = seen[subject.label]
+        labelled.append(
+            subject if number == 1 else replace(subject, label=f"{subject.label} ({number})")
+        )
+    return tuple(labelled)
+
+
+def tasks_of(
+    subjects: Sequence[Subject], tasks: str | Sequence[str | Task] = ()
+) -> tuple[str | Task, ...]:
+    """The tasks, each once: those given, else the runs' tasks, or the tasks that all atlases have.
+
+    Raises:
+        BadInput: There are none.
+    """
+    if tasks:
+        given = listed(tasks) if isinstance(tasks, str) else tasks
+        return tuple(dict.fromkeys(given))
+    tasks_of_results = [subject.tasks for subject in subjects if subject.tasks]
+    if any(len(names) > 1 for names in tasks_of_results):
+        names = tuple(
+            name
+            for name in tasks_of_results[0]
+            if all(name in others for others in tasks_of_results)
+        )
+    else:
+        names = tuple(dict.fromkeys(name for names in tasks_of_results for name in names))
+    if not names:
+        raise BadInput("no task is named: give `tasks`, or runs or atlases that have some")
+    return names
+
+
+def seed_of(subjects: Sequence[Subject], seed: int | None) -> int:
+    """The seed that is given, else that of the first result, else 0."""
+    if seed is not None:
+        return seed
+    return next((subject.seed for subject in subjects if subject.seed is not None), 0)
+
+
+def selections_of(
+    subjects: Sequence[Subject], heads: str | Sequence[str] = ()
+) -> tuple[ComparedSelection, ...]:
+    """The results' selections and the components that the caller named, each with a label.
+
+    Args:
+        subjects: The models with their results.
+        heads: Names of components, or names joined by `+`.
+    """
+    selections = [
+        ComparedSelection(f"{subject.label}, {task}", subject.label, task, names)
+        for subject in subjects
+        for task, names in subject.selections
+    ]
+    if heads:
+        words = heads.split("+") if isinstance(heads, str) else heads
+        names = tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
+        selections.append(ComparedSelection("given", None, None, names))
+    return tuple(selections)

@@ -1,0 +1,263 @@
+"""What an export is asked for: a model, components, a form, and the result they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+import torch
+
+from broca.components import Component
+from broca.errors import BadInput, UnsupportedModel, nearest
+from broca.models import GatedModel, fingerprint, kinds_of
+from broca.options import ModelOptions
+from broca.published import is_published, published_heads
+from broca.results.base import AblationInfo
+from broca.results.export import Form, HeldOut
+from broca.results.localization import Localization
+from broca.results.neurons import NeuronSet
+from broca.results.reading import read
+from broca.results.verification import Verification
+
+Exportable = Localization | Verification | NeuronSet
+"""Results whose components can be exported."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be exported.
+
+    Attributes:
+        model: The model, or its name.
+        components: Names, or what `published_heads` takes.
+        form: In which form.
+        ablation: What becomes of them.
+        result: The result that they come from.
+    """
+
+    model: str | GatedModel
+    components: str | tuple[str, ...]
+    form: Form
+    ablation: AblationInfo
+    result: Exportable | None
+
+    @classmethod
+    def of(
+        cls,
+        model: str | Path | GatedModel | Exportable,
+        heads: str | Sequence[str] | Exportable | None,
+        form: Form,
+        scale: float | None,
+    ) -> Request:
+        """The request of a call of `broca.export`.
+
+        Args:
+            model: A model, its name, or a result or its folder, which stand for their model.
+            heads: Components, or a result that selected some; by default those of `model`.
+            form: In which form.
+            scale: Factor of the components' outputs; by default that of the result, else 0.
+
+        Raises:
+            BadInput: No components are named, or something does not exist.
+            UnsupportedModel: The form cannot hold the ablation.
+        """
+        if form not in get_args(Form):
+            raise BadInput(
+                f"`kind` '{form}' is unknown{nearest(form, get_args(Form))}; use "
+                f"{', '.join(get_args(Form))}"
+            )
+        result = model if isinstance(model, Exportable) else None
+        if isinstance(heads, Exportable):
+            result = heads
+        elif heads is None and not isinstance(model, Exportable):
+            if isinstance(model, GatedModel):
+                raise BadInput("no components are named: give `heads` such as L0H4+L1H8")
+            result = _read(model)
+        if result is not None and not isinstance(heads, str | list | tuple):
+            components: str | tuple[str, ...] = _selected(result)
+        elif isinstance(heads, str):
+            components = heads
+        else:
+            components = tuple(heads)  # type: ignore[arg-type]  # a list of names
+        ablation = _ablation_of(result, form, scale)
+        if isinstance(model, Exportable) or (result is not None and result is not heads):
+            assert result is not None
+            model = result.model.name
+        assert not isinstance(model, Exportable)
+        return cls(
+            model if isinstance(model, GatedModel) else str(model),
+            components,
+            form,
+            ablation,
+            result,
+        )
+
+    @property
+    def base_name(self) -> str | None:
+        """What the model is loaded by; None for one in memory."""
+        return self.model.source if isinstance(self.model, GatedModel) else self.model
+
+    @property
+    def kinds(self) -> str:
+        """The kinds of the components."""
+        if isinstance(self.components, str):
+            if is_published(self.components):
+                return "heads"
+            words: Sequence[str] = [word for word in self.components.split("+") if word.strip()]
+        else:
+            words = self.components
+        return kinds_of(Component.parse(word) for word in words) or "heads"
+
+    @property
+    def effects(self) -> dict[str, float] | None:
+        """Effects of all components where the result ranks them."""
+        if not isinstance(self.result, Localization):
+            return None
+        return {line.name: line.effect for line in self.result.ranking}
+
+    def names(self, model: GatedModel) -> tuple[str, ...]:
+        """The components' names, each once.
+
+        Raises:
+            BrocaError: There are none, or the model lacks one.
+        """
+        components = self.components
+        if is_published(components):
+            assert isinstance(components, str)
+            components = published_heads(
+                components, layers=model.structure.layers, heads=model.heads
+            )
+        named = model.gated_parts(components).named
+        if not named:
+            raise BadInput("no components are named: give `heads` such as L0H4+L1H8")
+        return tuple(component.name for component in named)
+
+    def require_same_weights(self, model: GatedModel) -> None:
+        """Refuses other weights than those of the result.
+
+        Raises:
+            BadInput: They are others.
+        """
+        if self.result is None:
+            return
+        known = self.result.model
+        dtype = getattr(torch, known.dtype, None) if known.dtype else None
+        same = known.dtype in ("", model.dtype)
+        digest = model.fingerprint if same else fingerprint(model.model, dtype=dtype)
+        if digest != known.fingerprint:
+            raise BadInput(
+                f"the weights of '{model.name}' are not those of the result (fingerprint "
+                f"{digest}, not {known.fingerprint}): give the model that it is of, or name the "
+                "components in `heads`"
+            )
+
+    def held_out(self, names: tuple[str, ...]) -> HeldOut | None:
+        """What the result measured of exactly these components under this ablation."""
+        verification = (
+            self.result.verification if isinstance(self.result, Localization) else self.result
+        )
+        if (
+            not isinstance(verification, Verification)
+            or set(verification.heads) != set(names)
+            or verification.ablation != self.ablation
+        ):
+            return None
+        return HeldOut(
+            verification.task,
+            verification.verdict,
+            verification.drops,
+            verification.baseline,
+            verification.after,
+        )
+
+    def loading(self, options: ModelOptions) -> ModelOptions:
+        """Options that load the components' kinds, and keep weights to write in their format.
+
+        Args:
+            options: The caller's; a number format that they name stays, and all of them where
+                the model is loaded.
+        """
+        if isinstance(self.model, GatedModel):
+            return options
+        dtype = options.dtype
+        if self.form in ("weights", "patch") and dtype == "auto":
+            dtype = "stored"
+        return replace(options, components=self.kinds, dtype=dtype)
+
+    def call(self, names: tuple[str, ...]) -> str:
+        """The call of `broca.export` that repeats the export.
+
+        Args:
+            names: The components as the model names them.
+        """
+        base = self.base_name or "model, in memory"
+        return (
+            f"broca.export({base!r}, 'FOLDER', heads={'+'.join(names)!r}, kind={self.form!r}, "
+            f"scale={self.ablation.scale:g})"
+        )
+
+
+def _ablation_of(result: Exportable | None, form: Form, scale: float | None) -> AblationInfo:
+    """What becomes of the components: what the result did, or their scaling.
+
+    Raises:
+        UnsupportedModel: The form cannot hold it.
+    """
+    ablation = getattr(result, "ablation", AblationInfo("zero", 0.0))
+    if scale is not None:
+        ablation = AblationInfo("zero" if scale != ablation.scale else ablation.kind, scale)
+    if ablation.kind == "resample":
+        raise UnsupportedModel(
+            "resample ablation cannot be exported: what stands in for an output differs from "
+            "prompt to prompt; give a `scale`, such as 0"
+        )
+    if ablation.kind == "mean" and form in ("adapter", "heads"):
+        raise UnsupportedModel(
+            f"`kind` {form} multiplies outputs and cannot put their mean in place: use `kind` "
+            "weights or patch, or give a `scale`, such as 0"
+        )
+    return ablation
+
+
+def _read(path: str | Path) -> Exportable:
+    """The result in a folder of a run.
+
+    Raises:
+        BadInput: There is none whose components could be exported.
+    """
+    place = Path(path).expanduser()
+    if not place.exists() or (place / "config.json").is_file():
+        raise BadInput(
+            f"'{path}' is no folder of a run, and no components are named: give `heads` such as "
+            "L0H4+L1H8"
+        )
+    result = read(place)
+    if not isinstance(result, Exportable):
+        raise BadInput(
+            f"{result.described()} names no components to export: give a localization, a "
+            "verification or a neuron set"
+        )
+    verified = place.is_dir() and (place / Verification.FILE).is_file()
+    if isinstance(result, Localization) and verified:
+        later = Verification.read(place)
+        same = later.model.fingerprint == result.model.fingerprint and later.task == result.task
+        if same and set(later.heads) == set(result.selected):
+            return replace(result, verification=later)
+    return result
+
+
+def _selected(result: Exportable) -> tuple[str, ...]:
+    """Names of the components that a result selected.
+
+    Raises:
+        BadInput: It selected none.
+    """
+    if not result.selected:
+        raise BadInput(
+            f"the run on task '{result.task}' selected nothing: name components in `heads`"
+        )
+    if isinstance(result, NeuronSet):
+        return tuple(neuron.name for neuron in result.selected)
+    return result.selected

@@ -1,0 +1,150 @@
+"""Writes an export in its form, and moves the checked files to their folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from broca.engine import Ablation, donor_activations
+from broca.errors import BadInput
+from broca.exports.adapter import write_adapter
+from broca.exports.card import PICTURE, card
+from broca.exports.factors import factors_of
+from broca.exports.head_list import head_list, write_head_list
+from broca.exports.patch import Patch, write_patch
+from broca.exports.picture import picture
+from broca.exports.reloading import Origin
+from broca.exports.requests import Request
+from broca.exports.weights import (
+    Means,
+    changed_tensors,
+    shard_size,
+    with_tensors,
+    write_checkpoint,
+)
+from broca.models import GatedModel
+from broca.options import TaskOptions
+from broca.results.codec import encode
+from broca.results.export import Export
+from broca.results.files import check_out_folder, write_beside
+from broca.results.localization import Localization
+from broca.runs.setup import claimed
+from broca.tasks import Catalog
+
+
+def claimed_folder(to: str | Path) -> Path:
+    """The folder of the export.
+
+    Raises:
+        BadInput: It holds something else than an export, or cannot be written.
+    """
+    folder = check_out_folder(to)
+    if any(folder.iterdir()) and not (folder / Export.FILE).is_file():
+        raise BadInput(f"`to` '{to}' holds other files: choose a new folder")
+    return folder
+
+
+def mean_outputs(
+    model: GatedModel,
+    names: tuple[str, ...],
+    request: Request,
+    catalog: Catalog,
+    task_options: TaskOptions,
+    items: int,
+) -> Means:
+    """Mean outputs of the components' points over the `locate` items of the run's task.
+
+    Args:
+        model: The model.
+        names: Names of the components.
+        request: The export, of a localization under mean ablation.
+        catalog: Where the run's task is found.
+        task_options: What differs from the way that the run asked its task.
+        items: Items that the mean is over.
+
+    Raises:
+        BadInput: The result is no localization.
+    """
+    run = request.result
+    if not isinstance(run, Localization):
+        raise BadInput("mean ablation needs the run whose items are averaged: give its folder")
+    options = replace(TaskOptions(**run.task_options), **task_options.to_dict())
+    tasks = claimed(
+        model, run.task, catalog, others=[], task_options=options, items=items,
+        seed=run.search.seed, searched="task",
+    )  # fmt: skip
+    scored = tasks.scored_tokens(tasks.places["locate"][tasks.task].tolist())
+    points = model.gated_parts(names).points
+    return donor_activations(
+        model, [tokens for _, tokens in scored], Ablation("mean"), points=points
+    )
+
+
+def write_form(
+    request: Request,
+    model: GatedModel,
+    names: tuple[str, ...],
+    folder: Path,
+    origin: Origin,
+    means: Means | None = None,
+) -> None:
+    """Writes the files that other libraries load.
+
+    Args:
+        request: Which form, and what becomes of the components.
+        model: The model, whose weights are afterwards what they were.
+        names: Names of the components.
+        folder: Where to write.
+        origin: Where the base model comes from.
+        means: Mean outputs that stand in for the components', under mean ablation.
+    """
+    scale = request.ablation.scale
+    if request.form == "adapter":
+        factors = factors_of(model, names, scale)
+        write_adapter(factors, folder, base=origin.location, revision=origin.revision)
+        return
+    if request.form == "heads":
+        write_head_list(head_list(model, names, scale, effects=request.effects), folder)
+        return
+    tensors = changed_tensors(model, names, scale, means=means)
+    if request.form == "patch":
+        write_patch(Patch(model.fingerprint, model.dtype, tensors), folder)
+        return
+    location = None if origin.location is None else Path(origin.location)
+    shards = None if location is None or not location.is_dir() else shard_size(location)
+    with with_tensors(model.model, tensors):
+        write_checkpoint(model.model, model.tokenizer, folder, shard_bytes=shards)
+
+
+def publish(
+    done: Export, part: Path, folder: Path, *, effects: Mapping[str, float] | None = None
+) -> Export:
+    """Moves the files of an export to their folder, with its picture, its card and its record.
+
+    Files of an export that the folder held before are removed.
+
+    Args:
+        done: The export, without its files.
+        part: The folder that the files were written to.
+        folder: The folder of the export, on the same disk.
+        effects: Effect of each component by name, for the picture.
+
+    Returns:
+        The export with the sizes of its files, in bytes.
+    """
+    (part / PICTURE).write_bytes(picture(done.model, done.components, effects))
+    for name in Export.read(folder).files if (folder / Export.FILE).is_file() else ():
+        (folder / name).unlink(missing_ok=True)
+    files: dict[str, int] = {}
+    for file in sorted(path for path in part.rglob("*") if path.is_file()):
+        name = str(file.relative_to(part))
+        if name == "README.md":
+            continue  # PEFT's own card says nothing of the ablation
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        file.replace(folder / name)
+        files[name] = (folder / name).stat().st_size
+    done = replace(done, files=files)
+    write_beside(folder / "README.md", card(done))
+    write_beside(folder / Export.FILE, encode(done))
+    return done

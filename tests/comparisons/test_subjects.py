@@ -1,0 +1,124 @@
+"""What a comparison is asked for: subjects, tasks and selections."""
+
+from dataclasses import replace
+
+import pytest
+from reports.test_page import make_result
+
+import broca
+from broca.comparisons.subjects import Subject, seed_of, selections_of, subjects_of, tasks_of
+from broca.errors import BadInput
+from broca.models import GatedModel
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A tiny model."""
+    return GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
+
+
+def test_a_name_a_model_and_a_result_are_subjects(model):
+    """A result brings its model, revision, weights, task, selection and seed."""
+    result = make_result()
+    assert result.selected
+    assert Subject.of("some/model") == Subject("some/model", "some/model")
+    assert Subject.of(model) == Subject("tiny", model)
+    subject = Subject.of(result)
+    assert (subject.label, subject.model) == (result.model.name, result.model.name)
+    assert (subject.revision, subject.fingerprint) == (
+        result.model.revision,
+        result.model.fingerprint,
+    )
+    assert subject.tasks == (result.task,)
+    assert subject.selections == ((result.task, result.selected),)
+    assert subject.seed == result.search.seed
+    assert Subject.of(replace(result, selected=())).selections == ()
+
+
+def test_the_folder_of_a_run_stands_for_its_result_and_that_of_a_model_for_the_model(
+    model, tmp_path
+):
+    """A checkpoint is known by its `config.json`; other results are refused."""
+    result = make_result()
+    result.save(tmp_path / "run")
+    assert Subject.of(tmp_path / "run") == Subject.of(broca.read(tmp_path / "run"))
+    model.model.save_pretrained(tmp_path / "model")
+    assert Subject.of(tmp_path / "model") == Subject(
+        str(tmp_path / "model"), str(tmp_path / "model")
+    )
+    result.verification.save(tmp_path / "verification")
+    with pytest.raises(BadInput, match="cannot be compared: give localizations, atlases or models"):
+        Subject.of(tmp_path / "verification")
+
+
+def test_labels_differ(model):
+    """A name that stands twice is numbered; revisions are named."""
+    labels = [subject.label for subject in subjects_of([model, model, "other", model])]
+    assert labels == ["tiny", "tiny (2)", "other", "tiny (3)"]
+    subjects = subjects_of(["some/model"], ["a", "b"])
+    assert [subject.label for subject in subjects] == ["some/model@a", "some/model@b"]
+    assert [subject.revision for subject in subjects] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("count", "revisions", "message"),
+    [
+        (0, (), "`models` names 0"),
+        (1, (), "`models` names 1"),
+        (1, ("a",), "`models` names 1"),
+        (2, ("a", "b"), "`revisions` are those of one model"),
+    ],
+)
+def test_a_comparison_needs_two_subjects(count, revisions, message):
+    """Two models, or one with two revisions."""
+    with pytest.raises(BadInput, match=message):
+        subjects_of(["some/model"] * count, revisions)
+
+
+def test_other_weights_than_those_of_the_result_are_refused(model):
+    """Without a result any weights will do."""
+    Subject("tiny", model).require_weights(model)
+    Subject("tiny", model, fingerprint=model.fingerprint).require_weights(model)
+    with pytest.raises(BadInput, match="are not those of the result 'tiny'"):
+        Subject("tiny", model, fingerprint="0" * 32).require_weights(model)
+
+
+def test_tasks_are_those_given_else_the_runs_else_what_all_atlases_have():
+    """Each once, in the order of the first."""
+    first, second = Subject("a", "a", tasks=("sorting",)), Subject("b", "b", tasks=("capitals",))
+    assert tasks_of([first, second, first]) == ("sorting", "capitals")
+    assert tasks_of([first, second], "addition,addition,sorting") == ("addition", "sorting")
+    atlases = [
+        Subject("a", "a", tasks=("capitals", "sorting", "addition")),
+        Subject("b", "b", tasks=("addition", "capitals")),
+    ]
+    assert tasks_of(atlases) == ("capitals", "addition")
+    with pytest.raises(BadInput, match="no task is named"):
+        tasks_of([Subject("a", "a"), Subject("b", "b")])
+    with pytest.raises(BadInput, match="no task is named"):
+        tasks_of(
+            [
+                replace(atlases[0], tasks=("sorting", "addition")),
+                replace(atlases[1], tasks=("capitals", "negation")),
+            ]
+        )
+
+
+def test_the_seed_is_the_one_given_else_that_of_the_first_result():
+    """A model without a result has none."""
+    subjects = [Subject("a", "a"), Subject("b", "b", seed=7), Subject("c", "c", seed=8)]
+    assert seed_of(subjects, None) == 7
+    assert seed_of(subjects, 0) == 0
+    assert seed_of(subjects[:1], None) == 0
+
+
+def test_selections_are_the_results_and_what_the_caller_named():
+    """Names may be joined by `+`; each stands once."""
+    subject = Subject("a", "a", selections=(("sorting", ("L0H1",)), ("capitals", ("L1H0",))))
+    labels = [selection.label for selection in selections_of([subject, Subject("b", "b")])]
+    assert labels == ["a, sorting", "a, capitals"]
+    for heads in ("L1H1+ L0H2+L1H1", ["L1H1", "L0H2"]):
+        given = selections_of([subject], heads)[-1]
+        assert (given.label, given.model, given.task) == ("given", None, None)
+        assert given.components == ("L1H1", "L0H2")

@@ -1,0 +1,132 @@
+"""What a call of `broca.export` asks for."""
+
+from dataclasses import replace
+
+import pytest
+from reports.test_page import make_result
+
+from broca.errors import BadInput, UnsupportedModel
+from broca.exports.requests import Request
+from broca.models import GatedModel
+from broca.options import ModelOptions
+from broca.results.base import AblationInfo
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A tiny model in memory."""
+    return GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
+
+
+@pytest.fixture(scope="module")
+def result():
+    """A finished localization."""
+    return make_result()
+
+
+def test_a_result_stands_for_its_model_and_components(result, tmp_path):
+    """So does the folder that it was saved to."""
+    request = Request.of(result, None, "adapter", None)
+    assert (request.model, request.components) == (result.model.name, result.selected)
+    assert (request.ablation, request.result) == (result.ablation, result)
+    assert request.effects == {line.name: line.effect for line in result.ranking}
+    result.save(tmp_path)
+    assert Request.of(tmp_path, None, "adapter", None).components == result.selected
+
+
+def test_a_later_verification_of_the_same_selection_is_the_one_that_is_told(result, tmp_path):
+    """One of other heads is not."""
+    result.save(tmp_path)
+    later = replace(result.verification, seed=77)
+    later.save(tmp_path)
+    assert Request.of(tmp_path, None, "heads", None).result.verification.seed == 77
+    replace(later, heads=("L0H1",)).save(tmp_path)
+    assert Request.of(tmp_path, None, "heads", None).result.verification.seed != 77
+
+
+def test_named_components_of_a_model_are_zeroed_or_scaled(model):
+    """No result is needed."""
+    request = Request.of(model, "L1H2+L0H1+L1H2", "adapter", None)
+    assert request.ablation == AblationInfo("zero", 0.0)
+    assert (request.result, request.effects, request.kinds) == (None, None, "heads")
+    assert request.names(model) == ("L1H2", "L0H1")
+    assert Request.of(model, ["L1H2"], "heads", 0.5).ablation == AblationInfo("zero", 0.5)
+    with pytest.raises(BadInput, match="no components are named"):
+        Request.of(model, "", "adapter", None).names(model)
+
+
+def test_components_of_a_result_in_another_model(model, result):
+    """`heads` may be a result; the model is then the caller's."""
+    request = Request.of(model, result, "adapter", None)
+    assert (request.model, request.components) == (model, result.selected)
+    with pytest.raises(BadInput, match="are not those of the result"):
+        request.require_same_weights(model)
+    same = replace(result, model=replace(result.model, fingerprint=model.fingerprint))
+    Request.of(model, same, "adapter", None).require_same_weights(model)
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "message"),
+    [
+        ("resample", "weights", "resample ablation cannot be exported"),
+        ("mean", "adapter", "`kind` adapter multiplies outputs"),
+        ("mean", "heads", "`kind` heads multiplies outputs"),
+    ],
+)
+def test_an_ablation_that_a_form_cannot_hold_is_refused(result, kind, form, message):
+    """Unless a scale takes its place."""
+    replaced = replace(result, ablation=AblationInfo(kind, 0.0))
+    with pytest.raises(UnsupportedModel, match=message):
+        Request.of(replaced, None, form, None)
+    assert Request.of(replaced, None, form, 0.5).ablation == AblationInfo("zero", 0.5)
+
+
+def test_mean_ablation_goes_into_weights(result):
+    """And into a patch."""
+    replaced = replace(result, ablation=AblationInfo("mean", 0.0))
+    for form in ("weights", "patch"):
+        assert Request.of(replaced, None, form, None).ablation.kind == "mean"
+
+
+def test_what_cannot_be_exported_is_refused_by_name(model, result, tmp_path):
+    """An unknown form, nothing named, nothing selected, no run."""
+    with pytest.raises(BadInput, match="did you mean 'patch'"):
+        Request.of(model, "L0H1", "patsh", None)
+    with pytest.raises(BadInput, match="no components are named"):
+        Request.of(model, None, "patch", None)
+    with pytest.raises(BadInput, match="'adding' selected nothing"):
+        Request.of(replace(result, selected=()), None, "patch", None)
+    with pytest.raises(BadInput, match="is no folder of a run"):
+        Request.of(tmp_path / "nothing", None, "patch", None)
+
+
+def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):
+    """In any order; others have none."""
+    request = Request.of(result, None, "adapter", None)
+    found = request.held_out(tuple(reversed(result.selected)))
+    assert (found.drops, found.after) == (result.verification.drops, result.verification.after)
+    assert Request.of(result.verification, None, "adapter", None).held_out(result.selected) == found
+    assert request.held_out(result.selected[:1]) is None
+    assert Request.of(result, None, "adapter", 0.5).held_out(result.selected) is None
+
+
+def test_weights_that_are_written_stay_in_their_number_format(model):
+    """A number format that the caller names stays; a loaded model is what it is."""
+    options = ModelOptions()
+    dtypes = {
+        form: Request.of("name", "L0H1+L1M", form, None).loading(options).dtype
+        for form in ("adapter", "weights", "patch", "heads")
+    }
+    assert dtypes == {"adapter": "auto", "weights": "stored", "patch": "stored", "heads": "auto"}
+    request = Request.of("name", "L0H1+L1M", "weights", None)
+    assert request.loading(replace(options, dtype="bfloat16")).dtype == "bfloat16"
+    assert request.loading(options).components == "heads+mlp"
+    assert Request.of(model, "L0H1", "weights", None).loading(options) is options
+
+
+def test_the_call_repeats_the_export(model):
+    """With the model's name; one in memory has none."""
+    call = Request.of("name", "L0H1", "patch", 0.5).call(("L0H1", "L1H0"))
+    assert call == "broca.export('name', 'FOLDER', heads='L0H1+L1H0', kind='patch', scale=0.5)"
+    assert "in memory" in Request.of(model, "L0H1", "patch", None).call(("L0H1",))

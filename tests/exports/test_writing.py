@@ -1,0 +1,121 @@
+"""The files of every form, their folder, and means over a run's items."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+from reports.test_page import make_result
+from safetensors.torch import load_file
+
+import broca
+from broca.engine import Ablation, donor_activations
+from broca.errors import BadInput
+from broca.exports.reloading import Origin
+from broca.exports.requests import Request
+from broca.exports.writing import claimed_folder, mean_outputs, publish, write_form
+from broca.models import GatedModel
+from broca.options import TaskOptions
+from broca.results.base import AblationInfo
+from broca.results.export import BaseModel, Export, ReloadCheck
+from broca.runs.setup import claimed
+from broca.tasks import Catalog
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A tiny model in memory."""
+    return GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
+
+
+FILES = {
+    "adapter": "adapter_model.safetensors",
+    "weights": "model.safetensors",
+    "heads": "heads.json",
+    "patch": "patch.safetensors",
+}
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_every_form_writes_its_file_and_leaves_the_model(form, model, tmp_path):
+    """The changed tensors are in it, in a whole checkpoint too."""
+    before = model.fingerprint
+    request = Request.of(model, "L1H2", form, None)
+    write_form(request, model, ("L1H2",), tmp_path, Origin.of(model))
+    assert (tmp_path / FILES[form]).is_file()
+    assert model.fingerprint == before
+    if form in ("weights", "patch"):
+        name = "model.layers.1.self_attn.o_proj.weight"
+        expected = model.model.get_parameter(name).detach().clone()
+        expected[:, 16:24] = 0  # the columns of head 2, eight wide
+        assert torch.equal(load_file(tmp_path / FILES[form])[name], expected)
+
+
+def test_means_are_those_of_the_runs_locate_items(tmp_path):
+    """Of the task, items and seed that the run names."""
+    task = tmp_path / "own.jsonl"
+    lines = ({"prompt": f"{n} and {n} =", "answer": " x"} for n in range(24))
+    task.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
+    run = replace(make_result(), task=str(task), ablation=AblationInfo("mean", 0.0))
+    request = Request.of(model, run, "weights", None)
+    means = mean_outputs(model, ("L0H1",), request, Catalog(), TaskOptions(), 4)
+    tasks = claimed(
+        model, str(task), Catalog(), others=[], items=4, seed=run.search.seed, searched="task"
+    )
+    places = tasks.places["locate"][tasks.task]
+    assert len(places) == 4
+    tokens = [tokens for _, tokens in tasks.scored_tokens(places.tolist())]
+    points = model.gated_parts(("L0H1",)).points
+    expected = donor_activations(model, tokens, Ablation("mean"), points=points)
+    assert set(means) == set(expected)
+    for point, output in expected.items():
+        assert torch.equal(torch.as_tensor(means[point]), torch.as_tensor(output))
+    with pytest.raises(BadInput, match="mean ablation needs the run"):
+        mean_outputs(
+            model, ("L0H1",), Request.of(model, "L0H1", "weights", None), Catalog(),
+            TaskOptions(), 4,
+        )  # fmt: skip
+
+
+def make_export(result):
+    """An export of a result, without its files."""
+    return Export(
+        form="heads",
+        model=result.model,
+        base=BaseModel("toy", None, "float32"),
+        components=result.selected,
+        ablation=AblationInfo("zero", 0.0),
+        held_out=None,
+        files={},
+        reloaded=ReloadCheck({"transformers": "5"}, 32, 12, 0.0, 1e-4, 32),
+        scored=None,
+        command="broca.export('toy', 'FOLDER')",
+    )
+
+
+def test_published_files_take_the_place_of_the_last_exports(tmp_path):
+    """With a picture, a card and a record; PEFT's card is not among them."""
+    part, folder = tmp_path / "part", tmp_path / "out"
+    done = make_export(make_result())
+    for name in ("first.bin", "second.bin"):
+        part.mkdir(exist_ok=True)
+        claimed_folder(folder)
+        (part / name).write_bytes(b"12345")
+        (part / "README.md").write_text("of PEFT")
+        published = publish(done, part, folder)
+        assert published == broca.read(folder)
+        assert set(published.files) == {name, "components.png"}
+        assert published.files[name] == 5
+        held = {file.name for file in folder.iterdir()}
+        assert held == {name, "components.png", "README.md", "export.json"}
+        assert "of PEFT" not in (folder / "README.md").read_text()
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path):
+    """A new one is made, and that of an export is taken."""
+    assert claimed_folder(tmp_path / "new").is_dir()
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(BadInput, match="holds other files"):
+        claimed_folder(tmp_path)

@@ -1,0 +1,23 @@
+"""One file a verb, each a short story in steps: what steps need lies in the rooms."""
+
+from pathlib import Path
+
+import pytest
+
+import broca.verbs
+
+MOST_LINES = 120
+FOLDER = Path(broca.verbs.__file__).parent
+FILES = sorted(FOLDER.rglob("*.py"))
+
+
+def test_the_files_are_found():
+    """Those of the verbs and of the neurons' verbs."""
+    names = {str(file.relative_to(FOLDER)) for file in FILES}
+    assert {"localize.py", "compare.py", "export.py", "neurons/locate.py"} <= names
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(FOLDER)))
+def test_a_verb_is_short(file):
+    """Under 120 lines, its docstring and imports among them."""
+    assert len(file.read_text(encoding="utf-8").splitlines()) < MOST_LINES
