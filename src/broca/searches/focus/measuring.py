@@ -191,9 +191,10 @@ class Measuring:
 
     def measure_intact(self, rows: int) -> Measured:
         """Measures the intact model on the items that screening will use: their fixed effects."""
-        most = max(4, rows // len(self._tasks))
+        shares = max(1, len(self._tasks) - 1)
         self._pools = {
-            name: self.rng.permutation(task.items)[:most] for name, task in self._tasks.items()
+            name: self.rng.permutation(task.items)[: max(4, rows // (2 * (shares if name else 1)))]
+            for name, task in self._tasks.items()
         }
         items = np.concatenate(list(self._pools.values()))
         none = np.zeros((1, self.problem.components), dtype=bool)

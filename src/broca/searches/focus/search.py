@@ -44,7 +44,7 @@ _FEWEST_ROWS = 300
 """Without other tasks; twice as many with them."""
 _ROWS_PER_HALVING = 200
 """Rows of the task in screening for each halving on the way to the short list."""
-_SCREEN = (0.1, 0.7)
+_SCREEN = (0.4, 0.7)
 """Least and most part of the budget for screening."""
 _WIDENING = 0.35
 """Part of what screening leaves for gradients beside promising sets."""
