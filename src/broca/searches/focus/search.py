@@ -108,7 +108,7 @@ class Focus:
 
     Attributes:
         cost: Specific drop that each further member of a set must add.
-        least: Least drop of the task, and of the task beyond the others, that is a finding.
+        least: Least drop of the task beyond the others that is a finding.
         gradients: Whether to ask for gradients where rows return them; each counts as three rows.
         contrast: What a drop of the others counts for. 1 looks for the largest specific drop, the
             task's less the others' mean; 0 for the largest drop of the task, whoever else suffers.
@@ -116,7 +116,7 @@ class Focus:
     """
 
     cost: float = 0.02
-    least: float = 0.1
+    least: float = 0.05
     contrast: float = 1.0
     gradients: bool = True
     stop: bool = True

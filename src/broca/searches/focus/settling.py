@@ -25,6 +25,9 @@ _FEWEST_ITEMS = 4
 _MISFIT = 0.1
 """Standard error of forecasts beside the statistical one: pairs are not all there is,
 and the response is not the metric."""
+_EVIDENT = 1.645
+"""Standard errors by which a set has to be worth more than nothing to be a finding, by the last
+items and by all that was learned before."""
 _SURELY = 2.0
 """Standard errors by which a member has to add more than its cost to stay without more ado."""
 _CLOSE = 1.0
@@ -148,16 +151,17 @@ def settle(
         cost: What each member must add.
         least: Least harm that is a finding.
     """
-    if measuring.stop and winner.surely_below(least / 2):
-        measuring.forgo(
-            measuring.left, f"the best set found is surely worth less than {least / 2:.2f}"
-        )
+    if measuring.stop and winner.surely_below(least):
+        measuring.forgo(measuring.left, f"the best set found is surely worth less than {least:.2f}")
         return Settled(winner.members, {}, _no_finding(winner.task, winner.others))
     additions = yield from _measure_members(measuring, promising, winner.members, rows, least)
     answers = _answers(winner.members, additions, cost, measuring.problem.k)
     items = max(1, measuring.left // measuring.bundle_rows(len(answers) + 1))
     last = yield from measuring.crossed(promising.screened.masks(answers), items)
-    harmful = last.harmful(least)
+    predicted, errors = promising.model.values(answers), promising.model.errors(answers)
+    worth, error = _blended(last, last.specifics(), predicted, errors)
+    believed = (worth >= least) & (worth > _EVIDENT * error) & (last.task.mean(axis=1) > 0)
+    harmful = believed | last.harmful(least)
     row = first_good(last, answers, promising.model, cost, harmful)
     reason = "" if harmful[row] else _no_finding(last.task[row], last.others[row])
     return Settled(answers[row], additions.harms, reason)
