@@ -35,7 +35,6 @@ ORDER = (
     "reports",
     "explorer",
     "exports",
-    "conversations",
     "verbs",
     "studies",
     "integrations",

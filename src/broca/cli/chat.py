@@ -13,7 +13,7 @@ from broca.cli.wording import say
 from broca.options import ModelOptions, without
 
 if TYPE_CHECKING:
-    from broca.conversations import Conversation
+    from broca.explorer.conversations import Conversation
 
 
 @command

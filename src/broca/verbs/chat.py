@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from broca.conversations import Conversation, Exchange
 from broca.errors import BadInput
+from broca.explorer.conversations import Conversation, Exchange
 from broca.models import GatedModel
 from broca.options import ModelOptions, takes_options, without
 from broca.published import is_published, published_heads

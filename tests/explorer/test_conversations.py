@@ -5,8 +5,8 @@ import copy
 import pytest
 import torch
 
-from broca.conversations import ABLATED, COMMANDS, INTACT, Conversation
 from broca.errors import BadInput, UnknownName
+from broca.explorer.conversations import ABLATED, COMMANDS, INTACT, Conversation
 from broca.models import GatedModel
 from broca.testing import tiny_llama, tiny_tokenizer
 
