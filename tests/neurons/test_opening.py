@@ -41,8 +41,9 @@ def test_names_become_settings():
         assert session.settings["others"] == ["capitals"]
         assert session.names("", ["sorting", "capitals"])[1] == ("sorting", "capitals")
         assert session.settings["tasks"] == ["sorting", "capitals"]
-        with pytest.raises(BadInput, match="a task is no control of itself"):
-            session.names("sorting", "capitals,sorting")
+        for others in ("capitals,sorting", ["capitals", "sorting"]):
+            with pytest.raises(BadInput, match="a task is no control of itself"):
+                session.names("sorting", others)
 
 
 def test_a_run_is_identified_by_its_verb_and_its_settings():

@@ -1,9 +1,11 @@
 """Every verb that measures does so on Ray's workers too, with the answers of this process."""
 
+import copy
 import os
 from dataclasses import replace
 
 import pytest
+import torch
 
 import broca
 from broca.options import ExecutorOptions
@@ -56,6 +58,18 @@ def test_atlas_gives_the_same_on_ray(workers, small):
     asked = {"tasks": "sorting,capitals", "rows": 400, "items": 12, "response": "accuracy"}
     there = broca.atlas(small, **asked, journal=workers)
     assert untimed(there) == untimed(broca.atlas(small, **asked))
+
+
+def test_compare_gives_the_same_on_ray(workers, small):
+    """Rows of every model go to workers that have it: here one of them has lost a head."""
+    lost = copy.deepcopy(small.model)
+    width = small.structure.projections[0].head_dim
+    with torch.no_grad():
+        lost.model.layers[0].self_attn.o_proj.weight[:, :width] = 0
+    models = [small, broca.load(lost, small.tokenizer, name="lost")]
+    asked = {"tasks": "capitals", "heads": "L0H1+L1H2", "rows": 120, "items": 12, "limit": 20}
+    there = broca.compare(*models, **asked, journal=workers)
+    assert there == broca.compare(*models, **asked)
 
 
 def test_stress_gives_the_same_on_ray(workers, small):

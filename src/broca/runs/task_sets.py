@@ -196,7 +196,8 @@ def other_tasks(
         task: The task; empty where all tasks are meant.
         others: Tasks, or one string of names joined by commas. `auto`: none for a task of one's
             own examples; else all shipped tasks for a shipped model, else all of the catalog's
-            folder. `general` stands for the four tasks of the paper's group.
+            folder, without the task. `general` stands for the four tasks of the paper's group,
+            without the task where it is one of them.
         model: The model.
         catalog: The tasks that can be named.
 
@@ -205,14 +206,12 @@ def other_tasks(
     """
     if others == "auto":
         names = () if task and catalog.is_own(task) else auto_tasks(model, catalog)
-    elif isinstance(others, str):
-        names = tuple(listed(others))
+    else:
+        names = tuple(listed(others) if isinstance(others, str) else catalog.names_of(others))
         if task in names:
             raise BadInput(
                 f"task '{task}' is also named in `others`: a task is no control of itself"
             )
-    else:
-        names = tuple(catalog.names_of(others))
     members = [member for name in names for member in PAPER_GROUPS.get(name, (name,))]
     return tuple(dict.fromkeys(name for name in members if name != task))
 
