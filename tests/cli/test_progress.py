@@ -1,22 +1,118 @@
-"""Progress on one line of stderr."""
+"""What is shown of a run on stderr: a bar and its steps, or lines."""
 
-from broca.cli.progress import ProgressLine, _figures
+import io
+
+import pytest
+from rich.console import Console
+
+from broca.cli.commands import PrintOptions
+from broca.cli.progress import FIRST, ProgressDisplay
 from broca.engine import Progress
 
 
-def test_figures_are_done_rate_tokens_and_time_left():
-    """A quarter after two seconds leaves six."""
-    text = _figures(Progress(done=1000, total=4000, tokens=50_000), 2.0)
-    assert text == "1,000 of 4,000, 500/s, 25,000 tokens/s, 6 s left"
+def console(width=80, encoding="utf-8"):
+    """A terminal of some columns, which keeps what is written."""
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    return Console(file=file, force_terminal=True, width=width, color_system=None)
+
+
+@pytest.fixture
+def display():
+    """A display on a terminal of 80 columns whose clock stands still."""
+    shown = ProgressDisplay(PrintOptions(), console=console(), clock=lambda: 0.0)
+    yield shown
+    shown.close()
 
 
 def test_plain_progress_is_one_line_a_stage(capsys):
-    """For logs: stages on stderr, nothing rewritten, nothing on stdout."""
-    line = ProgressLine(plain=True)
-    line("loading", None)
+    """For logs: the first line before anything else, stages on stderr, nothing on stdout."""
+    display = ProgressDisplay(PrintOptions(plain=True))
+    assert capsys.readouterr().err.splitlines() == [FIRST]
     for done in (1, 2, 3):
-        line("searching", Progress(done, 3, 10))
-    line.close()
+        display("searching", Progress(done, 3, 10))
+    display("note: a task is near chance", None)
+    display("searching", None)
+    display.close()
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.splitlines() == ["loading", "searching"]
+    assert err.splitlines() == ["searching", "note: a task is near chance"]
+
+
+def test_a_long_stage_says_once_a_minute_how_far_it_is(capsys):
+    """A log of hours shows that the run goes on, and until when."""
+    now = [0.0]
+    display = ProgressDisplay(PrintOptions(plain=True), clock=lambda: now[0])
+    for minute in range(4):
+        now[0] = 45.0 * minute
+        display("searching", Progress(minute, 4, 10, seconds_left=200 - now[0], guessed=minute < 2))
+    assert capsys.readouterr().err.splitlines()[2:] == [
+        "searching: 2 of 4 rows  1 min 50 s left",
+    ]
+
+
+def test_without_a_terminal_lines_are_plain_and_never_cut(capsys):
+    """A pipe has no width: what is read by a program stays whole."""
+    display = ProgressDisplay(PrintOptions())
+    display("a model " * 40, None)
+    assert capsys.readouterr().err.splitlines()[1] == "a model " * 40
+
+
+def test_quiet_says_nothing(capsys):
+    """Neither stages nor notes."""
+    display = ProgressDisplay(PrintOptions(quiet=True))
+    display("searching", Progress(1, 3, 10))
+    display("note: of something", None)
+    display.close()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_one_bar_stands_above_the_steps(display):
+    """The bar is of the run, whatever the step; the steps say how long they took."""
+    display("scoring", Progress(20, 100, 0, seconds_left=200.0, guessed=True))
+    display("searching", None)
+    lines = display._picture().plain.splitlines()
+    assert lines[0].endswith("20 %  20 of 100 rows  roughly 3 min 20 s left")
+    assert lines[1:] == [f"✓ {FIRST}  0.0 s", "✓ scoring  0.0 s", "▸ searching  0.0 s"]
+    display("searching", Progress(50, 100, 0, seconds_left=8.0))
+    assert display._picture().plain.splitlines()[0].endswith("50 %  50 of 100 rows  8.0 s left")
+
+
+def test_the_time_left_runs_on_between_reports():
+    """A batch of a large model takes minutes: the display does not stand still meanwhile."""
+    now = [0.0]
+    display = ProgressDisplay(PrintOptions(), console=console(), clock=lambda: now[0])
+    display("searching", Progress(50, 100, 0, seconds_left=30.0))
+    now[0] = 12.0
+    assert "18 s left" in display._picture().plain
+    now[0] = 40.0
+    assert "0.0 s left" in display._picture().plain
+    display.close()
+
+
+def test_rows_of_a_plan_have_no_bar(display):
+    """Where the run's rows are not known there is no share of them, and no time left."""
+    display("cell 3 of 8", Progress(50, 100, 0))
+    assert display._picture().plain.splitlines()[-1] == "▸ cell 3 of 8  0.0 s  50 of 100 rows"
+    assert "%" not in display._picture().plain
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_no_line_wraps(width):
+    """Long names end in an ellipsis, and the bar gives way."""
+    display = ProgressDisplay(PrintOptions(), console=console(width), clock=lambda: 0.0)
+    display("reference: " + "96 heads in 6 layers, " * 9, None)
+    display("searching", Progress(5_000, 1_000_000, 0, seconds_left=7500.0, guessed=True))
+    lines = display._picture().plain.splitlines()
+    display.close()
+    assert max(map(len, lines)) < width
+    assert "…" in lines[2]
+
+
+def test_a_terminal_without_unicode_gets_ascii():
+    """As under the C locale."""
+    display = ProgressDisplay(PrintOptions(), console=console(encoding="ascii"), clock=lambda: 0.0)
+    display("searching", Progress(50, 100, 0, seconds_left=1.0))
+    picture = display._picture().plain
+    display.close()
+    assert picture.isascii()
+    assert "###" in picture

@@ -1,6 +1,8 @@
 """Messages of the library speak of parameters; the command line speaks of its flags."""
 
-from broca.cli.wording import in_flags
+import pytest
+
+from broca.cli.wording import duration, in_flags
 
 
 def test_parameters_become_flags():
@@ -12,3 +14,18 @@ def test_parameters_become_flags():
     assert in_flags("rows, `broca tasks` and `versions` stay", flags) == (
         "rows, `broca tasks` and `versions` stay"
     )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.44, "0.4 s"),
+        (12.3, "12 s"),
+        (59.6, "1 min 0 s"),
+        (200, "3 min 20 s"),
+        (7500, "2 h 5 min"),
+    ],
+)
+def test_durations_are_said_as_a_person_says_them(seconds, text):
+    """To what is worth knowing."""
+    assert duration(seconds) == text

@@ -1,18 +1,24 @@
 """How far a run is."""
 
+import pytest
+
 from broca.engine import Progress
+from broca.runs.forecast import Step
 from broca.runs.progress import Stages, titled
 
 
 def test_progress_counts_the_plan():
-    """Chunks add up; a new plan begins at nothing; every report names the stage."""
+    """Without steps: chunks add up, a new plan begins at nothing, tokens are those of the run."""
     seen = []
     stages = Stages(lambda name, progress: seen.append((name, progress)))
     stages.enter("searching")
+    stages.begin(100)
     stages.at(0, 50, 100)
     stages.within(Progress(20, 40, 7))
     stages.at(50, 50, 100)
     stages.within(Progress(40, 40, 3))
+    stages.end()
+    stages.begin(10)
     stages.at(0, 10, 10)
     stages.within(Progress(1, 2, 4))
     assert seen == [
@@ -21,9 +27,63 @@ def test_progress_counts_the_plan():
         ("searching", Progress(25, 100, 7)),
         ("searching", Progress(50, 100, 7)),
         ("searching", Progress(100, 100, 10)),
-        ("searching", Progress(0, 10, 0)),
-        ("searching", Progress(5, 10, 4)),
+        ("searching", Progress(0, 10, 10)),
+        ("searching", Progress(5, 10, 14)),
     ]
+
+
+def test_progress_counts_the_run_where_its_steps_are_known():
+    """One total over all plans; known rows count without a speed; costs are those of the budget."""
+    seen, now = [], [0.0]
+    stages = Stages(lambda _, progress: seen.append(progress), clock=lambda: now[0])
+    stages.expect([Step("intact", 40), Step("searching", 60, "search")])
+    stages.enter("intact")
+    stages.begin(40)
+    stages.at(20, 20, 40)  # a plan of which half is in the journal
+    assert seen[-1] == Progress(20, 100, 0, None, guessed=True)
+    now[0] = 5.0
+    stages.within(Progress(10, 20, 3))
+    assert seen[-1] == Progress(30, 100, 3, 35.0, guessed=True)
+    now[0] = 10.0
+    stages.end()
+    stages.enter("searching")
+    stages.begin(10)  # known as a whole: no chunk begins
+    stages.end()
+    stages.begin(10, cost=30)  # with gradients
+    stages.at(0, 10, 10)
+    now[0] = 16.0
+    stages.within(Progress(5, 10, 3))
+    assert seen[-1] == Progress(65, 100, 6, pytest.approx(14.0), guessed=False)
+    now[0] = 22.0
+    stages.end()
+    stages.begin(0)
+    stages.at(0, 0, 0)
+    assert (seen[-1].done, seen[-1].total) == (80, 100)
+
+
+def test_the_parts_of_a_plan_count_once():
+    """A plan of which one part is scored from outputs and another from the journal's scores."""
+    seen = []
+    stages = Stages(lambda _, progress: seen.append(progress), clock=lambda: 0.0)
+    stages.expect([Step("intact", 50)])
+    stages.enter("intact")
+    stages.begin(50)
+    stages.at(0, 20, 20)
+    stages.at(10, 20, 30)
+    stages.end()
+    stages.enter("another")
+    stages.at(0, 0, 0)
+    assert (seen[-1].done, seen[-1].total) == (50, 50)
+
+
+def test_notes_are_no_stages():
+    """The stage goes on after a note."""
+    seen = []
+    stages = Stages(lambda name, progress: seen.append((name, progress)))
+    stages.enter("scoring")
+    stages.note("a task is near chance")
+    stages.at(0, 1, 1)
+    assert [name for name, _ in seen] == ["scoring", "note: a task is near chance", "scoring"]
 
 
 def test_a_run_without_a_listener_is_silent(capsys):

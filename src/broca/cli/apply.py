@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Annotated
 
-from broca.cli.commands import command
-from broca.cli.progress import ProgressLine
+from broca.cli.commands import PrintOptions, command
+from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import say
 from broca.options import ModelOptions, without
 
@@ -18,7 +18,7 @@ def apply(
     /,
     *,
     to: str,
-    plain: bool = False,
+    print_options: Annotated[PrintOptions, without("json")],
     model_options: Annotated[ModelOptions, without("components", "dtype")],
 ) -> None:
     """Write the whole model that PATCH makes of MODEL.
@@ -30,6 +30,6 @@ def apply(
     """
     import broca
 
-    with closing(ProgressLine(plain=plain)) as progress:
+    with closing(ProgressDisplay(print_options)) as progress:
         folder = broca.apply(patch, model, to, on_progress=progress, model_options=model_options)
     say(f"written to {folder}")

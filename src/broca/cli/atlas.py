@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from broca.cli.commands import FolderOptions, LogOptions, PrintOptions, command_of
 from broca.cli.keeping import keeping, record_of
 from broca.cli.output import console, print_result, print_table
-from broca.cli.progress import ProgressLine
+from broca.cli.progress import ProgressDisplay
 from broca.cli.tracking import logged
 from broca.options import RunOptions
 
@@ -45,7 +45,7 @@ def atlas(
     for name in ("method", "options"):
         del record["asked"][name]
     with (
-        closing(ProgressLine(plain=print_options.plain)) as progress,
+        closing(ProgressDisplay(print_options)) as progress,
         keeping(
             out,
             verb="atlas",

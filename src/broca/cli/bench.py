@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
-from broca.cli.commands import command, make_app
+from broca.cli.commands import PrintOptions, command, make_app
 from broca.cli.keeping import measuring, this_command
 from broca.cli.output import console, print_table
-from broca.cli.progress import ProgressLine
+from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import listed
 from broca.errors import BadInput, Interrupted
 from broca.options import MethodsRunOptions, SearchOptions, without
@@ -40,7 +40,7 @@ def methods(
     candidate: str = "focus",
     again: str = "",
     out: str = "broca-bench",
-    plain: bool = False,
+    print_options: Annotated[PrintOptions, without("json")],
     search_options: Annotated[SearchOptions, without("method", "rows", "response", "options")],
     run_options: MethodsRunOptions,
 ) -> None:
@@ -62,7 +62,7 @@ def methods(
     import broca
     from broca.studies.methods import parse_budgets
 
-    with measuring(out, run_options, plain=plain) as (folder, options, progress):
+    with measuring(out, run_options, print_options) as (folder, options, progress):
         comparison = broca.compare_methods(
             models,
             methods=methods,
@@ -92,7 +92,7 @@ def simulations(
     seeds: int = 3,
     first_seed: int = 0,
     out: str = "broca-bench",
-    plain: bool = False,
+    print_options: Annotated[PrintOptions, without("json")],
 ) -> None:
     """Run the methods on simulated models whose five strongest components are known.
 
@@ -107,7 +107,7 @@ def simulations(
     """
     import broca
 
-    with closing(ProgressLine(plain=plain)) as progress:
+    with closing(ProgressDisplay(print_options)) as progress:
         try:
             summaries = broca.simulate_methods(
                 methods,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
-from broca.cli.commands import command
-from broca.cli.progress import ProgressLine
+from broca.cli.commands import PrintOptions, command
+from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import say
 from broca.options import ModelOptions, without
 
@@ -26,7 +26,7 @@ def chat(
     side_by_side: bool = False,
     system_prompt: str = "",
     max_new_tokens: int = 200,
-    plain: bool = False,
+    print_options: Annotated[PrintOptions, without("json")],
     model_options: Annotated[ModelOptions, without("components")],
 ) -> None:
     """Talk to a model, intact and without some components; /help lists what can be changed.
@@ -42,7 +42,7 @@ def chat(
     import broca
 
     screen = _Columns() if side_by_side else _Stream()
-    with closing(ProgressLine(plain=plain)) as progress:
+    with closing(ProgressDisplay(print_options)) as progress:
 
         def start(conversation: Conversation) -> None:
             progress.close()

@@ -29,7 +29,6 @@ SENTENCES = {
     "others": "Tasks the heads should leave alone: T1,T2 or auto or nothing.",
     "seed": "Seed of everything random.",
     "json": "Print JSON on stdout.",
-    "plain": "Progress as plain lines.",
 }
 """Sentences of parameters that several commands have; a command's docstring may say another."""
 
@@ -53,7 +52,10 @@ class PrintOptions:
     """Print the result as JSON on stdout, as it is written."""
 
     plain: bool = False
-    """Progress as plain lines."""
+    """Progress as plain lines, as it is anyway where stderr is no terminal."""
+
+    quiet: bool = False
+    """Print no progress, only the result, warnings and errors."""
 
 
 @dataclass(frozen=True, kw_only=True)

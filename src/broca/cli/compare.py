@@ -56,7 +56,7 @@ def compare(
     place = folder_of(out, None)
     asked = {"models": ", ".join(models), "tasks": tasks, "heads": heads, **asdict(run_options)}
     with (
-        measuring(place, run_options, plain=print_options.plain) as (folder, options, progress),
+        measuring(place, run_options, print_options) as (folder, options, progress),
         logged(log_options, "compare", asked, progress) as log,
     ):
         result = broca.compare(

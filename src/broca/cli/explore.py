@@ -7,8 +7,8 @@ import sys
 from contextlib import closing, suppress
 from typing import Annotated
 
-from broca.cli.commands import command
-from broca.cli.progress import ProgressLine
+from broca.cli.commands import PrintOptions, command
+from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import say
 from broca.options import RunOptions, without
 
@@ -23,7 +23,7 @@ def explore(
     port: int = 7860,
     token: str | None = None,
     open: bool = False,
-    plain: bool = False,
+    print_options: Annotated[PrintOptions, without("json")],
     run_options: Annotated[RunOptions, without("ablation_options")],
 ) -> None:
     """Serve a live page: switch components off, ask both models, score and verify.
@@ -41,7 +41,7 @@ def explore(
 
     if token is None:
         token = "" if host in LOCAL else secrets.token_urlsafe(16)
-    with closing(ProgressLine(plain=plain)) as progress:
+    with closing(ProgressDisplay(print_options)) as progress:
         page = broca.explore(
             target, tasks=tasks, host=host, port=port, token=token,
             on_progress=progress, run_options=run_options,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from broca.cli.commands import PrintOptions, command
 from broca.cli.output import print_result
-from broca.cli.progress import ProgressLine
+from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import say
 from broca.options import ModelOptions, SourceOptions, TaskOptions, without
 
@@ -47,7 +47,7 @@ def export(
     """
     import broca
 
-    with closing(ProgressLine(plain=print_options.plain)) as progress:
+    with closing(ProgressDisplay(print_options)) as progress:
         done = broca.export(
             target,
             to,

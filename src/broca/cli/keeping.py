@@ -10,8 +10,8 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from broca.cli.commands import FolderOptions
-from broca.cli.progress import ProgressLine
+from broca.cli.commands import FolderOptions, PrintOptions
+from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import tell
 from broca.options import EngineOptions, ExecutorOptions, JournalOptions, RunOptions, TaskOptions
 
@@ -94,14 +94,14 @@ def keeping(
 
 @contextmanager
 def measuring(
-    out: str | Path, run_options: RunOptions, *, plain: bool
-) -> Iterator[tuple[Path, RunOptions, ProgressLine]]:
+    out: str | Path, run_options: RunOptions, print_options: PrintOptions
+) -> Iterator[tuple[Path, RunOptions, ProgressDisplay]]:
     """What a command measures is kept in an out folder that commands share.
 
     Args:
         out: The out folder.
         run_options: A journal to share, the folder's own if None, and how rows are measured.
-        plain: Whether progress is printed as plain lines.
+        print_options: How progress is shown.
 
     Yields:
         The folder, the options with which the verb measures there, and where it reports.
@@ -116,7 +116,7 @@ def measuring(
     folder = check_out_folder(out)
     journal = run_options.journal_options.journal or folder / JOURNAL
     with (
-        closing(ProgressLine(plain=plain)) as progress,
+        closing(ProgressDisplay(print_options)) as progress,
         journal_workspace(journal, **_kept(run_options)) as workspace,
     ):
         yield folder, run_options.within(workspace), progress

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from broca.cli.commands import FolderOptions, LogOptions, PrintOptions, command
 from broca.cli.keeping import keeping, record_of
 from broca.cli.output import console, print_result, print_table
-from broca.cli.progress import ProgressLine
+from broca.cli.progress import ProgressDisplay
 from broca.cli.refit import additivity_line
 from broca.cli.tracking import logged
 from broca.cli.wording import listed
@@ -79,7 +79,7 @@ def localize(
         seed=seed,
     )
     with (
-        closing(ProgressLine(plain=print_options.plain)) as progress,
+        closing(ProgressDisplay(print_options)) as progress,
         keeping(
             out,
             verb="localize",

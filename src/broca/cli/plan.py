@@ -7,7 +7,7 @@ from typing import Any
 
 from broca.cli.commands import PrintOptions, command_of
 from broca.cli.output import console, print_result, print_table
-from broca.cli.progress import ProgressLine
+from broca.cli.progress import ProgressDisplay
 
 
 @command_of("broca.verbs.plan:plan")
@@ -20,7 +20,7 @@ def plan(*, print_options: PrintOptions, **parameters: Any) -> None:
     """
     import broca
 
-    with closing(ProgressLine(plain=print_options.plain)) as progress:
+    with closing(ProgressDisplay(print_options)) as progress:
         result = broca.plan(**parameters, on_progress=progress)
     if print_options.json:
         print_result(result)

@@ -1,61 +1,177 @@
-"""Progress on one line of stderr."""
+"""How far a command is, on stderr: one bar over the whole run and its steps below it, or lines."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.status import Status
+from broca.cli.wording import duration
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    from broca.cli.commands import PrintOptions
     from broca.engine import Progress
 
+FIRST = "loading libraries"
+"""The first line, which stands there before torch is imported."""
 
-class ProgressLine:
-    """Shows the stage, what is done, the rate and the time left; plain lines where asked for.
+NOTE = "note: "
+"""What a report begins with that is no step, but a line for the reader."""
+
+STEPS = 8
+"""Most steps that stand below the bar."""
+
+BAR = 30
+"""Most columns of the bar."""
+
+EVERY_S = 60.0
+"""Seconds between two plain lines of one step."""
+
+
+@dataclass
+class _Step:
+    """A step, when it began and ended, and how far it is."""
+
+    name: str
+    began: float
+    ended: float | None = None
+    progress: Progress | None = None
+    heard: float = 0.0
+    """When the progress was reported."""
+
+
+class ProgressDisplay:
+    """Shows what is going on; it is the `on_progress` of a verb.
+
+    On a terminal a bar counts the rows of the whole run, with the time left, where the verb knows
+    them; below it stand the steps. Elsewhere every step is a line, and so is a long step's progress
+    once a minute.
 
     Args:
-        plain: One line a stage instead of a line that is rewritten; for logs.
+        options: Whether progress is shown, and as plain lines.
+        console: Where it is shown; stderr by default.
+        clock: Tells the time in seconds.
     """
 
-    def __init__(self, *, plain: bool) -> None:
-        self._console = Console(stderr=True, highlight=False)
-        self._plain = plain or not self._console.is_terminal
-        self._status: Status | None = None
-        self._stage = ""
-        self._start = 0.0
-        self._shown = 0.0
+    def __init__(
+        self,
+        options: PrintOptions,
+        *,
+        console: Console | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        from rich.console import Console
+
+        self._console = console or Console(stderr=True, highlight=False)
+        self._quiet = options.quiet
+        self._plain = options.plain or not self._console.is_terminal
+        self._clock = clock
+        self._steps: list[_Step] = []
+        self._printed = clock()
+        self._live: Live | None = None
+        self(FIRST, None)
 
     def __call__(self, stage: str, progress: Progress | None) -> None:
         """Tells what is going on."""
-        now = time.monotonic()
-        if stage != self._stage:
-            self._stage, self._start, self._shown = stage, now, 0.0
-            if self._plain:
-                self._console.print(stage, markup=False)
-        if self._plain:
+        if self._quiet:
             return
-        if self._status is None:
-            self._status = self._console.status("")
-            self._status.start()
-        if progress is None:
-            self._status.update(stage)
-        elif now - self._shown > 0.1:
-            self._shown = now
-            self._status.update(f"{stage}: {_figures(progress, now - self._start)}")
+        now = self._clock()
+        if stage.startswith(NOTE):
+            self._line(stage)
+            return
+        if not self._steps or stage != self._steps[-1].name:
+            if self._steps:
+                self._steps[-1].ended = now
+            self._steps.append(_Step(stage, now))
+            if self._plain:
+                self._line(stage)
+        step = self._steps[-1]
+        if progress is not None:
+            step.progress, step.heard = progress, now
+        if not self._plain:
+            self._show()
+        elif progress is not None and now - self._printed >= EVERY_S:
+            self._line(f"{stage}: {_figures(progress, 0.0)}")
 
     def close(self) -> None:
-        """Removes the line."""
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
+        """Removes the bar and its steps."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _line(self, text: str) -> None:
+        """Prints a line that stays, however long it is."""
+        self._printed = self._clock()
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _show(self) -> None:
+        if self._live is None:
+            from rich.live import Live
+
+            self._live = Live(
+                get_renderable=self._picture,
+                console=self._console,
+                refresh_per_second=5,
+                transient=True,
+                vertical_overflow="crop",
+            )
+            self._live.start()
+
+    def _picture(self) -> Text:
+        """The bar and the steps; no line is wider than the terminal."""
+        from rich.text import Text
+
+        now, width = self._clock(), max(20, self._console.width - 1)
+        unicode = (self._console.encoding or "").lower().startswith("utf")
+        lines = []
+        latest = next((s for s in reversed(self._steps) if s.progress is not None), None)
+        if latest is not None and latest.progress is not None and _of_run(latest.progress):
+            figures = _figures(latest.progress, now - latest.heard)
+            share = latest.progress.done / max(1, latest.progress.total)
+            lines.append(_bar(share, figures, width=width, unicode=unicode))
+        for step in self._steps[-STEPS:]:
+            ended = step.ended is not None
+            mark = ("✓" if ended else "▸") if unicode else ("*" if ended else ">")
+            spent = (now if step.ended is None else step.ended) - step.began
+            text = f"{mark} {step.name}  {duration(spent)}"
+            if not ended and step.progress is not None and not _of_run(step.progress):
+                text += f"  {_figures(step.progress, 0.0)}"
+            lines.append(Text(text, style="dim" if ended else ""))
+        for line in lines:
+            line.truncate(width, overflow="ellipsis" if unicode else "crop")
+        picture = Text("\n", no_wrap=True).join(lines)
+        picture.no_wrap = True
+        return picture
 
 
-def _figures(progress: Progress, seconds: float) -> str:
-    rate = progress.done / max(seconds, 1e-9)
-    left = (progress.total - progress.done) / max(rate, 1e-9)
-    return (
-        f"{progress.done:,} of {progress.total:,}, {rate:,.0f}/s, "
-        f"{progress.tokens / max(seconds, 1e-9):,.0f} tokens/s, {left:,.0f} s left"
+def _bar(share: float, figures: str, *, width: int, unicode: bool) -> Text:
+    """A bar with figures behind it."""
+    from rich.text import Text
+
+    columns = max(0, min(BAR, width - len(figures) - 8))
+    full = int(min(1.0, share) * columns)
+    done, left = ("━", "╌") if unicode else ("#", "-")
+    return Text.assemble(
+        (done * full, "green"),
+        (left * (columns - full), "dim"),
+        f" {int(100 * min(1.0, share)):3d} %  {figures}",
     )
+
+
+def _of_run(progress: Progress) -> bool:
+    """Whether the figures are those of the whole run."""
+    return progress.guessed or progress.seconds_left is not None
+
+
+def _figures(progress: Progress, passed: float) -> str:
+    """The rows and the time left, `passed` seconds after they were reported."""
+    text = f"{progress.done:,} of {progress.total:,} rows"
+    if progress.seconds_left is None:
+        return text
+    left = duration(max(0.0, progress.seconds_left - passed))
+    return f"{text}  {'roughly ' if progress.guessed else ''}{left} left"

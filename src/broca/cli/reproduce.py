@@ -47,7 +47,7 @@ def reproduce(
     from broca.studies.paper import as_csv, as_json, write
     from broca.studies.paper.running import stem_of
 
-    with measuring(out, run_options, plain=print_options.plain) as (folder, options, progress):
+    with measuring(out, run_options, print_options) as (folder, options, progress):
         reproductions = broca.reproduce(
             name,
             model,

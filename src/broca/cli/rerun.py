@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from contextlib import closing
+from typing import Annotated
 
-from broca.cli.commands import command
-from broca.cli.progress import ProgressLine
+from broca.cli.commands import PrintOptions, command
+from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import say
 from broca.errors import NotReproduced
+from broca.options import without
 
 
 @command
-def rerun(folder: str, /, *, from_scratch: bool = False, plain: bool = False) -> None:
+def rerun(
+    folder: str,
+    /,
+    *,
+    from_scratch: bool = False,
+    print_options: Annotated[PrintOptions, without("json")],
+) -> None:
     """Repeat the run of FOLDER from its journal alone, or from scratch, and compare.
 
     Args:
@@ -20,7 +28,7 @@ def rerun(folder: str, /, *, from_scratch: bool = False, plain: bool = False) ->
     """
     import broca
 
-    with closing(ProgressLine(plain=plain)) as progress:
+    with closing(ProgressDisplay(print_options)) as progress:
         comparison = broca.rerun(folder, from_scratch=from_scratch, on_progress=progress)
     say(comparison.grade, *comparison.details)
     if not comparison.passed:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict
 
-from broca.cli.commands import command
+from broca.cli.commands import PrintOptions, command
 from broca.cli.output import print_json
+from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import say
 from broca.options import ModelOptions
 
 
 @command
-def scan(model: str, /, *, json: bool = False, model_options: ModelOptions) -> None:
+def scan(model: str, /, *, model_options: ModelOptions, print_options: PrintOptions) -> None:
     """Print the components of MODEL, what is not covered and why, and the self-test."""
     import broca
 
-    result = broca.scan(model, model_options=model_options)
-    if json:
+    with closing(ProgressDisplay(print_options)) as progress:
+        result = broca.scan(model, on_progress=progress, model_options=model_options)
+    if print_options.json:
         print_json(asdict(result))
         return
     names, points, norms = result.components, result.gate_points, result.norms_across_heads

@@ -50,7 +50,7 @@ def stress(
     folder = folder_of(out, target if run else None)
     asked = {"target": target, "heads": heads, "family": family, **asdict(run_options)}
     with (
-        measuring(folder, run_options, plain=print_options.plain) as (_, options, progress),
+        measuring(folder, run_options, print_options) as (_, options, progress),
         logged(log_options, "stress", asked, progress) as log,
     ):
         result = broca.stress(

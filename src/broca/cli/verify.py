@@ -60,10 +60,7 @@ def verify(
         out: Folder for verification.json; default: the run's.
     """
     import broca
-    from broca.engine import Ablation
-    from broca.reports import write
     from broca.results.localization import Localization
-    from broca.verification import Scope
 
     run: Localization | None = None
     task_options, model_options = run_options.task_options, run_options.model_options
@@ -82,14 +79,15 @@ def verify(
         raise BadInput("`heads` and `neurons` need the `task` that they are claimed for")
     if controls < 0:
         raise BadInput(f"`controls` must be at least 0, not {controls}")
-    if ablation is not None:
-        Ablation(ablation)  # type: ignore[arg-type]  # refused here, before the model is loaded
     folder = folder_of(out, target if run else None)
     asked = {"target": target, "heads": heads, "task": task, **asdict(run_options)}
     with (
-        measuring(folder, run_options, plain=print_options.plain) as (_, options, progress),
+        measuring(folder, run_options, print_options) as (_, options, progress),
         logged(log_options, "verify", asked, progress) as log,
     ):
+        from broca.reports import write
+        from broca.verification import Scope  # imports torch, which the first line stands before
+
         result = broca.verify(
             model or (run.model.name if run else target),
             task or (run.task if run else ""),

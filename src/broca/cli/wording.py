@@ -32,3 +32,15 @@ def tell(*lines: str) -> None:
 def listed(names: str) -> list[str]:
     """Names that are joined by commas."""
     return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def duration(seconds: float) -> str:
+    """A time as a person says it: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -31,11 +31,16 @@ class Progress:
         done: Requests answered in this run.
         total: Requests of this run.
         tokens: Tokens that the model has read or written in this run, padding excluded.
+        seconds_left: Time that the others take at the speeds measured so far; None where it is not
+            known.
+        guessed: Whether some of these speeds are not measured yet.
     """
 
     done: int
     total: int
     tokens: int
+    seconds_left: float | None = None
+    guessed: bool = False
 
 
 class Engine:

@@ -1,14 +1,22 @@
-"""Says how far a run is: the stage, and the rows of its plan."""
+"""Says how far a run is: the stage, and the rows of the run or of its plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from broca.engine import Progress
+from broca.runs.forecast import Forecast, Step
 from broca.runs.notebook import NotebookBar, in_notebook
 
 Report = Callable[[str, Progress | None], None]
-"""Receives what is going on: the stage, and how far it is where that is known."""
+"""Receives what is going on: the stage, and how far the run is where that is known. Where the run
+knows the rows of its steps, the figures are those of the whole run, with the time left; otherwise
+those of the plan that is being measured."""
+
+NOTE = "note: "
+"""What a report begins with that is no stage, but a line for the reader."""
 
 
 def silent(stage: str, progress: Progress | None) -> None:
@@ -35,27 +43,94 @@ class Stages:
 
     Args:
         report: Receives both; in a notebook a bar shows them if None.
+        clock: Tells the time in seconds.
     """
 
-    def __init__(self, report: Report | None = None) -> None:
+    def __init__(
+        self, report: Report | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._report = report or usual_report()
+        self._clock = clock
+        self._forecast: Forecast | None = None
         self._name = ""
-        self._done = self._rows = self._total = self._tokens = self._chunk_tokens = 0
+        self._tokens = self._chunk_tokens = 0  # of the run before the chunk, and of the chunk
+        self.begin(0)
+
+    def expect(self, steps: Sequence[Step]) -> None:
+        """Says which steps are to come: from now on every report tells of the whole run."""
+        self._forecast = Forecast(steps, clock=self._clock)
 
     def enter(self, name: str) -> None:
         """Begins another stage."""
         self._name = name
+        if self._forecast is not None:
+            self._forecast.enter(name)
         self._report(name, None)
 
+    def note(self, text: str) -> None:
+        """Tells the reader something; the stage goes on."""
+        self._report(f"{NOTE}{text}", None)
+
+    def begin(self, rows: int, *, cost: int | None = None) -> None:
+        """A plan begins.
+
+        Args:
+            rows: Its rows.
+            cost: What it takes of a row budget, where that is another number.
+        """
+        self._left = rows if cost is None else cost  # of the plan, not counted as done yet
+        self._weight = self._left / max(1, rows)
+        if self._forecast is not None:
+            self._forecast.plan(self._left)
+        self._measuring = False  # what is done before the first chunk was known
+        self._begin_part(rows)
+
     def at(self, done: int, rows: int, total: int) -> None:
-        """A chunk of `rows` begins where `done` of `total` rows are done."""
-        self._tokens = 0 if done == 0 else self._tokens + self._chunk_tokens
-        self._done, self._rows, self._total, self._chunk_tokens = done, rows, total, 0
-        self._report(self._name, Progress(done, total, self._tokens))
+        """A chunk of `rows` begins where `done` of `total` rows are done: of the plan or a part."""
+        if total != self._total:
+            self._begin_part(total)
+        self._tokens += self._chunk_tokens
+        self._done, self._rows, self._chunk_tokens = done, rows, 0
+        self._reach(done)
+        self._measuring = True
+        self._tell(done)
 
     def within(self, progress: Progress) -> None:
         """Turns the engine's progress within the chunk into progress within the plan."""
         self._chunk_tokens = progress.tokens
-        share = progress.done / max(1, progress.total)
-        done = self._done + int(share * self._rows)
-        self._report(self._name, Progress(done, self._total, self._tokens + progress.tokens))
+        done = self._done + int(progress.done / max(1, progress.total) * self._rows)
+        self._reach(done)
+        self._tell(done)
+
+    def end(self) -> None:
+        """The plan is measured."""
+        self._count(self._left)
+        self._tokens += self._chunk_tokens
+        self._chunk_tokens = 0
+
+    def _begin_part(self, rows: int) -> None:
+        self._total, self._done, self._rows, self._reached = rows, 0, 0, 0
+
+    def _reach(self, done: int) -> None:
+        reached = round(done * self._weight)
+        self._count(reached - self._reached)
+        self._reached = reached
+
+    def _count(self, rows: int) -> None:
+        """Hands what was done since the last report to the forecast."""
+        self._left -= rows
+        if self._forecast is not None:
+            (self._forecast.measure if self._measuring else self._forecast.skip)(rows)
+
+    def _tell(self, done: int) -> None:
+        progress = Progress(done, self._total, self._tokens + self._chunk_tokens)
+        if self._forecast is not None:
+            outlook = self._forecast.outlook()
+            progress = replace(
+                progress,
+                done=outlook.done,
+                total=outlook.total,
+                seconds_left=outlook.seconds_left,
+                guessed=outlook.guessed,
+            )
+        self._report(self._name, progress)

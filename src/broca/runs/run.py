@@ -96,15 +96,24 @@ class Run:
         Raises:
             BrocaError: A row cannot be measured, or the journal cannot be used.
         """
-        return self._journaled.run(plan, role=role)
+        self.stages.begin(len(plan), cost=plan.cost)
+        measurement = self._journaled.run(plan, role=role)
+        self.stages.end()
+        return measurement
 
     def answers(self, plan: Plan, *, role: str = OUTPUTS) -> list[tuple[Output, ...]]:
         """What the model answers in every row of a plan, to its item's own requests."""
-        return self._journaled.answers(plan, role=role)
+        self.stages.begin(len(plan))
+        answers = self._journaled.answers(plan, role=role)
+        self.stages.end()
+        return answers
 
     def observe(self, observations: Sequence[Observation]) -> list[NDArray[np.float32]]:
         """The vectors of observations of one class, in their order."""
-        return self._journaled.observe(observations)
+        self.stages.begin(len(observations))
+        vectors = self._journaled.observe(observations)
+        self.stages.end()
+        return vectors
 
     def search(
         self, method: str, problem: Problem, response: Response, options: Mapping[str, Any]

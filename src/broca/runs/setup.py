@@ -21,6 +21,7 @@ from broca.options import (
 )
 from broca.published import is_published, published_heads
 from broca.results.localization import Localization
+from broca.runs.expecting import INTACT
 from broca.runs.progress import Report, Stages
 from broca.runs.run import Run
 from broca.runs.task_sets import (
@@ -201,12 +202,12 @@ class Session:
         Raises:
             NothingToLocalize: It cannot do the task of the claim.
         """
-        self.stages.enter("scoring the intact model")
+        self.stages.enter(INTACT)
         scores = run.scores(())
         require_ability(run.tasks, scores)
         notes = chance_notes(run.tasks, scores)
         for note in notes:
-            self.stages.enter(f"note: {note}")
+            self.stages.note(note)
         return scores, notes
 
 

@@ -57,6 +57,7 @@ class Method:
             others come from a pilot that also tried sizes that leave nothing of the task.
         counting: Options with which it asks for the most rows and does nothing slow besides, for
             estimates.
+        most: Most rows for a problem without a budget; None where its plans are counted.
         counted_losses: Responses that make it ask for the most rows, for estimates.
     """
 
@@ -73,6 +74,7 @@ class Method:
     tuning: Mapping[str, Any] | None = None
     one_mask_size: bool = False
     counting: Mapping[str, Any] = field(default_factory=dict)
+    most: Callable[[Problem], int] | None = None
     counted_losses: Losses = "none"
 
     @property

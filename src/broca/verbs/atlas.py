@@ -14,6 +14,7 @@ from broca.errors import NothingToLocalize
 from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options, without
 from broca.results.atlas import Atlas
+from broca.runs.expecting import INTACT, REFERENCES, atlas_steps
 from broca.runs.progress import Report
 from broca.runs.setup import ablation_of, open_session
 from broca.runs.task_sets import compared_tasks, equal_tasks, load_tasks
@@ -64,7 +65,7 @@ def atlas(
         stages.enter("building the tasks")
         catalog, task_options = opened.catalog, run_options.task_options
         names = compared_tasks(tasks, gated, catalog)
-        AtlasSearch.budget(options.rows, len(names))
+        budget = AtlasSearch.budget(options.rows, len(names))
         benchmarks = load_tasks(gated, names, catalog, options=task_options)
         task_set = equal_tasks(benchmarks, items=options.items, seed=seed)
         every = np.arange(len(task_set.bank))
@@ -85,14 +86,18 @@ def atlas(
                 "task_options": task_options.to_dict(),
             },
         )
-        stages.enter("scoring the intact model")
+        measuring = f"measuring {len(names)} tasks under random masks"
+        stages.expect(
+            atlas_steps(task_set, measuring, rows=budget, answers=options.response != "accuracy")
+        )
+        stages.enter(INTACT)
         scores = run.scores((), part="locate")
         if all(at_chance(run, name, scores) for name in names):
             raise NothingToLocalize(
                 f"the intact model can do none of the {len(names)} tasks: choose tasks that it "
                 "can do"
             )
-        stages.enter("looking for right answers")
+        stages.enter(REFERENCES)
         referenced = run.referenced(
             options.response or "probability",
             task_set.places["locate"],
@@ -100,7 +105,7 @@ def atlas(
             if options.response is None
             else None,
         )
-        stages.enter(f"measuring {len(names)} tasks under random masks")
+        stages.enter(measuring)
         problem = AtlasProblem(
             components=len(gated.components),
             tasks={name: referenced.places[name] for name in names},

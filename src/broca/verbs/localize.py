@@ -11,6 +11,7 @@ from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options
 from broca.results.localization import Localization
 from broca.runs.assembling import localization, settings_of
+from broca.runs.expecting import REFERENCES, localization_steps
 from broca.runs.problems import method_of, problem_of, refer, require_search
 from broca.runs.progress import Report
 from broca.runs.setup import ablation_of, open_session
@@ -80,10 +81,13 @@ def localize(
             tasks, method, search_options, run_options, components=gated.kinds, seed=seed,
             interactions=interactions,
         )  # fmt: skip
+        stages.expect(
+            localization_steps(gated, tasks, method, search_options, verify, interactions)
+        )
         donors = tasks.places["locate"][tasks.task].tolist()
         run = opened.run(tasks, ablation=ablation, donors=donors, settings=settings)
         baseline, _ = opened.intact_scores(run)
-        stages.enter("looking for right answers")
+        stages.enter(REFERENCES)
         referenced = refer(method, search_options, run)
         problem = problem_of(
             gated, tasks, referenced.places, search_options, seed=seed,

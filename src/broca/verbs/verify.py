@@ -11,6 +11,7 @@ from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.options import RunOptions, takes_options, without
 from broca.results.verification import Crossing, Verification
+from broca.runs.expecting import verification_steps
 from broca.runs.progress import Report
 from broca.runs.provenance import model_info, verification_of
 from broca.runs.setup import ablation_of, named_heads, open_session
@@ -82,8 +83,10 @@ def verify(
                 "seed": seed,
             },
         )
+        kinds = ablations_of(gated) if scope.curve else ()
+        opened.stages.expect(verification_steps(tasks, scope, names, order or names, kinds))
         _, at_chance = opened.intact_scores(run)
-        examiner = run.examiner(scope, kinds=ablations_of(gated) if scope.curve else ())
+        examiner = run.examiner(scope, kinds=kinds)
         examination = examiner.examine(names, order=order, report=opened.stages.enter)
         crossings = [
             _crossing(tasks.task, drop.task, names, drop)

@@ -60,7 +60,7 @@ def run_verb(
     """
     from broca import neurons
 
-    with measuring(out, run_options, plain=print_options.plain) as (folder, options, progress):
+    with measuring(out, run_options, print_options) as (folder, options, progress):
         result = getattr(neurons, verb)(
             model, **parameters, run_options=options, on_progress=progress
         )

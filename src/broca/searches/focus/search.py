@@ -244,5 +244,6 @@ METHOD = Method(
     order=1,
     response="probability",
     measures_others=True,
+    most=lambda problem: ROWS_PER_TASK * (1 + len(problem.others)),
     counting={"stop": False},
 )

@@ -1,0 +1,145 @@
+"""The rows that a verb is going to measure, step by step, before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from broca import searches
+from broca.models import GatedModel
+from broca.options import SearchOptions
+from broca.runs.forecast import Step
+from broca.runs.problems import measured_places, problem_of
+from broca.runs.run import tokens_of
+from broca.runs.task_sets import Places, TaskSet
+from broca.runs.timing import count_rows
+from broca.verification import QUICK, Scope, Trial
+
+INTACT, REFERENCES = "scoring the intact model", "looking for right answers"
+"""Stages that several verbs have."""
+
+SEARCH, SETS = "search", "sets"
+"""Kinds of rows beside scores: those of searches, and those of many sets on the same items, which
+share work."""
+
+ANY_SPEED = {"accuracy": 1.0, "probability": 1.0}
+"""Rows are counted, not timed."""
+
+
+def localization_steps(
+    model: GatedModel,
+    tasks: TaskSet,
+    method: str,
+    options: SearchOptions,
+    verify: bool,
+    interactions: int,
+) -> list[Step]:
+    """The steps of a localization, each with the most rows that it is expected to measure.
+
+    Random sets that come out close to the real one are doubled, and components that the others
+    need too are measured alone: neither is known before.
+
+    Args:
+        model: Its components are searched.
+        tasks: The tasks and their items.
+        method: The method of the search.
+        options: Its budget.
+        verify: Whether it ends with statistics, random sets and a verdict.
+        interactions: How many components are measured in pairs.
+    """
+    trial, places = tasks.trial(), measured_places(method, tasks)
+    report = _count(trial.places)
+    wants_answers = (options.response or searches.require_method(method).response) != "accuracy"
+    pairs = (1 + interactions + interactions * (interactions - 1) // 2) if interactions else 0
+    return [
+        Step(INTACT, report),
+        Step(REFERENCES, _answers(tasks, places) if wants_answers else 0),
+        Step(f"searching ({method})", _search_rows(model, tasks, method, options), SEARCH),
+        Step("verifying on the report items", report),
+        *(_examination_steps(trial, QUICK, members=options.k) if verify else ()),
+        Step("measuring alone what the others need too", 0, SETS),
+        Step("measuring pairs", pairs * len(tasks.places["confirm"][tasks.task]), SETS),
+    ]
+
+
+def verification_steps(
+    tasks: TaskSet,
+    scope: Scope,
+    members: Sequence[str],
+    order: Sequence[str],
+    ablations: Sequence[str],
+) -> list[Step]:
+    """The steps of a verification.
+
+    Args:
+        tasks: The tasks and their items.
+        scope: How much it measures.
+        members: The components of the set.
+        order: The components of the curve, in their order.
+        ablations: Kinds of ablation that the claim is to survive, its own included.
+    """
+    trial = tasks.trial()
+    report, few = _count(trial.places), trial.smaller(_control_items(trial, scope))
+    compared = _count({name: few[name] for name in (trial.task, *trial.others)})
+    curve = (min(scope.curve, len(order)) + 1) * _count(few) + 2 * len(ablations) * compared
+    return [
+        Step(INTACT, report),
+        Step("verifying: the drops", report),
+        *_examination_steps(trial, scope, members=len(members)),
+        Step("verifying: k from 0 on", curve if scope.curve else 0, SETS),
+    ]
+
+
+def atlas_steps(tasks: TaskSet, stage: str, *, rows: int, answers: bool) -> list[Step]:
+    """The steps of an atlas.
+
+    Args:
+        tasks: The tasks and their items.
+        stage: The stage that measures under random masks.
+        rows: Its rows.
+        answers: Whether its response compares right answers.
+    """
+    places = tasks.places["locate"]
+    return [
+        Step(INTACT, _count(places)),
+        Step(REFERENCES, _answers(tasks, places) if answers else 0),
+        Step(stage, rows, SEARCH),
+    ]
+
+
+def _examination_steps(trial: Trial, scope: Scope, *, members: int) -> Iterable[Step]:
+    few = trial.smaller(_control_items(trial, scope))
+    compared = _count({name: few[name] for name in (trial.task, *trial.others)})
+    mine = min(scope.member_items or len(trial.places[trial.task]), len(trial.places[trial.task]))
+    yield Step("verifying: random sets", 2 * scope.controls * compared, SETS)
+    yield Step("verifying: each member", 2 * members * mine if members > 1 else 0, SETS)
+    yield Step("verifying: the outputs", 2 * _count(trial.some(scope.failure_items)))
+
+
+def _control_items(trial: Trial, scope: Scope) -> int:
+    return scope.control_items or len(trial.places[trial.task])
+
+
+def _search_rows(model: GatedModel, tasks: TaskSet, method: str, options: SearchOptions) -> int:
+    """The most rows of a search: its budget, or those of the plans that it would ask for."""
+    if options.rows is not None:
+        return options.rows
+    record = searches.require_method(method)
+    places = measured_places(method, tasks)
+    problem = problem_of(model, tasks, places, options, seed=0, continuous=True)
+    if record.most is not None:
+        return record.most(problem)
+    lengths = np.array([tokens_of(item) for _, item in tasks.bank], dtype=np.int64)
+    return count_rows(method, problem, lengths, ANY_SPEED).rows
+
+
+def _answers(tasks: TaskSet, places: Places) -> int:
+    """Items whose right answers the intact model is asked for."""
+    return _count(
+        {name: items for name, items in places.items() if tasks.benchmarks[name].wants_own_answers}
+    )
+
+
+def _count(places: Places) -> int:
+    return sum(len(items) for items in places.values())

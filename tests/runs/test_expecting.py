@@ -1,0 +1,67 @@
+"""Rows that are expected, against those that a run measures."""
+
+import pytest
+
+import broca
+from broca.runs.forecast import Forecast
+
+SMALL = {"rows": 600, "items": 12, "seed": 0}
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A small shipped model."""
+    return broca.load("reference-small")
+
+
+@pytest.fixture
+def forecasts(monkeypatch):
+    """Every forecast that is made, with the steps as they were expected."""
+    made = []
+    begin = Forecast.__init__
+
+    def noted(self, steps, **options):
+        begin(self, steps, **options)
+        made.append((list(steps), self))
+
+    monkeypatch.setattr(Forecast, "__init__", noted)
+    return made
+
+
+def test_a_localization_measures_what_is_expected_step_by_step(model, forecasts):
+    """No step is missed, none measures more but random sets that are doubled."""
+    result = broca.localize(
+        model, "sorting", others=["capitals"], limit=40, interactions=2, k=3, **SMALL
+    )
+    ((expected, forecast),) = forecasts
+    done = dict(zip((step.stage for step in expected), forecast._done, strict=True))
+    planned = {step.stage: step.rows for step in expected}
+    assert done["scoring the intact model"] == planned["scoring the intact model"] > 0
+    assert done["looking for right answers"] == planned["looking for right answers"] > 0
+    assert done["searching (focus)"] == result.cost.rows <= planned["searching (focus)"] == 600
+    assert done["measuring pairs"] == planned["measuring pairs"] > 0
+    if result.selected:
+        assert done["verifying on the report items"] == planned["verifying on the report items"]
+        sets = done["verifying: random sets"] / planned["verifying: random sets"]
+        assert 0.5 <= sets <= 2
+        assert done["verifying: each member"] <= planned["verifying: each member"]
+        assert done["verifying: the outputs"] == planned["verifying: the outputs"]
+    outlook = forecast.outlook()
+    assert outlook.done == outlook.total
+    assert outlook.seconds_left == 0.0
+
+
+def test_a_search_without_a_budget_is_counted(model, forecasts):
+    """Every head alone, and the intact model."""
+    broca.localize(model, "capitals", others=[], limit=40, method="one-shot", items=4, verify=False)
+    ((expected, _),) = forecasts
+    assert {step.stage: step.rows for step in expected}["searching (one-shot)"] == 49 * 4
+
+
+def test_an_atlas_measures_its_budget(model, forecasts):
+    """Intact scores, right answers, then random masks."""
+    broca.atlas(model, ["sorting", "capitals"], items=10, rows=400, limit=40, seed=0)
+    ((expected, forecast),) = forecasts
+    assert [step.rows for step in expected][-1] == 400
+    assert forecast.outlook().done == forecast.outlook().total
+    assert forecast._done[-1] <= 400

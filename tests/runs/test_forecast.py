@@ -1,0 +1,145 @@
+"""Forecasts of a run, on a clock that the tests turn."""
+
+import numpy as np
+import pytest
+
+from broca.runs.forecast import Forecast, Outlook, Step
+
+
+class Clock:
+    """Tells the time that the test says."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        """The time."""
+        return self.now
+
+
+STEPS = (
+    Step("intact", 300),
+    Step("search", 2000, "search"),
+    Step("proof", 900),
+)
+SECONDS_A_ROW = {"scores": 0.25, "search": 0.04}
+
+
+def simulate(steps, measured, *, chunk=20, noise=0.0, between=0.0):
+    """Runs the steps on a clock: what was forecast after every chunk, and what then remained.
+
+    Args:
+        steps: The steps as they are expected.
+        measured: Rows that each of them measures.
+        chunk: Rows between two reports.
+        noise: Relative scatter of a chunk's time.
+        between: Seconds of a search between two chunks.
+    """
+    clock, rng = Clock(), np.random.default_rng(0)
+    forecast, said = Forecast(steps, clock=clock), []
+    for step in steps:
+        forecast.enter(step.stage)
+        for start in range(0, measured[step.stage], chunk):
+            rows = min(chunk, measured[step.stage] - start)
+            pace = SECONDS_A_ROW[step.kind] * (1 + noise * rng.uniform(-1, 1))
+            clock.now += rows * pace + between * (step.kind == "search")
+            forecast.measure(rows)
+            said.append((step.stage, clock.now, forecast.outlook()))
+    return [(stage, outlook, clock.now - now) for stage, now, outlook in said]
+
+
+@pytest.mark.parametrize(("noise", "between"), [(0.0, 0.0), (0.5, 0.0), (0.3, 0.4)])
+def test_the_time_left_is_true_once_every_speed_is_known(noise, between):
+    """From the search's third report on it is within a fifth or 3 s of what then passes."""
+    said = simulate(STEPS, {step.stage: step.rows for step in STEPS}, noise=noise, between=between)
+    known = [(outlook, left) for stage, outlook, left in said if stage != "intact"][2:]
+    assert len(known) > 100
+    for outlook, left in known:
+        assert not outlook.guessed
+        assert outlook.seconds_left == pytest.approx(left, rel=0.2, abs=3.0)
+
+
+def test_a_speed_that_is_not_known_is_guessed_from_the_slowest():
+    """While the intact model is scored, the search is taken to be as slow, and this is said."""
+    said = simulate(STEPS, {step.stage: step.rows for step in STEPS})
+    stage, outlook, _ = said[3]
+    assert (stage, outlook.guessed) == ("intact", True)
+    rows_left = sum(step.rows for step in STEPS) - 80
+    assert outlook.seconds_left == pytest.approx(rows_left * SECONDS_A_ROW["scores"])
+
+
+def test_speeds_that_change_are_followed():
+    """Rows of the proof that take twice as long are noticed within two minutes."""
+    clock = Clock()
+    forecast = Forecast([Step("intact", 400), Step("proof", 4000)], clock=clock)
+    forecast.enter("intact")
+    for _ in range(40):
+        clock.now += 1.0
+        forecast.measure(10)
+    forecast.enter("proof")
+    for _ in range(60):
+        clock.now += 2.0
+        forecast.measure(10)
+    left = (4000 - 600) * 0.2
+    assert forecast.outlook().seconds_left == pytest.approx(left, rel=0.1)
+
+
+def test_a_step_that_ends_early_leaves_the_total():
+    """A search that stops at half its budget: the bar goes on, it never goes back."""
+    said = simulate(STEPS, {"intact": 300, "search": 1000, "proof": 900})
+    shares = [outlook.done / outlook.total for _, outlook, _ in said]
+    assert shares == sorted(shares)
+    assert said[-1][1] == Outlook(2200, 2200, 0.0, guessed=False)
+    proof = [(outlook, left) for stage, outlook, left in said if stage == "proof"]
+    assert all(o.seconds_left == pytest.approx(left, rel=0.15, abs=1.0) for o, left in proof)
+
+
+def test_a_step_that_measures_more_adds_to_the_total():
+    """Random sets that are doubled: what is done is never more than all."""
+    said = simulate(STEPS, {"intact": 300, "search": 2000, "proof": 1700})
+    assert all(outlook.done <= outlook.total for _, outlook, _ in said)
+    assert said[-1][1] == Outlook(4000, 4000, 0.0, guessed=False)
+
+
+def test_a_plan_beyond_the_step_counts_before_it_is_measured():
+    """A step of unknown size: its rows have their time as soon as they are known."""
+    clock = Clock()
+    forecast = Forecast([Step("intact", 10), Step("alone", 0)], clock=clock)
+    forecast.enter("intact")
+    clock.now += 5.0
+    forecast.measure(10)
+    forecast.enter("alone")
+    forecast.plan(60)
+    assert forecast.outlook() == Outlook(10, 70, 30.0, guessed=False)
+
+
+def test_a_step_that_is_left_out_leaves_the_total():
+    """Where nothing is selected, nothing is proven."""
+    forecast = Forecast([*STEPS, Step("pairs", 10)], clock=Clock())
+    forecast.enter("intact")
+    forecast.enter("pairs")
+    assert forecast.outlook().total == 10
+
+
+def test_rows_that_were_known_have_no_speed():
+    """A run that goes on is not taken for a fast one."""
+    clock = Clock()
+    forecast = Forecast(STEPS, clock=clock)
+    forecast.enter("intact")
+    clock.now += 0.5
+    forecast.skip(200)
+    assert forecast.outlook() == Outlook(200, 3200, None, guessed=True)
+    clock.now += 5.0
+    forecast.measure(20)
+    assert forecast.outlook().seconds_left == pytest.approx(2980 * 0.25)
+
+
+def test_a_stage_that_is_no_step_counts_nothing():
+    """Its rows are those of another step, read again."""
+    clock = Clock()
+    forecast = Forecast(STEPS, clock=clock)
+    forecast.enter("intact")
+    forecast.enter("looking at it")
+    clock.now += 1.0
+    forecast.measure(50)
+    assert (forecast.outlook().done, forecast.outlook().total) == (0, 2900)
