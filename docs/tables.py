@@ -12,7 +12,7 @@ from broca.recovery import RECOVERIES
 from broca.searches import DEFAULT_METHOD, METHODS
 
 ROOT = Path(__file__).parent.parent
-FILES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+FILES = tuple(sorted((ROOT / "docs").rglob("*.md")))
 _BLOCK = re.compile(r"<!-- (?P<name>[\w-]+) -->\n.*?<!-- /(?P=name) -->", re.DOTALL)
 
 
@@ -23,10 +23,6 @@ def tables() -> dict[str, str]:
         for name, method in METHODS.items()
     ]
     return {
-        "methods": _table(
-            ("method", "what it measures", "rows"),
-            ((name, measures, method.rows) for name, measures, method in methods),
-        ),
         "methods-and-answers": _table(
             ("method", "measures", "rows by default", "answers"),
             ((name, measures, method.rows, method.answers) for name, measures, method in methods),

@@ -1,15 +1,24 @@
-"""What the README shows, runs; what it lists, exists."""
+"""What the README shows, runs; what it and CONTRIBUTING list, exists; one address everywhere."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 import broca
-from broca.searches import METHODS
 
 ROOT = Path(__file__).parent.parent
-TEXT = (ROOT / "README.md").read_text()
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+REPOSITORY = PROJECT["urls"]["Repository"]
+RAW = REPOSITORY.replace("github.com", "raw.githubusercontent.com")
+
+
+def test_it_is_short():
+    """150 lines at most."""
+    assert len(TEXT.splitlines()) <= 150
 
 
 def test_python_example_runs(tmp_path, monkeypatch, capsys):
@@ -22,8 +31,9 @@ def test_python_example_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_file_tree_matches_the_package():
-    """Every room of the tree exists, and every room is in the tree."""
-    tree = TEXT[TEXT.index("    src/broca/\n") : TEXT.index("    tests/ ")]
+    """Every room of CONTRIBUTING's tree exists, and every room is in the tree."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    tree = text[text.index("    src/broca/\n") : text.index("    tests/ ")]
     listed = set(re.findall(r"^ {6}(\w+)(?:/|\.py)", tree, re.MULTILINE))
     present = {
         path.stem
@@ -31,12 +41,6 @@ def test_file_tree_matches_the_package():
         if not path.name.startswith("__") and path.name != "py.typed"
     }
     assert listed == present - {"errors"}
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_is_in_the_table(method):
-    """With its cost."""
-    assert f"| `{method}` |" in TEXT
 
 
 def test_public_names_exist():
@@ -48,7 +52,38 @@ def test_public_names_exist():
         _ = broca.nothing
 
 
-def test_linked_files_exist():
-    """No link of the README is dead."""
-    for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
-        assert (ROOT / target).exists(), target
+def test_links_are_absolute_and_alive():
+    """The package index shows the README too: links lead to the repository, to files that exist."""
+    targets = re.findall(r"\]\(([^)]+)\)", TEXT)
+    assert targets
+    for target in targets:
+        assert target.startswith("https://"), target
+        for start in (f"{REPOSITORY}/blob/main/", f"{RAW}/main/"):
+            if target.startswith(start):
+                assert (ROOT / target.removeprefix(start)).is_file(), target
+
+
+def test_pictures_are_small_and_of_the_repository():
+    """One grid and one animation, each under 200 kB."""
+    pictures = re.findall(rf"!\[[^]]+\]\({RAW}/main/([^)]+)\)", TEXT)
+    assert [Path(name).name for name in pictures] == ["grid.svg", "demo.svg"]
+    for name in pictures:
+        assert (ROOT / name).stat().st_size < 200_000
+
+
+def test_the_project_has_one_address():
+    """Files that name a repository of broca name that of pyproject.toml."""
+    for name in ("README.md", "CITATION.cff", "CONTRIBUTING.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        named = re.findall(r"https://(?:raw\.githubusercontent|github)\.com/[\w.-]+/broca\b", text)
+        assert set(named) <= {REPOSITORY, RAW}, name
+
+
+def test_the_citation_is_of_this_version():
+    """CITATION.cff has the version, the licence and both papers."""
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == PROJECT["version"]
+    assert citation["license"] == PROJECT["license"]
+    assert citation["repository-code"] == REPOSITORY
+    papers = [paper["identifiers"][0]["value"] for paper in citation["references"]]
+    assert papers == ["arXiv:2603.03335", "arXiv:2502.20992"]
