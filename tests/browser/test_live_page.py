@@ -2,6 +2,7 @@
 
 import json
 import re
+import zipfile
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -170,6 +171,23 @@ def test_a_bad_question_is_answered_in_one_line(page):
     page.click("#send")
     page.locator("#error", has_text="prompt is empty").wait_for()
     assert asked(page, "sort b a =")[0]
+
+
+def test_the_set_is_exported(page):
+    """Checked, and downloaded as a zip file; what cannot be exported is said in one line."""
+    page.click("#export")
+    page.locator("#error", has_text="no components are named").wait_for()
+    page.click('[data-component="L2H5"]')
+    page.click("#export")
+    link = page.locator("#exported a")
+    link.wait_for(timeout=120_000)
+    assert "32 of 32 continuations as broca's" in page.locator("#exported").inner_text()
+    with page.expect_download() as download:
+        link.click()
+    name = download.value.suggested_filename.removesuffix(".zip")
+    assert name.startswith("reference-small-adapter-")
+    with zipfile.ZipFile(download.value.path()) as archive:
+        assert f"{name}/adapter_model.safetensors" in archive.namelist()
 
 
 def test_the_set_is_saved(page):

@@ -1,10 +1,13 @@
 """The page over HTTP: who may ask, and what every question answers."""
 
 import http.client
+import io
 import json
+import zipfile
 
 import pytest
 
+import broca
 from broca.errors import BadInput
 from broca.explorer import Explorer, Subject
 from broca.explorer.server import Server
@@ -13,7 +16,7 @@ from broca.explorer.server import Server
 @pytest.fixture(scope="module")
 def explorer(planted):
     """An explorer on the planted model."""
-    with Explorer(planted, Subject("planted", tasks=("sorting",))) as made:
+    with Explorer(planted, Subject("planted", tasks=("sorting",)), export=broca.export) as made:
         yield made
 
 
@@ -27,15 +30,21 @@ def server(explorer):
 
 def ask(server, path, data=None, **headers):
     """The status, headers and text of an answer."""
+    status, answered, content = ask_bytes(server, path, data, **headers)
+    return status, answered, content.decode()
+
+
+def ask_bytes(server, path, data=None, **headers):
+    """The same with the bytes of an answer."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     body = None if data is None else json.dumps(data)
     kind = {"Content-Type": "application/json"} if data is not None else {}
     method = "GET" if data is None else "POST"
     connection.request(method, path, body, {**kind, **headers})
     reply = connection.getresponse()
-    text = reply.read().decode()
+    content = reply.read()
     connection.close()
-    return reply.status, dict(reply.getheaders()), text
+    return reply.status, dict(reply.getheaders()), content
 
 
 def test_the_page_and_the_model_are_served(server, planted):
@@ -44,7 +53,7 @@ def test_the_page_and_the_model_are_served(server, planted):
     assert status == 200
     assert text.startswith("<!doctype html>")
     assert "default-src 'none'" in headers["Content-Security-Policy"]
-    assert headers["X-Frame-Options"] == "DENY"
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
     _, _, text = ask(server, "/api/model")
     assert json.loads(text)["components"] == list(planted.components.names)
     assert json.loads(ask(server, "/api/tasks")[2]) == ["sorting"]
@@ -84,6 +93,31 @@ def test_questions_are_answered_or_refused_in_one_line(server):
     assert ask(server, "/verification/7")[0] == 404
 
 
+def test_a_set_is_exported_and_downloaded(server, explorer):
+    """Checked as `broca export` does; a set that cannot be exported leaves no folder."""
+    status, _, text = ask(server, "/api/export", {"kind": "heads", "off": ["L0H1", "L1H2"]})
+    answer = json.loads(text)
+    assert status == 200
+    assert answer["name"] == "planted-heads-1"
+    assert "32 of 32 continuations as broca's" in answer["text"]
+    status, headers, content = ask_bytes(server, f"/export/{answer['export']}")
+    assert status == 200
+    assert headers["Content-Disposition"] == 'attachment; filename="planted-heads-1.zip"'
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        listed = json.loads(archive.read("planted-heads-1/heads.json"))
+    assert listed["heads"] == [[0, 1], [1, 2]]
+    for data, expected in (
+        ({"kind": "heads", "off": []}, "no components are named"),
+        ({"kind": "sculpture", "off": ["L0H1"]}, "`kind` 'sculpture' is unknown"),
+    ):
+        status, _, text = ask(server, "/api/export", data)
+        assert status == 400
+        assert expected in json.loads(text)["error"]
+    folder = explorer.exports[answer["export"]]
+    assert [place.name for place in folder.parent.iterdir()] == ["planted-heads-1"]
+    assert ask(server, "/export/2")[0] == 404
+
+
 def test_foreign_pages_may_not_ask(server):
     """Another site's page, a name that points here, a form."""
     assert ask(server, "/api/status", Origin="https://evil.example")[0] == 403
@@ -109,6 +143,21 @@ def test_a_token_is_required_where_there_is_one(explorer):
         assert ask(server, "/?token=wrong")[0] == 403
         assert ask(server, "/?token=secret")[0] == 200
         assert ask(server, "/api/status", **{"X-Token": "secret"})[0] == 200
+    finally:
+        server.close()
+
+
+def test_a_public_page_needs_no_token_and_stands_in_the_hub_s_frame(explorer):
+    """Behind a proxy its name outside is known; other sites may still not ask."""
+    server = Server(explorer, host="0.0.0.0", public=True)
+    try:
+        status, headers, _ = ask(server, "/", Host="space:7860")
+        assert status == 200
+        assert "frame-ancestors https://huggingface.co" in headers["Content-Security-Policy"]
+        outside = {"Host": "space:7860", "X-Forwarded-Host": "me-space.hf.space"}
+        origins = {"https://me-space.hf.space": 200, "https://evil.example": 403}
+        for origin, expected in origins.items():
+            assert ask(server, "/api/status", Origin=origin, **outside)[0] == expected
     finally:
         server.close()
 

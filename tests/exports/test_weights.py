@@ -140,6 +140,7 @@ def test_tensors_are_put_back_after_an_error():
     model = tiny_llama()
     name = "model.layers.0.self_attn.o_proj.weight"
     before = model.get_parameter(name).detach().clone()
+    shared = GatedModel.wrap(model, None, name="m").copy().model  # may run in another thread
 
     class Stop(Exception):
         """What ends the context."""
@@ -147,11 +148,13 @@ def test_tensors_are_put_back_after_an_error():
     def fail():
         with with_tensors(model, {name: before * 0}):
             assert not model.get_parameter(name).any()
+            assert torch.equal(shared.get_parameter(name), before)
             raise Stop
 
     with pytest.raises(Stop):
         fail()
     assert torch.equal(model.get_parameter(name), before)
+    assert model.get_parameter(name) is shared.get_parameter(name)
     with (
         pytest.raises(BadInput, match="no tensor 'nowhere'"),
         with_tensors(model, {"nowhere": before}),

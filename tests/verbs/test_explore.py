@@ -1,11 +1,15 @@
 """`explore` serves a page on a model that is loaded, or on what a run found."""
 
 import json
+import re
+from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+import yaml
 
 import broca
+from broca.cli.main import app
 from broca.errors import BadInput
 from broca.runs.workspace import Workspace
 
@@ -42,3 +46,16 @@ def test_what_cannot_be_served_is_refused(planted):
         broca.explore("no-such-model", host="0.0.0.0")
     with Workspace() as space, pytest.raises(BadInput, match="`journal` must be a file"):
         broca.explore(planted, journal=space)
+
+
+def test_the_space_serves_the_page_where_the_hub_looks_for_it():
+    """Its command is one that `broca` has, on the port of its settings."""
+    space = Path(__file__).parents[2] / "space"
+    settings = yaml.safe_load((space / "README.md").read_text().split("---")[1])
+    assert settings["sdk"] == "docker"
+    (line,) = re.findall(r"^CMD (\[.*\])$", (space / "Dockerfile").read_text(), re.MULTILINE)
+    broca_, *words = json.loads(line)
+    assert broca_ == "broca"
+    _, bound, _ = app.parse_args(words)
+    assert (bound.arguments["host"], bound.arguments["public"]) == ("0.0.0.0", True)
+    assert bound.arguments["port"] == settings["app_port"]

@@ -66,6 +66,22 @@ def test_redundant_heads_count_as_members():
     assert [one.alone.value for one in examined.members] == [0, 0]
     assert all(one.needed for one in examined.members)
     assert examined.verdict.label == "specific"
+    assert [one.beside for one in examined.members] == ["ablated", "ablated"]
+    changes = [change for member in examined.members for change in member.changes]
+    assert len(changes) == 6
+    assert all(one.before == one.target != one.after for one in changes)
+
+
+def test_each_member_shows_outputs_that_it_changes():
+    """None where it changes none, alone or beside the others."""
+    model = SimulatedModel({"a": {"L0H0": 0.9, "L1H0": 0.1}, "b": {}})
+    heads = ["L0H0", "L1H0", "L2H2"]
+    first, second, inert = model.examiner().examine(heads, report=lambda text: None).members
+    assert len(first.changes) == 3
+    for member in (first, second):
+        assert member.beside == "intact"
+        assert all(one.before == one.target != one.after for one in member.changes)
+    assert inert.changes == ()
 
 
 def test_tasks_of_the_same_skill_are_no_controls():

@@ -22,6 +22,8 @@ def explore(
     host: str = "127.0.0.1",
     port: int = 7860,
     token: str | None = None,
+    public: bool = False,
+    exports: str | None = None,
     open: bool = False,
     print_options: Annotated[PrintOptions, without("json")],
     run_options: Annotated[RunOptions, without("ablation_options")],
@@ -34,17 +36,19 @@ def explore(
         host: Address to serve on; 0.0.0.0 lets other machines in, with a token.
         port: Port; 0 takes a free one.
         token: What the address must carry; default: none on this machine, else a drawn one.
+        public: Let anyone use the page at an open address, without a token, as a Space does.
+        exports: Folder of what is exported from the page; default: one that goes with the page.
         open: Open the page in the browser.
     """
     import broca
     from broca.explorer.server import LOCAL
 
     if token is None:
-        token = "" if host in LOCAL else secrets.token_urlsafe(16)
+        token = "" if host in LOCAL or public else secrets.token_urlsafe(16)
     with closing(ProgressDisplay(print_options)) as progress:
         page = broca.explore(
-            target, tasks=tasks, host=host, port=port, token=token,
-            on_progress=progress, run_options=run_options,
+            target, tasks=tasks, host=host, port=port, token=token, public=public,
+            exports=exports, on_progress=progress, run_options=run_options,
         )  # fmt: skip
     with page:
         say(f"live page: {page.url}", "Ctrl+C ends it.")

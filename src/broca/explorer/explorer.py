@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import torch
 
 from broca.errors import BadInput
+from broca.explorer.exporting import Exports
 from broca.explorer.generating import Generator, Stream
-from broca.explorer.measuring import Measurer, Verify
+from broca.explorer.measuring import Exporter, Measurer, Verify
 from broca.explorer.subject import Subject
 from broca.models import GatedModel
 from broca.options import RunOptions
@@ -20,6 +22,8 @@ from broca.reports.figure import Figure
 from broca.reports.filling import filled
 from broca.reports.grid import ComponentGrid, counted
 from broca.results.base import ModelInfo
+from broca.results.export import Form
+from broca.results.verification import Verification
 from broca.runs.provenance import model_info
 from broca.runs.setup import named_heads
 
@@ -39,6 +43,8 @@ class Explorer:
         subject: What is known of it.
         run_options: How tasks are found and rows are measured and kept.
         verify: The verb `verify`.
+        export: The verb `export`.
+        exports: Folder of what is exported; None for one that goes when this is closed.
     """
 
     def __init__(
@@ -48,6 +54,8 @@ class Explorer:
         *,
         run_options: RunOptions | None = None,
         verify: Verify | None = None,
+        export: Exporter | None = None,
+        exports: str | Path | None = None,
     ) -> None:
         self.model = model
         self.subject = subject
@@ -55,9 +63,11 @@ class Explorer:
             model.components.columns(names)  # refuses a run of another model
         self.generator = Generator(model)
         self.measurer = Measurer(
-            model.copy(), run_options or RunOptions(), tasks=subject.tasks, verify=verify
-        )
-        self._pages: list[str] = []
+            model.copy(), run_options or RunOptions(), tasks=subject.tasks, verify=verify,
+            export=export,
+        )  # fmt: skip
+        self._verified: list[Verification] = []
+        self.exports = Exports(exports)
 
     def __enter__(self) -> Explorer:
         return self
@@ -69,6 +79,7 @@ class Explorer:
         """Ends both threads; the model is left as it was found."""
         self.generator.close()
         self.measurer.close()
+        self.exports.close()
 
     @property
     def info(self) -> ModelInfo:
@@ -130,12 +141,12 @@ class Explorer:
     def verify(self, task: str, off: Sequence[str]) -> Answer:
         """Verifies a set: its verdict, and the number of its page."""
         result = self.measurer.verify(task, off)
-        self._pages.append(render(result))
+        self._verified.append(result)
         verdict = result.verdict
         return {
             "label": verdict.label if verdict else "not verified",
             "text": verdict.text if verdict else "",
-            "page": len(self._pages),
+            "page": len(self._verified),
         }
 
     def verification_page(self, number: int) -> str:
@@ -144,9 +155,36 @@ class Explorer:
         Raises:
             BadInput: There is none.
         """
-        if not 1 <= number <= len(self._pages):
+        if not 1 <= number <= len(self._verified):
             raise BadInput(f"verification {number} is not known: start it from the page")
-        return self._pages[number - 1]
+        return render(self._verified[number - 1])
+
+    def export(self, kind: str, off: Sequence[str], *, scale: float = 0.0) -> Answer:
+        """Exports a set as `broca export` does, into a folder of its own.
+
+        Where this page has verified the set, the export states the verdict.
+
+        Args:
+            kind: In which form: `adapter`, `weights`, `heads` or `patch`.
+            off: The components.
+            scale: Their gate.
+
+        Returns:
+            What was written and checked, in words, and the number of the export.
+
+        Raises:
+            BrocaError: The set is empty, or cannot be exported exactly in this form.
+        """
+        if kind not in get_args(Form):
+            raise BadInput(f"`kind` '{kind}' is unknown; use {', '.join(get_args(Form))}")
+        self.model.components.columns(off)  # refuses what the model lacks
+        verified = [one for one in self._verified if not scale and set(one.heads) == set(off)]
+        heads: Verification | list[str] = verified[-1] if verified else list(off)
+        name = f"{self.subject.shown_name.replace('/', '--')}-{kind}"
+        with self.exports.folder(name) as folder:
+            done = self.measurer.export(heads, _scale(scale), kind, folder)  # type: ignore[arg-type]
+        number = self.exports.add(folder)
+        return {"name": folder.name, "text": "; ".join(done.summary()), "export": number}
 
     def named(self, text: str) -> list[str]:
         """The components of a text: names joined by `+`, commas or spaces, or `published:...`.

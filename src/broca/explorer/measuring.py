@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from pathlib import Path
 from queue import Queue
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from broca.measurement import Measurement, Plan
 from broca.models import GatedModel
 from broca.options import RunOptions
 from broca.results.base import Interval
+from broca.results.export import Export, Form
 from broca.results.verification import Verification
 from broca.runs.run import Run
 from broca.runs.setup import Session, open_session
@@ -39,6 +41,9 @@ T = TypeVar("T")
 
 Verify = Callable[..., Verification]
 """The verb `verify`: this room stands before the verbs."""
+
+Exporter = Callable[..., Export]
+"""The verb `export`."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,7 @@ class Measurer:
             are opened and closed on the thread.
         tasks: Names of the tasks; those that suit the model if empty.
         verify: The verb.
+        export: The verb.
     """
 
     def __init__(
@@ -91,11 +97,13 @@ class Measurer:
         *,
         tasks: Sequence[str] = (),
         verify: Verify | None = None,
+        export: Exporter | None = None,
     ) -> None:
         self._model = model
         self._options = run_options
         self._wanted = tuple(tasks)
         self._verify = verify
+        self._export = export
         self._jobs: Queue[tuple[str, Callable[[], Any], Future[Any]] | None] = Queue()
         self._listed: tuple[str, ...] = ()
         self._running = ""
@@ -147,6 +155,28 @@ class Measurer:
             BrocaError: As the verb.
         """
         return self._do(f"verifying on {task}", lambda: self._verified(task, names))
+
+    def export(
+        self, heads: Sequence[str] | Verification, scale: float, kind: Form, folder: Path
+    ) -> Export:
+        """Exports the model with a set of components scaled, and checks what was written.
+
+        Args:
+            heads: Names of the components, or a verification of them, which the export then states.
+            scale: Their gate.
+            kind: In which form.
+            folder: Where to.
+
+        Raises:
+            BrocaError: As the verb.
+        """
+        if self._export is None:
+            raise BadInput("this page cannot export: start it with `broca explore`")
+        verb = self._export
+        return self._do(
+            f"exporting {kind}",
+            lambda: verb(self._model, folder, heads=heads, scale=scale, kind=kind),
+        )
 
     def close(self) -> None:
         """Ends the thread after its present job."""

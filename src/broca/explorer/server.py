@@ -5,7 +5,8 @@ from __future__ import annotations
 import hmac
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -13,21 +14,35 @@ from urllib.parse import parse_qs, urlsplit
 
 from broca.errors import BadInput, BrocaError
 from broca.explorer.explorer import Explorer, events
+from broca.explorer.exporting import write_zip
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 _LARGEST = 1_000_000
 """Bytes of the largest request."""
 
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors"
+)
 _HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-        "img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'"
-    ),
+    "Content-Security-Policy": f"{_POLICY} 'none'",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
 }
+_PUBLIC_HEADERS = _HEADERS | {"Content-Security-Policy": f"{_POLICY} https://huggingface.co"}
+"""A Space's page stands in a frame of the hub."""
+
+
+def require_token(host: str, token: str, public: bool) -> None:
+    """Refuses an address that other machines reach without a token, unless that is wanted.
+
+    Raises:
+        BadInput: It is one.
+    """
+    if host not in LOCAL and not token and not public:
+        raise BadInput(f"`host` {host} is open to other machines: it needs a `token`, or `public`")
 
 
 class Server:
@@ -38,17 +53,25 @@ class Server:
         host: The address; other machines reach the page only where it is not local.
         port: The port; 0 takes a free one.
         token: What every request must bring; empty for none.
+        public: Whether an open address may do without a token; a Space on Hugging Face's hub may
+            then show the page in its frame.
 
     Raises:
         BadInput: The address is taken or cannot be used, or an open address has no token.
     """
 
     def __init__(
-        self, explorer: Explorer, *, host: str = LOCAL[0], port: int = 0, token: str = ""
+        self,
+        explorer: Explorer,
+        *,
+        host: str = LOCAL[0],
+        port: int = 0,
+        token: str = "",
+        public: bool = False,
     ) -> None:
-        if host not in LOCAL and not token:
-            raise BadInput(f"`host` {host} is open to other machines: it needs a `token`")
+        require_token(host, token, public)
         self._token = token
+        self._headers = _PUBLIC_HEADERS if public else _HEADERS
         self._local = host in LOCAL
         try:
             self._server = ThreadingHTTPServer((host, port), self._handler(explorer))
@@ -83,6 +106,7 @@ class Server:
 
         class Handler(_Handler):
             asked = explorer
+            sent = self._headers
 
             def allowed(self) -> bool:
                 return server.admits(self)
@@ -99,7 +123,9 @@ class Server:
         if self._local and urlsplit(f"//{host}").hostname not in LOCAL:
             return False
         origin = request.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        # a proxy, such as a Space's, says so which name the page has outside
+        names = (host, request.headers.get("X-Forwarded-Host"))
+        if origin is not None and urlsplit(origin).netloc not in names:
             return False
         if not self._token:
             return True
@@ -112,6 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
     """One request."""
 
     asked: Explorer
+    sent: Mapping[str, str]
     protocol_version = "HTTP/1.1"
 
     def allowed(self) -> bool:
@@ -134,16 +161,27 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json(self.asked.status())
         elif path == "/api/tasks":
             self._guarded(lambda: list(self.asked.measurer.tasks()))
-        elif path.startswith("/verification/"):
-            number = path.rpartition("/")[2]
-            try:
-                page = self.asked.verification_page(int(number) if number.isdecimal() else 0)
-            except BadInput as error:
-                self._send_json({"error": str(error)}, HTTPStatus.NOT_FOUND)
-            else:
-                self._send(page, "text/html")
+        elif path.startswith(("/verification/", "/export/")):
+            kind, _, number = path[1:].partition("/")
+            self._send_made(kind, int(number) if number.isdecimal() else 0)
         else:
             self._send_json({"error": "there is no such page"}, HTTPStatus.NOT_FOUND)
+
+    def _send_made(self, kind: str, number: int) -> None:
+        """Sends what was made here: the page of a verification, or an export as a zip file."""
+        try:
+            if kind == "verification":
+                self._send(self.asked.verification_page(number), "text/html")
+                return
+            folder = self.asked.exports[number]
+        except BadInput as error:
+            self._send_json({"error": str(error)}, HTTPStatus.NOT_FOUND)
+            return
+        self._begin("application/zip", **{
+            "Content-Disposition": f'attachment; filename="{folder.name}.zip"'
+        })  # fmt: skip
+        with suppress(OSError):  # the tab is gone
+            write_zip(folder, self.wfile)
 
     def do_POST(self) -> None:
         """Answers questions."""
@@ -175,6 +213,9 @@ class _Handler(BaseHTTPRequestHandler):
                 question.text("task"), question.names(), scale=question.number("scale")
             ),
             "/api/verify": lambda: explorer.verify(question.text("task"), question.names()),
+            "/api/export": lambda: explorer.export(
+                question.text("kind"), question.names(), scale=question.number("scale")
+            ),
             "/api/set": lambda: explorer.named(question.text("text")),
         }
         if path not in answers:
@@ -204,17 +245,21 @@ class _Handler(BaseHTTPRequestHandler):
         except BrocaError as error:
             self._send_json({"error": " ".join(str(error).split())}, HTTPStatus.BAD_REQUEST)
             return
-        self.close_connection = True
-        self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", "application/x-ndjson; charset=utf-8")
-        self.send_header("Connection", "close")
-        self._send_headers()
+        self._begin("application/x-ndjson; charset=utf-8")
         try:
             for line in events(stream):
                 self.wfile.write(line.encode())
                 self.wfile.flush()
         except OSError:  # the tab is gone
             stream.cancelled = True
+
+    def _begin(self, kind: str, **headers: str) -> None:
+        """Begins an answer whose length is not known: the connection ends with it."""
+        self.close_connection = True
+        self.send_response(HTTPStatus.OK)
+        for name, value in {"Content-Type": kind, "Connection": "close", **headers}.items():
+            self.send_header(name, value)
+        self._send_headers()
 
     def _refuse(self) -> None:
         self._send_json(
@@ -237,7 +282,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _send_headers(self) -> None:
-        for name, value in _HEADERS.items():
+        for name, value in self.sent.items():
             self.send_header(name, value)
         self.end_headers()
 

@@ -129,7 +129,9 @@ _QUANTIZED = ("Linear4bit", "Linear8bitLt", "FP8Linear", "QLinear", "HQQLinear")
 
 @contextmanager
 def with_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> Iterator[None]:
-    """Within the context a model has other values in some of its parameters.
+    """Within the context a model has other parameters in the place of some of its own.
+
+    Copies of the model around the same weights keep theirs: their values are not touched.
 
     Args:
         model: The transformers model.
@@ -138,7 +140,6 @@ def with_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> Iterator[No
     Raises:
         BadInput: The model has no such parameter, or one of another shape.
     """
-    saved: dict[str, Tensor] = {}
     parameters = dict(model.named_parameters())
     for name, tensor in tensors.items():
         if name not in parameters or parameters[name].shape != tensor.shape:
@@ -147,15 +148,18 @@ def with_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> Iterator[No
                 "that the patch is of"
             )
     try:
-        with torch.no_grad():
-            for name, tensor in tensors.items():
-                saved[name] = parameters[name].detach().clone()
-                parameters[name].copy_(tensor)
+        for name, tensor in tensors.items():
+            known = parameters[name]
+            _put(model, name, nn.Parameter(tensor.to(known.device, known.dtype), False))
         yield
     finally:
-        with torch.no_grad():
-            for name, tensor in saved.items():
-                parameters[name].copy_(tensor)
+        for name in tensors:
+            _put(model, name, parameters[name])
+
+
+def _put(model: nn.Module, name: str, parameter: nn.Parameter) -> None:
+    path, _, leaf = name.rpartition(".")
+    setattr(model.get_submodule(path), leaf, parameter)
 
 
 def write_checkpoint(

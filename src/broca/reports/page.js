@@ -192,19 +192,6 @@
     const row = cell.parentNode.transform.baseVal[0]?.matrix.f ?? 0;
     place.set(name, [row, Number(cell.getAttribute("x"))]);
   }
-  const named = (name) => tables.find((table) => table.box.dataset.table === name);
-  const changedOutputs = (name) => {
-    const [members, samples] = [named("members"), named("samples")];
-    if (!samples || !members?.rows.some((row) => row.cells[0].text === name)) return [];
-    const changed = samples.rows.map((row) => row.cells.map((cell) => cell.text))
-      .filter(([, , before, after]) => before !== after).slice(0, 3);
-    if (!changed.length) return [];
-    const list = make("dl");
-    for (const [prompt, , before, after] of changed) {
-      list.append(make("dt", prompt), make("dd", `${before} → ${after}`));
-    }
-    return [make("h3", "Outputs that change without the whole set"), list];
-  };
   let here = null;
   const tell = (name, jump) => {
     if (!cells.has(name)) return;
@@ -230,7 +217,6 @@
       }
       parts.push(list);
     }
-    parts.push(...changedOutputs(name));
     if (parts.length === 1) parts.push(make("p", "Nothing was measured of it alone."));
     details.replaceChildren(...parts);
     details.hidden = false;

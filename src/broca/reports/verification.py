@@ -35,6 +35,7 @@ class VerificationParts:
         control_figure: Random sets and the real one; None without random sets.
         controls: Where the real set stands among them.
         members: What each member contributes.
+        changes: Outputs that each member changes.
         curve: Drops with more and more components ablated; None where it was not requested.
         ablations: The claim under other ablations.
         crossings: Other tasks of the same capability.
@@ -47,6 +48,7 @@ class VerificationParts:
     control_figure: Figure | None
     controls: Table
     members: Table
+    changes: Table
     curve: Figure | None
     ablations: Table
     crossings: Table
@@ -77,6 +79,7 @@ def verification_parts(verification: Verification) -> VerificationParts:
         control_figure=(figures.controls(verification.controls) if verification.controls else None),
         controls=control_table(verification),
         members=member_table(verification),
+        changes=change_table(verification),
         curve=None if verification.curve is None else figures.curve(verification.curve),
         ablations=ablation_table(verification),
         crossings=crossing_table(verification),
@@ -188,6 +191,28 @@ def member_table(verification: Verification) -> Table:
     )
 
 
+def change_table(verification: Verification) -> Table:
+    """Some outputs that each member changes, which a click on it shows too."""
+    return Table(
+        "changes",
+        "Outputs that each member changes",
+        (
+            Column("component"),
+            Column("prompt", words=True),
+            Column("answer", words=True),
+            Column("with it", _shown, words=True),
+            Column("without it", _shown, words=True),
+            Column("rest of the set", words=True),
+        ),
+        tuple(
+            (line.head, one.prompt, one.target, one.before, one.after, line.beside)
+            for line in verification.members
+            for one in line.changes
+        ),
+        by=0,
+    )
+
+
 def ablation_table(verification: Verification) -> Table:
     """The claim under other kinds of ablation."""
     return Table(
@@ -253,19 +278,20 @@ def failure_table(verification: Verification) -> Table:
 
 
 def sample_table(verification: Verification) -> Table:
-    """Outputs side by side; an empty one is said to be one."""
-
-    def shown(output: str) -> str:
-        return output.strip() or "(nothing)"
-
+    """Outputs side by side."""
     return Table(
         "samples",
         f"Outputs of {verification.task}, side by side",
         (
             Column("prompt", words=True),
             Column("answer", words=True),
-            Column("intact", shown, words=True),
-            Column("ablated", shown, words=True),
+            Column("intact", _shown, words=True),
+            Column("ablated", _shown, words=True),
         ),
         tuple((line.prompt, line.target, line.before, line.after) for line in verification.samples),
     )
+
+
+def _shown(output: str) -> str:
+    """An output as a table has it; an empty one is said to be one."""
+    return output.strip() or "(nothing)"

@@ -139,6 +139,25 @@ class Controls:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """One item's output before and after something is ablated.
+
+    Attributes:
+        task: The task.
+        prompt: What the model was given.
+        target: The right answer.
+        before: What the model wrote before; of a verification's own samples intact.
+        after: What it wrote afterwards; of these with the set ablated.
+    """
+
+    task: str
+    prompt: str
+    target: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
 class Member:
     """What one member contributes to the task's drop.
 
@@ -148,6 +167,9 @@ class Member:
         restored: What of the set's drop goes away when it is the only one left intact.
         p: The smaller p-value of the two, doubled, Holm-corrected over the members.
         needed: Whether either is positive at the level of the verification.
+        changes: Some outputs whose score it changes, those that lose most first.
+        beside: What the other components are in these: `intact`, or, where it changes no score
+            alone, the rest of the set `ablated`.
     """
 
     head: str
@@ -155,6 +177,8 @@ class Member:
     restored: Interval
     p: float
     needed: bool
+    changes: tuple[Sample, ...] = ()
+    beside: Literal["intact", "ablated"] = "intact"
 
     @property
     def says(self) -> str:
@@ -245,25 +269,6 @@ class TaskFailures:
     def damage(self) -> float:
         """Share of outputs that count as broken: degenerate, as far as score is lost with them."""
         return self.excess if self.explained is None else min(self.excess, self.explained)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One item's output, intact and with the set ablated.
-
-    Attributes:
-        task: The task.
-        prompt: What the model was given.
-        target: The right answer.
-        before: What the intact model wrote.
-        after: What it wrote with the set ablated.
-    """
-
-    task: str
-    prompt: str
-    target: str
-    before: str
-    after: str
 
 
 @dataclass(frozen=True)

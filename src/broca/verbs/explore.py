@@ -8,12 +8,13 @@ from typing import Annotated
 
 from broca.errors import BadInput
 from broca.explorer import Explorer, Subject
-from broca.explorer.server import LOCAL, Server
+from broca.explorer.server import LOCAL, Server, require_token
 from broca.models import GatedModel, load
 from broca.options import RunOptions, takes_options, without
 from broca.runs.progress import Report, Stages
 from broca.runs.task_sets import listed
 from broca.runs.workspace import Workspace
+from broca.verbs.export import export
 from broca.verbs.verify import verify
 
 
@@ -54,6 +55,8 @@ def explore(
     host: str = LOCAL[0],
     port: int = 7860,
     token: str = "",
+    public: bool = False,
+    exports: str | Path | None = None,
     on_progress: Report | None = None,
     run_options: Annotated[RunOptions, without("ablation_options")],
 ) -> LivePage:
@@ -67,6 +70,8 @@ def explore(
         host: Address to serve on; one that other machines reach needs a `token`.
         port: Port; 0 takes a free one.
         token: What the address must carry; empty for none.
+        public: Whether anyone may use the page at an open address, without a token.
+        exports: Folder of what is exported from the page; by default one that goes with the page.
         on_progress: Receives what is going on.
 
     Returns:
@@ -80,17 +85,18 @@ def explore(
         subject = replace(subject, tasks=tuple(listed(tasks)))
     if isinstance(run_options.journal_options.journal, Workspace):
         raise BadInput("`journal` must be a file: the page measures on a thread of its own")
-    if host not in LOCAL and not token:
-        raise BadInput(f"`host` {host} is open to other machines: it needs a `token`")
+    require_token(host, token, public)
     stages = Stages(on_progress)
     if isinstance(model, GatedModel):
         gated = model
     else:
         stages.enter("loading the model")
         gated = load(subject.model, **asdict(run_options.model_options))
-    explorer = Explorer(gated, subject, run_options=run_options, verify=verify)
+    explorer = Explorer(
+        gated, subject, run_options=run_options, verify=verify, export=export, exports=exports
+    )
     try:
-        server = Server(explorer, host=host, port=port, token=token)
+        server = Server(explorer, host=host, port=port, token=token, public=public)
     except BadInput:
         explorer.close()
         raise

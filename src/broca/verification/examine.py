@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +57,9 @@ class Scope:
             None for all report items.
         member_items: Items of the task for each member's contribution; None for all.
         curve: Largest k of the curve; 0 for no curve.
-        failure_items: Items of each task whose outputs are looked at.
+        failure_items: Items of each task whose outputs are looked at; 0 for no outputs at all.
         samples: Outputs shown side by side.
+        changes: Outputs shown for each member that it changes by itself.
         level: Level of tests and intervals.
         resamples: Resamples of the bootstrap.
         seed: Seed of controls and resampling.
@@ -69,6 +71,7 @@ class Scope:
     curve: int = 10
     failure_items: int = 100
     samples: int = 10
+    changes: int = 3
     level: float = 0.05
     resamples: int = 2000
     seed: int = 0
@@ -102,6 +105,25 @@ class Examination:
     def after(self) -> dict[str, float]:
         """Score of every task with the set ablated."""
         return {drop.task: drop.after for drop in self.drops}
+
+
+@dataclass(frozen=True)
+class _MemberScores:
+    """Responses to some items of the claimed task, from which the members' parts are read.
+
+    Attributes:
+        places: The items, positions in the bank, `(items,)`.
+        intact: Of the intact model, `(items,)`.
+        ablated: With the set ablated, `(items,)`.
+        alone: With each member alone ablated, `(members, items)`.
+        restored: With all members ablated but each in turn, `(members, items)`.
+    """
+
+    places: NDArray[np.intp]
+    intact: Values
+    ablated: Values
+    alone: Values
+    restored: Values
 
 
 @dataclass(frozen=True)
@@ -151,9 +173,15 @@ class Examiner:
         report("verifying: random sets")
         controls = self._controls(columns, few, intact, ablated)
         report("verifying: each member")
-        members = self._members(columns, measured)
+        scores = self._member_scores(columns, measured)
+        members = self._members(columns, scores)
         report("verifying: the outputs")
         looked, shown = self.outputs(columns, measured)
+        if scope.failure_items and scope.changes:
+            members = tuple(
+                self._with_changes(number, member, columns, scores)
+                for number, member in enumerate(members)
+            )
         curve = None
         if scope.curve:
             report("verifying: k from 0 on")
@@ -310,26 +338,30 @@ class Examiner:
         others = [losses[name] for name in trial.others]
         return losses[trial.task], np.mean(others, axis=0) if others else np.zeros(len(sets))
 
-    def _members(
+    def _member_scores(
         self, columns: Sequence[int], measured: Mapping[str, Values]
-    ) -> tuple[Member, ...]:
+    ) -> _MemberScores:
         """Each member alone, and the set without it: redundant heads show in the second."""
         trial, name = self.trial, self.trial.task
         places = trial.smaller(self.scope.member_items or len(trial.places[name]), names=[name])
         before = _pick(measured[name][0], trial.places[name], places[name])
         after = _pick(measured[name][1], trial.places[name], places[name])
-        if len(columns) == 0:
-            return ()
-        if len(columns) == 1:
-            alone, restored = after[None], before[None]
+        if len(columns) < 2:
+            alone, restored = (np.tile(row, (len(columns), 1)) for row in (after, before))
         else:
             masks = [self._mask([column]) for column in columns]
-            masks += [self._mask([one for one in columns if one != column]) for column in columns]
+            masks += [self._mask(_without(columns, column)) for column in columns]
             rows = trial.responses(self.execute, np.stack(masks), places)[name]
             alone, restored = rows[: len(columns)], rows[len(columns) :]
+        return _MemberScores(places[name], before, after, alone, restored)
+
+    def _members(self, columns: Sequence[int], scores: _MemberScores) -> tuple[Member, ...]:
+        """What each member contributes."""
+        before, after = scores.intact, scores.ablated
+        name = self.trial.task
         intervals = []
         p_values = []
-        for own, rest in zip(alone, restored, strict=True):
+        for own, rest in zip(scores.alone, scores.restored, strict=True):
             intervals.append((self._interval(name, before, own), self._interval(name, rest, after)))
             p_values.append(
                 min(
@@ -348,6 +380,28 @@ class Examiner:
             )
             for column, (own, rest), p in zip(columns, intervals, adjusted, strict=True)
         )
+
+    def _with_changes(
+        self, number: int, member: Member, columns: Sequence[int], scores: _MemberScores
+    ) -> Member:
+        """A member with some outputs whose score it changes: alone, or else beside the others."""
+        beside: Literal["intact", "ablated"] = "intact"
+        others: list[int] = []
+        change = scores.alone[number] - scores.intact
+        if not change.any():
+            beside, others = "ablated", _without(columns, columns[number])
+            change = scores.ablated - scores.restored[number]
+        # items whose outputs were looked at cost no rows again; those that lose most come first
+        looked = np.isin(scores.places, self.trial.some(self.scope.failure_items)[self.trial.task])
+        order = np.lexsort((change, ~looked))
+        places = scores.places[order[change[order] != 0][: self.scope.changes]]
+        if not len(places):
+            return member
+        masks = np.stack([self._mask(others), self._mask([*others, columns[number]])])
+        answers = self.answer(Plan.crossed(masks, places))
+        items = [self.items[position] for position in places]
+        changes = failing.samples(items, answers[: len(places)], answers[len(places) :])
+        return replace(member, changes=changes, beside=beside)
 
     def outputs(
         self, columns: Sequence[int], measured: Mapping[str, Values]
@@ -453,6 +507,10 @@ class Examiner:
             p=p,
             survives=drop.low > 0 and (specific is None or specific.low > 0),
         )
+
+
+def _without(columns: Sequence[int], column: int) -> list[int]:
+    return [other for other in columns if other != column]
 
 
 def _pick(values: Values, places: NDArray[np.intp], wanted: NDArray[np.intp]) -> Values:
