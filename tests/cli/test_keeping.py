@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from cli.running import assert_refused, broca
+from cli.running import SMALL, assert_refused, broca
 
 from broca.journal import Journal
 
@@ -24,6 +24,47 @@ def test_reproduce_json_says_what_ran(finished):
     assert {"python", "broca", "torch", "lm-eval", "sqlite"} <= set(record["versions"])
     assert {"run", "weights", "tokenizer", "tasks", "items", "dtype"} == set(record["digests"])
     assert record["machine"]["cores"] == os.cpu_count()
+
+
+def test_a_finished_run_has_nothing_to_do(finished):
+    """Its verdict is there without torch, the model or the tasks; its files stay as they were."""
+    files = ("result.json", "report.html", "reproduce.json")
+    before = [(finished / name).read_bytes() for name in files]
+    code = (
+        "import sys\nfrom broca.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n"
+        "    heavy = {'torch', 'transformers', 'lm_eval', 'datasets'} & set(sys.modules)\n"
+        "    sys.exit(f'imported: {heavy}' if heavy else end.code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, SMALL), "--out", str(finished)],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == (
+        f"finished; nothing to do: {finished} holds the result; --fresh measures it anew\n"
+    )
+    assert f"report: {finished / 'report.html'}" in "".join(done.stdout.splitlines())
+    assert [(finished / name).read_bytes() for name in files] == before
+
+
+def test_a_finished_run_prints_the_same_json(finished):
+    """What a script reads does not depend on whether there was anything to do."""
+    done = broca(*SMALL, "--out", finished, "--json")
+    assert done.stdout == (finished / "result.json").read_text()
+    assert done.stderr.startswith("finished; nothing to do")
+
+
+def test_a_run_that_is_checked_in_full_keeps_its_times(finished):
+    """A file that was touched: everything is read again, all from the journal."""
+    record = json.loads((finished / "reproduce.json").read_text())
+    weights = next(name for name in record["finished"] if name.endswith(".safetensors"))
+    record["finished"][weights][1] -= 1
+    (finished / "reproduce.json").write_text(json.dumps(record))
+    before = (finished / "result.json").read_bytes()
+    done = broca(*SMALL, "--out", finished, "--json")
+    assert "going on with the run" in done.stderr
+    assert (finished / "result.json").read_bytes() == before == done.stdout.encode()
+    assert broca(*SMALL, "--out", finished).stderr.startswith("finished; nothing to do")
 
 
 def test_ctrl_c_keeps_everything_and_prints_what_goes_on(tmp_path):

@@ -1,8 +1,11 @@
 """Out folders: claimed, gone on with, replaced, given back."""
 
+import json
+
 import pytest
 
-from broca.errors import BadInput, OutFolderTaken
+from broca.errors import BadInput, JournalBusy, OutFolderTaken
+from broca.journal import Journal
 from broca.runs.folder import RunFolder
 
 
@@ -25,16 +28,84 @@ def test_another_command_is_refused_with_the_first_difference(tmp_path):
         claim(tmp_path / "out", fresh=True, resume=True)
 
 
-def test_fresh_replaces_results_and_sets_the_journal_aside(tmp_path):
-    """Nothing that was measured is deleted."""
+def test_fresh_removes_everything_that_a_run_writes(tmp_path):
+    """Results, pages and journals of the run and of later verbs; what is not broca's stays."""
     folder = tmp_path / "out"
     claim(folder)
-    for round_ in (1, 2):
-        (folder / "journal.sqlite").write_text(f"rows {round_}")
-        (folder / "result.json").write_text("{}")
-        assert not claim(folder, seed=round_, fresh=True).resumed
-        assert not (folder / "result.json").exists()
-        assert (folder / f"journal.old{round_}.sqlite").read_text() == f"rows {round_}"
+    written = [
+        "result.json", "report.html", "verification.json", "verification.html", "atlas.json",
+        "refit.json", "journal.sqlite", "journal.sqlite-wal", "journal.old1.sqlite",
+        "result.json.part",
+    ]  # fmt: skip
+    for name in (*written, "notes.txt", "journal.txt"):
+        (folder / name).write_text("")
+    (folder / "figures").mkdir()
+    assert not claim(folder, seed=1, fresh=True).resumed
+    assert {path.name for path in folder.iterdir()} == {
+        "reproduce.json", "notes.txt", "journal.txt", "figures",
+    }  # fmt: skip
+
+
+def test_fresh_leaves_a_journal_that_is_being_written(tmp_path):
+    """Another process measures into the folder."""
+    claim(tmp_path / "out")
+    with Journal(tmp_path / "out" / "journal.sqlite"), pytest.raises(JournalBusy):
+        claim(tmp_path / "out", fresh=True)
+
+
+def finish(folder, *sources):
+    """A finished run of the small command."""
+    taken = claim(folder)
+    (folder / "result.json").write_text("{}")
+    taken.finish(sources, [folder / "result.json"])
+
+
+def is_finished(folder, **asked):
+    """Whether the small command has nothing to do."""
+    return RunFolder.is_finished(folder, verb="localize", asked={"task": "a", "seed": 0, **asked})
+
+
+def test_a_finished_run_is_known_by_its_options_and_files(tmp_path):
+    """Another option, a changed file, a new file in a folder or a changed result: not finished."""
+    model, out = tmp_path / "model", tmp_path / "out"
+    model.mkdir()
+    weights = model / "weights"
+    weights.write_text("1")
+    assert not is_finished(out)
+    finish(out, model, weights)
+    assert is_finished(out)
+    assert not is_finished(out, seed=1)
+    for change in (
+        lambda: weights.write_text("12"),
+        lambda: (model / "more").write_text(""),
+        lambda: weights.unlink(),
+        lambda: (out / "result.json").write_text("[]"),
+    ):
+        finish(out, model, weights)
+        change()
+        assert not is_finished(out)
+        weights.write_text("1")
+
+
+def test_a_moved_folder_is_still_finished(tmp_path):
+    """Its own files are known by their names in it."""
+    finish(tmp_path / "out")
+    (tmp_path / "out").rename(tmp_path / "moved")
+    assert is_finished(tmp_path / "moved")
+
+
+def test_files_that_cannot_be_told_are_checked_in_full(tmp_path):
+    """So is a run that was begun again after it was finished, and one of another version."""
+    claim(tmp_path / "out").finish(None, [])
+    assert not is_finished(tmp_path / "out")
+    finish(tmp_path / "out")
+    claim(tmp_path / "out")
+    assert not is_finished(tmp_path / "out")
+    finish(tmp_path / "out")
+    record = json.loads((tmp_path / "out" / "reproduce.json").read_text())
+    record["versions"]["torch"] = "0.1"
+    (tmp_path / "out" / "reproduce.json").write_text(json.dumps(record))
+    assert not is_finished(tmp_path / "out")
 
 
 def test_resume_needs_a_run(tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broca.cli.commands import FolderOptions, LogOptions, PrintOptions, command_of
-from broca.cli.keeping import keeping, record_of
+from broca.cli.keeping import finished_result, keeping, record_of
 from broca.cli.output import console, print_result, print_table
 from broca.cli.progress import ProgressDisplay
 from broca.cli.tracking import logged
@@ -38,31 +38,35 @@ def atlas(
         components: heads, kv-groups, attention, mlp, layers, experts, joined by +.
         out: Folder for atlas.json and atlas.html.
     """
-    import broca
-    from broca.runs.folder import arguments_of
-
     record = record_of(**parameters, run_options=run_options)
     for name in ("method", "options"):
         del record["asked"][name]
-    with (
-        closing(ProgressDisplay(print_options)) as progress,
-        keeping(
-            out,
-            verb="atlas",
-            record=record,
-            folder_options=folder_options,
-            run_options=run_options,
-        ) as workspace,
-        logged(log_options, "atlas", record["asked"], progress) as log,
-    ):
-        result = broca.atlas(**arguments_of(record), journal=workspace, on_progress=log.report)
-        files = result.save(out)
-        log.result(result, files)
-    page = files[-1]
+    from broca.results.atlas import Atlas
+
+    result = finished_result(Atlas, out, verb="atlas", record=record, fresh=folder_options.fresh)
+    if result is None:
+        with (
+            closing(ProgressDisplay(print_options)) as progress,
+            keeping(
+                out,
+                verb="atlas",
+                record=record,
+                folder_options=folder_options,
+                run_options=run_options,
+            ) as run,
+            logged(log_options, "atlas", record["asked"], progress) as log,
+        ):
+            import broca
+            from broca.runs.folder import arguments_of
+
+            result, files = run.save(
+                broca.atlas(**arguments_of(record), journal=run.workspace, on_progress=log.report)
+            )
+            log.result(result, files)
     if print_options.json:
         print_result(result)
     else:
-        _print(result, page)
+        _print(result, Path(out).expanduser() / result.PAGE)
 
 
 def _print(result: Atlas, page: Path) -> None:

@@ -38,10 +38,10 @@ class FolderOptions:
     """What happens to a run that is already in the out folder."""
 
     resume: bool = False
-    """Go on with the run in `out`, or refuse."""
+    """Refuse an `out` without a run; by default the same command goes on with the run there."""
 
     fresh: bool = False
-    """Begin anew in `out`; its journal is set aside."""
+    """Begin anew: remove everything that a run wrote in `out`, its journal too."""
 
 
 @dataclass(frozen=True, kw_only=True)

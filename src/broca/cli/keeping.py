@@ -5,18 +5,23 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import asdict, fields, is_dataclass
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from broca.cli.commands import FolderOptions, PrintOptions
 from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import tell
+from broca.errors import BadInput
 from broca.options import EngineOptions, ExecutorOptions, JournalOptions, RunOptions, TaskOptions
 
 if TYPE_CHECKING:
+    from broca.results.base import Result
+    from broca.runs.folder import RunFolder
     from broca.runs.workspace import Workspace
+
+R = TypeVar("R", bound="Result")
 
 HOW = {
     *(field.name for cls in (EngineOptions, ExecutorOptions) for field in fields(cls)),
@@ -56,6 +61,44 @@ def record_of(**parameters: Any) -> dict[str, dict[str, Any]]:
     return {"asked": asked, "how": how}
 
 
+@dataclass(frozen=True)
+class Keeping:
+    """A run that a command keeps in its out folder.
+
+    Attributes:
+        workspace: Where the verb measures: the folder's journal, or a shared one.
+        folder: The claimed folder.
+    """
+
+    workspace: Workspace
+    folder: RunFolder
+
+    def save(self, result: R) -> tuple[R, tuple[Path, ...]]:
+        """Writes the result, and notes that the run is finished.
+
+        Returns:
+            The result and its files. Where the folder holds an equal result already, that one with
+            the time that it took then: what the journal answers again is no measurement.
+        """
+        from broca.results.codec import encode
+        from broca.runs.sources import sources_of
+
+        path = self.folder.path
+        if (path / result.FILE).is_file():
+            with suppress(BadInput):
+                earlier: Any = type(result).read(path)
+                now: Any = result
+                cost = replace(now.cost, wall_s=earlier.cost.wall_s)
+                if encode(replace(now, cost=cost)) == encode(earlier):
+                    result = earlier
+        files = result.save(path)
+        asked = self.folder.record["asked"]
+        sources = sources_of(asked["model"], asked["revision"], self.workspace.catalogs)
+        self.folder.finish(sources, files)
+        return result, files
+
+
+@contextmanager
 def keeping(
     out: str,
     *,
@@ -63,7 +106,7 @@ def keeping(
     record: Mapping[str, Any],
     folder_options: FolderOptions,
     run_options: RunOptions,
-) -> AbstractContextManager[Workspace]:
+) -> Iterator[Keeping]:
     """Claims the out folder and keeps what is measured there; Ctrl+C ends after the batch.
 
     Args:
@@ -89,7 +132,36 @@ def keeping(
         journal=None if shared is None else str(shared),
         **asdict(folder_options),
     )
-    return folder_workspace(folder, **_kept(run_options))
+    with folder_workspace(folder, **_kept(run_options)) as workspace:
+        yield Keeping(workspace, folder)
+
+
+def finished_result(
+    kind: type[R], out: str, *, verb: str, record: Mapping[str, Any], fresh: bool
+) -> R | None:
+    """The result of the same command, where the folder holds it and nothing has changed since.
+
+    It says so on stderr. Neither the model nor the tasks are read: their files' sizes and times are
+    compared.
+
+    Args:
+        kind: What the command writes.
+        out: The out folder.
+        verb: The command's first word.
+        record: What `record_of` says.
+        fresh: Whether the user wants another run in any case.
+    """
+    from broca.runs.folder import RunFolder
+
+    folder = Path(out).expanduser()
+    if fresh or not RunFolder.is_finished(folder, verb=verb, asked=record["asked"]):
+        return None
+    try:
+        result = kind.read(folder)
+    except BadInput:  # changed by hand without a trace in size and time: the run writes it anew
+        return None
+    tell(f"finished; nothing to do: {folder} holds the result; --fresh measures it anew")
+    return result
 
 
 @contextmanager

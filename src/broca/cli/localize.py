@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from broca.cli.commands import FolderOptions, LogOptions, PrintOptions, command
-from broca.cli.keeping import keeping, record_of
+from broca.cli.keeping import finished_result, keeping, record_of
 from broca.cli.output import console, print_result, print_table
 from broca.cli.progress import ProgressDisplay
 from broca.cli.refit import additivity_line
@@ -58,9 +58,6 @@ def localize(
         verify: End with statistics, random sets, a verdict.
         out: Folder for result.json and report.html.
     """
-    import broca
-    from broca.runs.folder import arguments_of
-
     settings = settings_from(option or [])
     if recovery is not None:
         settings["recovery"] = recovery
@@ -78,6 +75,28 @@ def localize(
         verify=verify,
         seed=seed,
     )
+    from broca.results.localization import Localization
+
+    result = finished_result(
+        Localization, out, verb="localize", record=record, fresh=folder_options.fresh
+    )
+    if result is None:
+        result = _localized(out, record, folder_options, run_options, log_options, print_options)
+    if print_options.json:
+        print_result(result)
+    else:
+        _print(result, Path(out).expanduser() / result.PAGE)
+
+
+def _localized(
+    out: str,
+    record: dict[str, Any],
+    folder_options: FolderOptions,
+    run_options: RunOptions,
+    log_options: LogOptions,
+    print_options: PrintOptions,
+) -> Localization:
+    """Measures, and writes the result."""
     with (
         closing(ProgressDisplay(print_options)) as progress,
         keeping(
@@ -86,17 +105,17 @@ def localize(
             record=record,
             folder_options=folder_options,
             run_options=run_options,
-        ) as workspace,
+        ) as run,
         logged(log_options, "localize", record["asked"], progress) as log,
     ):
-        result = broca.localize(**arguments_of(record), journal=workspace, on_progress=log.report)
-        files = result.save(out)
+        import broca
+        from broca.runs.folder import arguments_of
+
+        result, files = run.save(
+            broca.localize(**arguments_of(record), journal=run.workspace, on_progress=log.report)
+        )
         log.result(result, files)
-    page = files[-1]
-    if print_options.json:
-        print_result(result)
-    else:
-        _print(result, page)
+    return result
 
 
 def settings_from(pairs: Sequence[str]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from functools import cache
+from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -44,3 +45,23 @@ def skip_retries_if_unreachable() -> None:
 
     huggingface_hub.constants.HF_HUB_OFFLINE = True
     datasets.config.HF_HUB_OFFLINE = True
+
+
+def cached_files(name: str, kind: str, revision: str | None = None) -> list[Path]:
+    """The files of a repository of the hub in the local cache; none where it is not there.
+
+    Args:
+        name: Its id.
+        kind: `model` or `dataset`.
+        revision: Branch, tag or commit; the main branch by default.
+    """
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE, f"{kind}s--{name.replace('/', '--')}")
+    reference = folder / "refs" / (revision or "main")
+    commit = reference.read_text().strip() if reference.is_file() else (revision or "")
+    snapshot = folder / "snapshots" / commit
+    if not commit or not snapshot.is_dir():
+        return []
+    files = [path for path in snapshot.rglob("*") if path.is_file()]
+    return [reference, *files] if reference.is_file() else files

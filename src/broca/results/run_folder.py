@@ -21,6 +21,9 @@ class RunFolderRecord:
         versions: Versions of what a result depends on.
         machine: The machine, as far as results may depend on it.
         digests: Digests of weights, tokenizer, tasks and items; empty until the run has begun.
+        finished: Size in bytes and time in nanoseconds of every file that the result was made of
+            and of the result's own, and the time of folders; empty until the run is finished, and
+            where these files cannot be told.
     """
 
     schema: int = SCHEMA
@@ -31,3 +34,4 @@ class RunFolderRecord:
     versions: dict[str, str]
     machine: dict[str, Any]
     digests: dict[str, Any] = field(default_factory=dict)
+    finished: dict[str, list[int]] = field(default_factory=dict)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from broca import searches
 from broca.models import GatedModel
@@ -141,5 +142,5 @@ def _answers(tasks: TaskSet, places: Places) -> int:
     )
 
 
-def _count(places: Places) -> int:
+def _count(places: Mapping[str, NDArray[np.intp]]) -> int:
     return sum(len(items) for items in places.values())

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broca.errors import BadInput, BrocaError, Interrupted, OutFolderTaken
+from broca.journal.files import WriterLock
 from broca.options import ExecutorOptions, TaskOptions
 from broca.results.files import write_beside
+from broca.results.reading import KINDS
 from broca.runs.interrupts import Stopper
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 NAME = "reproduce.json"
 JOURNAL = "journal.sqlite"
-_RESULTS = ("result.json", "report.html", "atlas.json", "atlas.html", NAME)
+_JOURNALS = re.compile(r"journal(\.old\d+)?\.sqlite(-wal|-shm|\.lock)?")
 _PACKAGES = ("broca", "torch", "transformers", "lm-eval", "datasets", "numpy", "scikit-learn")
 
 
@@ -67,7 +69,7 @@ class RunFolder:
             how: What only decides how it is computed.
             command: The command line.
             journal: A journal to share; the folder's own if None.
-            fresh: Begin anew: results are removed, the folder's own journal is set aside.
+            fresh: Begin anew: remove everything that a run writes here, its journal too.
             resume: Refuse a folder that holds no run.
 
         Raises:
@@ -79,7 +81,7 @@ class RunFolder:
         wanted = json.loads(json.dumps({"verb": verb, **asked}))
         there = None if fresh else _read(folder)
         if fresh:
-            _set_aside(folder)
+            _clear(folder)
         elif there is None and resume:
             raise BadInput(f"`resume`: '{folder}' holds no run to go on with; leave `resume` out")
         elif there is None and (folder / "result.json").exists():
@@ -98,6 +100,7 @@ class RunFolder:
             "versions": versions(),
             "machine": machine(),
             "digests": {} if there is None else there["digests"],
+            "finished": {},
         }
         taken = cls(folder, record, there is not None)
         taken._write()
@@ -133,6 +136,7 @@ class RunFolder:
         Raises:
             OutFolderTaken: The run that is here was made with others.
         """
+        self.record["finished"] = {}
         before = self.record["digests"]
         for name, value in digests.items():
             if name != "run" and before.get(name, value) != value:
@@ -143,6 +147,35 @@ class RunFolder:
                 )
         self.record["digests"] = dict(digests)
         self._write()
+
+    def finish(self, sources: Sequence[Path] | None, written: Sequence[Path]) -> None:
+        """Writes down that the run came to its end, so that the same command need not run again.
+
+        Args:
+            sources: The files that the result was made of; None where they cannot be told.
+            written: The files of the result.
+        """
+        if sources is None:
+            return
+        own = [path.relative_to(self.path) for path in written]  # the folder may be moved
+        self.record["finished"] = {str(path): _stamp(self.path / path) for path in (*sources, *own)}
+        self._write()
+
+    @classmethod
+    def is_finished(cls, folder: Path, *, verb: str, asked: Mapping[str, Any]) -> bool:
+        """Whether a folder holds the result of the same command, and nothing has changed since.
+
+        Nothing is read but the record, and the sizes and times of the files that it names.
+        """
+        try:
+            record = _read(folder)
+        except BadInput:
+            return False
+        wanted = json.loads(json.dumps({"verb": verb, **asked}))
+        if record is None or record["asked"] != wanted or record["versions"] != versions():
+            return False
+        stamps = record.get("finished") or {}
+        return bool(stamps) and all(_stamp(folder / path) == was for path, was in stamps.items())
 
     def release(self) -> None:
         """Gives the folder back if its run was refused before it began: nothing is kept in it."""
@@ -315,23 +348,35 @@ def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any
             )
 
 
-def _set_aside(folder: Path) -> None:
-    """Removes results, and renames the folder's own journal so that none of it is lost."""
+def _clear(folder: Path) -> None:
+    """Removes everything that a run writes into its folder; other files stay.
+
+    Raises:
+        JournalBusy: Another process writes to the folder's journal.
+        BadInput: Something cannot be removed.
+    """
+    journal = folder / JOURNAL
+    if journal.exists():
+        WriterLock(str(journal)).close()
+    written = {NAME, *(name for kind in KINDS for name in (kind.FILE, kind.PAGE))}
     try:
-        for name in _RESULTS:
-            (folder / name).unlink(missing_ok=True)
-        if (folder / JOURNAL).exists():
-            taken = [
-                re.fullmatch(r"journal\.old(\d+)\.sqlite", one.name) for one in folder.iterdir()
-            ]
-            number = 1 + max((int(one[1]) for one in taken if one), default=0)
-            for end in ("-wal", "-shm", ""):
-                if (folder / f"{JOURNAL}{end}").exists():
-                    (folder / f"{JOURNAL}{end}").rename(folder / f"journal.old{number}.sqlite{end}")
+        for path in folder.iterdir():
+            name = path.name.removesuffix(".part")
+            if path.is_file() and (name in written or _JOURNALS.fullmatch(name)):
+                path.unlink()
     except OSError as error:
         raise BadInput(
             f"'{folder}' cannot be cleared ({error.strerror}): choose another `out`"
         ) from error
+
+
+def _stamp(path: Path) -> list[int] | None:
+    """Size and time of a file, time alone of a folder; None where it is gone."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return [0 if path.is_dir() else status.st_size, status.st_mtime_ns]
 
 
 def _short(digest: Any) -> str:

@@ -43,7 +43,7 @@ class NotebookBar:
         self._show(bar(stage, progress))
 
     def _show(self, html: str) -> None:
-        from IPython.display import HTML, display  # type: ignore[import-not-found]  # optional
+        from IPython.display import HTML, display  # optional
 
         if self._display is None:
             self._display = display(HTML(html), display_id=True)

@@ -81,6 +81,11 @@ class Workspace:
             )
         return self._journal
 
+    @property
+    def catalogs(self) -> tuple[Catalog, ...]:
+        """Those that runs have named tasks of."""
+        return tuple(self._catalogs.values())
+
     def catalog(self, options: SourceOptions) -> Catalog:
         """The tasks that can be named; a task that several runs ask is built once."""
         if options not in self._catalogs:

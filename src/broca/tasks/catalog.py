@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache, cached_property
 from importlib.resources import files
@@ -51,7 +51,7 @@ class Catalog:
     def __init__(self, include_path: str | Path | None = None, *, allow_code: bool = False) -> None:
         self._allow_code = allow_code
         self._given: dict[str, Task] = {}
-        self._built: dict[Hashable, tuple[RequestTokenizer, Benchmark]] = {}
+        self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._include_path = Path(include_path).expanduser() if include_path else None
         if self._include_path is not None:
             if not self._include_path.is_dir():
@@ -103,6 +103,16 @@ class Catalog:
     @cached_property
     def _broken(self) -> tuple[BrokenFile, ...]:
         return () if self._include_path is None else broken_files(self._include_path)
+
+    @property
+    def include_path(self) -> Path | None:
+        """The folder of tasks that was added."""
+        return self._include_path
+
+    @property
+    def built(self) -> list[tuple[str, tuple[Any, ...]]]:
+        """Every task that was built: its name, and lm-eval's own objects."""
+        return [(key[0], benchmark.harness_tasks) for key, (_, benchmark) in self._built.items()]
 
     def name_of(self, task: str | Task) -> str:
         """The name by which a task is known to this catalog and in results.

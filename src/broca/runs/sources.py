@@ -1,0 +1,129 @@
+"""The files that a result was made of: those of its model, of its tasks and of broca itself.
+
+Their sizes and times say in no time whether a finished run is still what its command would give.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from broca.models.hub import cached_files
+from broca.tasks import Catalog
+
+MOST = 5000
+"""More files than that are not watched."""
+
+_BUILDERS = {"arrow", "csv", "json", "parquet", "text"}
+"""What `dataset_path` says where `data_files` name the data."""
+
+
+class _Unknown(Exception):
+    """Where something was read from cannot be told."""
+
+
+def sources_of(model: str, revision: str | None, catalogs: Iterable[Catalog]) -> list[Path] | None:
+    """The files and folders that a run read.
+
+    Args:
+        model: The model's name.
+        revision: Its revision on the hub; None for the newest.
+        catalogs: The catalogs that built its tasks.
+
+    Returns:
+        The files, and the folders in which a new file would matter; None where they cannot be told,
+        as for a task whose own function loads its data.
+    """
+    try:
+        found = {*_package(), *_model_files(model, revision)}
+        for catalog in catalogs:
+            for name, tasks in catalog.built:
+                found |= set(_task_files(name, tasks))
+            if catalog.include_path is not None:
+                found |= set(_within(catalog.include_path))
+    except _Unknown:
+        return None
+    return sorted(found) if len(found) <= MOST else None
+
+
+def _package() -> Iterator[Path]:
+    """The modules of broca: a new version of them may give another result."""
+    return (path for path in _within(Path(str(files("broca")))) if path.suffix == ".py")
+
+
+def _model_files(name: str, revision: str | None) -> Iterable[Path]:
+    from broca.models.loading import SHIPPED_MODELS, shipped_model_folder
+
+    if name in SHIPPED_MODELS:
+        return _within(shipped_model_folder(name))
+    folder = Path(name).expanduser()
+    return _within(folder) if folder.is_dir() else _hub_files(name, "model", revision)
+
+
+def _task_files(name: str, tasks: Iterable[Any]) -> Iterator[Path]:
+    """What a task was read from: its definition's folder, and its data.
+
+    Args:
+        name: The task's name, which may be a file.
+        tasks: lm-eval's own objects.
+    """
+    file = Path(name.removeprefix("data:")).expanduser()
+    if file.is_file():
+        yield file.absolute()
+        return
+    for task in tasks:
+        config = task.config
+        definition = (config.metadata or {}).get("config_source")
+        if definition is None:
+            raise _Unknown
+        folder = Path(definition).parent
+        yield from _within(folder)
+        if config.dataset_path is None:
+            if not folder.is_relative_to(str(files("broca"))):
+                raise _Unknown
+        else:
+            yield from _data_files(config.dataset_path, config.dataset_kwargs or {})
+
+
+def _data_files(path: str, options: Mapping[str, Any]) -> Iterator[Path]:
+    folder = Path(path).expanduser()
+    if folder.is_dir():
+        yield from _within(folder)
+        return
+    if path not in _BUILDERS:
+        yield from _hub_files(path, "dataset", options.get("revision"))
+        return
+    named = [*_texts(options.get("data_files")), *_texts(options.get("data_dir"))]
+    for file in map(Path, named):
+        if not file.exists():  # an address or a pattern
+            raise _Unknown
+        yield from _within(file)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts within lists and mappings."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts(part)
+
+
+def _hub_files(name: str, kind: str, revision: str | None) -> list[Path]:
+    found = cached_files(name, kind, revision)
+    if not found:
+        raise _Unknown
+    return found
+
+
+def _within(place: Path) -> Iterator[Path]:
+    """A file, or a folder with all that it holds but what Python compiled."""
+    yield place.absolute()
+    for folder, folders, names in os.walk(place):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        yield from (Path(folder, name).absolute() for name in [*folders, *names])

@@ -1,0 +1,95 @@
+"""The files that a result was made of."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from broca.models import hub
+from broca.runs.sources import sources_of
+from broca.tasks import Catalog
+
+
+class Built:
+    """A catalog that built some tasks."""
+
+    def __init__(self, *tasks, include_path=None):
+        self.built = tasks
+        self.include_path = include_path
+
+
+def task(source, path=None, **options):
+    """A task of lm-eval that was defined in a file."""
+    metadata = {} if source is None else {"config_source": str(source)}
+    config = SimpleNamespace(metadata=metadata, dataset_path=path, dataset_kwargs=options)
+    return SimpleNamespace(config=config)
+
+
+def names(*tasks, model="reference-small", include_path=None):
+    """The names of the files, without those of the package."""
+    found = sources_of(model, None, [Built(*tasks, include_path=include_path)])
+    return found and {path.name for path in found if "broca" not in path.parts}
+
+
+def test_a_shipped_model_on_shipped_tasks():
+    """Weights, the task's definition and its data, and broca's own modules."""
+    (built,) = Catalog().harness_tasks("sorting")[0]
+    found = sources_of("reference-small", None, [Built(("sorting", (built,)))])
+    last = {"/".join(path.parts[-2:]) for path in found}
+    assert {"reference-small/model.safetensors", "shipped/sorting.yaml", "runs/sources.py"} <= last
+    assert any("data/sorting" in path.as_posix() and path.suffix == ".jsonl" for path in found)
+    assert all(path.exists() for path in found)
+
+
+def test_a_folder_of_tasks_with_data_beside_it(tmp_path):
+    """Every file of the folder, and the data wherever they lie."""
+    tasks, data = tmp_path / "tasks", tmp_path / "data.jsonl"
+    tasks.mkdir()
+    (tasks / "own.yaml").write_text("")
+    (tasks / "utils.py").write_text("")
+    data.write_text("")
+    own = ("own", (task(tasks / "own.yaml", "json", data_files={"test": [str(data)]}),))
+    found = names(own, include_path=tasks)
+    assert found == {"tasks", "own.yaml", "utils.py", "data.jsonl"}
+
+
+def test_examples_and_a_model_of_ones_own(tmp_path):
+    """A JSON-lines file, and every file of the model's folder."""
+    model, examples = tmp_path / "model", tmp_path / "mine.jsonl"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    examples.write_text("")
+    found = names((str(examples), ()), model=str(model))
+    assert found == {"model", "config.json", "mine.jsonl"}
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        task(None),
+        task("/somewhere/else/own.yaml"),
+        task("own.yaml", "json", data_files="https://example.org/data.json"),
+        task("own.yaml", "somebody/not-in-the-cache"),
+    ],
+    ids=["no definition", "a function of its own", "an address", "not cached"],
+)
+def test_what_cannot_be_told_is_not_guessed(unknown):
+    """Such a run is checked in full."""
+    assert names(("own", (unknown,))) is None
+
+
+def test_repositories_of_the_hub_are_known_by_their_cache(tmp_path, monkeypatch):
+    """The branch's commit and the files of its snapshot."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    folder = tmp_path / "datasets--a--b"
+    (folder / "refs").mkdir(parents=True)
+    (folder / "snapshots" / "c0ffee").mkdir(parents=True)
+    (folder / "refs" / "main").write_text("c0ffee")
+    (folder / "snapshots" / "c0ffee" / "train.parquet").write_text("")
+    assert hub.cached_files("a/b", "model") == []
+    assert hub.cached_files("a/b", "dataset", "other") == []
+    for revision in (None, "c0ffee"):
+        found = hub.cached_files("a/b", "dataset", revision)
+        assert found[-1].name == "train.parquet"
+    assert names(("t", (task("/nowhere/t.yaml", "a/b"),))) == {"nowhere", "main", "train.parquet"}
