@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reports.test_page import make_result
 
 from broca.components import Component, ComponentSet
-from broca.errors import BrocaError, all_errors, table
+from broca.errors import EXIT_CODES, BrocaError, all_errors, table
 from broca.reports import render_html
 from broca.results.codec import decode, encode
 from broca.results.localization import Localization
@@ -27,6 +27,13 @@ VALUES = st.recursive(
 def test_docs_hold_the_table():
     """Every error with cause, remedy and exit code."""
     assert table() in DOCS.read_text()
+
+
+def test_docs_hold_the_exit_codes():
+    """All that the command line returns, and no error has another."""
+    for code, meaning in EXIT_CODES.items():
+        assert f"| {code} | {meaning} |" in DOCS.read_text()
+    assert {error.exit_code for error in all_errors()} == set(EXIT_CODES) - {0}
 
 
 @pytest.mark.parametrize("error", all_errors())

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from broca.verbs.compare import compare as compare
     from broca.verbs.describe_task import TaskDescription as TaskDescription
     from broca.verbs.describe_task import describe_task as describe_task
+    from broca.verbs.doctor import Diagnosis as Diagnosis
+    from broca.verbs.doctor import doctor as doctor
     from broca.verbs.explore import explore as explore
     from broca.verbs.export import export as export
     from broca.verbs.list_tasks import TaskList as TaskList
@@ -62,6 +64,7 @@ _HOME = {
     "Comparison": "broca.results.comparison",
     "Component": "broca.components",
     "ComponentSet": "broca.components",
+    "Diagnosis": "broca.verbs.doctor",
     "EngineOptions": "broca.options",
     "Export": "broca.results.export",
     "ExecutorOptions": "broca.options",
@@ -85,6 +88,7 @@ _HOME = {
     "compare": "broca.verbs.compare",
     "compare_methods": "broca.studies.methods",
     "describe_task": "broca.verbs.describe_task",
+    "doctor": "broca.verbs.doctor",
     "export": "broca.verbs.export",
     "explore": "broca.verbs.explore",
     "list_tasks": "broca.verbs.list_tasks",

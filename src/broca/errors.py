@@ -153,12 +153,29 @@ class NotReproduced(BrocaError):
     remedy = "Compare `versions`, `machine` and `digests` in reproduce.json with this installation."
 
 
+class CannotRun(BrocaError):
+    """Something that every run needs is missing or broken on this machine."""
+
+    exit_code = 1
+
+    remedy = "Do what `broca doctor` says, then ask it again."
+
+
 class Interrupted(BrocaError):
     """The user asked for an end; what was measured is kept."""
 
     exit_code = 130
 
     remedy = "Give the command that the message names; it goes on where it ended."
+
+
+EXIT_CODES = {
+    0: "done",
+    1: "a repetition gave another result, or broca cannot run here",
+    2: "refused or failed, in one line that says what to do",
+    130: "interrupted; the same command goes on",
+}
+"""What the command line returns."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -118,7 +118,8 @@ class TaskOptions:
             self.reference in ("own", "gold") or ":" in self.reference
         ):
             raise BadInput(
-                f"`reference` '{self.reference}' is unknown: use own, gold or FILE.py:FUNCTION"
+                f"`reference` '{self.reference}' is unknown"
+                f"{nearest(self.reference, ('own', 'gold'))}: use own, gold or FILE.py:FUNCTION"
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,7 +163,8 @@ class SearchOptions:
     def __post_init__(self) -> None:
         if self.response is not None and self.response not in RESPONSES:
             raise BadInput(
-                f"`response` '{self.response}' is unknown: use accuracy, margin or probability"
+                f"`response` '{self.response}' is unknown{nearest(self.response, RESPONSES)}: use "
+                "accuracy, margin or probability"
             )
         for name, value in (("k", self.k), ("rows", self.rows), ("items", self.items)):
             if value is not None and value < 1:
@@ -212,7 +214,10 @@ class EngineOptions:
             ("reuse_layers", self.reuse_layers),
         ):
             if switch not in get_args(Switch):
-                raise BadInput(f"`{name}` '{switch}' is unknown: use auto, on or off")
+                raise BadInput(
+                    f"`{name}` '{switch}' is unknown{nearest(switch, get_args(Switch))}: use auto, "
+                    "on or off"
+                )
         for name, number in (("token_budget", self.token_budget), ("lanes", self.lanes)):
             if number is not None and number < 1:
                 raise BadInput(f"`{name}` must be at least 1, not {number}")
@@ -332,9 +337,15 @@ class RuleOptions:
 
     def __post_init__(self) -> None:
         if self.scope not in ("global", "layer"):
-            raise BadInput(f"`scope` '{self.scope}' is unknown: use global or layer")
+            raise BadInput(
+                f"`scope` '{self.scope}' is unknown{nearest(self.scope, ('global', 'layer'))}: use "
+                "global or layer"
+            )
         if self.aggregate not in ("mean", "vote"):
-            raise BadInput(f"`aggregate` '{self.aggregate}' is unknown: use mean or vote")
+            raise BadInput(
+                f"`aggregate` '{self.aggregate}' is unknown"
+                f"{nearest(self.aggregate, ('mean', 'vote'))}: use mean or vote"
+            )
         if not math.isfinite(self.sigma):
             raise BadInput(f"`sigma` must be a number, not {self.sigma}")
         if not 0 < self.share <= 1:

@@ -114,8 +114,8 @@ def test_words_that_cannot_be_read_are_one_line(words, message):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", ["", "--offline", "bench", "neurons"])
-def test_without_a_command_help_is_printed(words):
+@pytest.mark.parametrize("words", ["bench", "neurons"])
+def test_a_menu_without_a_command_prints_its_help(words):
     """On stderr, with exit code 2."""
     done = broca(*words.split())
     assert (done.returncode, done.stdout) == (2, "")
@@ -127,11 +127,23 @@ def test_help_says_what_every_command_does(flag):
     """On stdout, with exit code 0."""
     done = broca(flag)
     assert (done.returncode, done.stderr) == (0, "")
-    for name in COMMANDS:
+    for name in (name for commands in COMMANDS.values() for name in commands):
         (line,) = [line for line in done.stdout.splitlines() if line.startswith(f"  {name} ")]
         assert len(line.split()) > 3
     assert "--offline" in done.stdout
     assert "--install-completion" in done.stdout
+    assert all(f"{heading}:" in done.stdout for heading in COMMANDS)
+    assert "Exit codes: 0 done; 1 " in done.stdout
+
+
+def test_help_of_a_command_has_the_six_options_that_matter_first():
+    """All others stand under headings of their own."""
+    first, *others = broca("localize", "--help").stdout.split("Options:\n")[1].split("\n\n")
+    flags = [line.split()[0] for line in first.splitlines() if line.startswith("  --")]
+    assert flags == ["--task", "--others", "--method", "--rows", "--k", "--out"]
+    headings = [part.splitlines()[0] for part in others if part.strip()]
+    assert headings[0] == "More options:"
+    assert any(heading.startswith("Print: ") for heading in headings)
 
 
 def test_sentences_name_what_there_is():

@@ -3,7 +3,12 @@
 import subprocess
 import sys
 
-from broca.cli.output import keep_stdout_for_results
+import pytest
+
+from broca.cli.commands import PrintOptions
+from broca.cli.output import console, keep_stdout_for_results
+from broca.cli.progress import ProgressDisplay
+from broca.engine import Progress
 
 NOISY = """
 import os, subprocess, sys
@@ -13,6 +18,21 @@ os.write(1, b"a native library\\n")
 subprocess.run([sys.executable, "-c", "print('a worker died')"])
 print_json({"selected": ["L0H1"], "task": "\\u00fcben"})
 """
+
+
+@pytest.mark.parametrize("variable", ["COLOUR", "NO_COLOR"])
+def test_no_color_takes_the_colours(monkeypatch, capsys, variable):
+    """On a terminal, in tables and in the bar; see no-color.org."""
+    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm-256color"), (variable, "1")):
+        monkeypatch.setenv(name, value)
+    screen = console()
+    screen.print("needed", style="green")
+    display = ProgressDisplay(PrintOptions(), clock=lambda: 0.0)
+    display("searching", Progress(50, 100, 0, seconds_left=1.0))
+    screen.print(display._picture())
+    display.close()
+    green = "\x1b[32m" in capsys.readouterr().out
+    assert green == (variable != "NO_COLOR")
 
 
 def test_other_writers_to_stdout_are_sent_to_stderr():

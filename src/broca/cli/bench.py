@@ -47,7 +47,7 @@ def methods(
     """Run every method on every task of MODELS at several budgets and seeds, and sum up.
 
     Args:
-        models: reference, planted, model folders or hub ids.
+        models: reference, reference-small, planted, model folders or hub ids.
         methods: Methods to compare: M1,M2,... or all.
         budgets: Rows for each measured task, 100,400,...; default: what a method takes by itself.
         seeds: How many seeds, of items and searches alike.

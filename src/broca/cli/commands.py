@@ -23,7 +23,7 @@ FIRST = ("task", "tasks", "others", "method", "rows", "k", "out")
 """The options that matter first: `--help` shows those that a command has before all others."""
 
 SENTENCES = {
-    "model": "reference, planted, a model folder or a hub id.",
+    "model": "reference, reference-small, planted, a model folder or a hub id.",
     "task": "The task to localize: shipped, own or lm-eval's.",
     "tasks": "T1,T2,...; auto: all shipped ones, or those of `include_path`.",
     "others": "Tasks the heads should leave alone: T1,T2 or auto or nothing.",
@@ -91,7 +91,7 @@ def command(
             help=(group.cls.__doc__ or "").split("\n")[0],
             sort_key=number,
         )
-        for number, group in enumerate(groups.values(), start=2)
+        for number, group in enumerate(groups.values(), start=3)
         for field in group.fields
         if field.name not in FIRST
     }
@@ -107,13 +107,15 @@ def command(
     ]
     flags = {parameter.name: _flag(parameter) for parameter in parameters}
     explained = {**sentences, **parameter_help(verb.__doc__ or "")}
-    others = Group("Options", sort_key=1)
+    first, others = Group("Options", sort_key=1), Group("More options", sort_key=2)
+    if not any(parameter.name in FIRST and _is_flag(parameter) for parameter in parameters):
+        others = first
     shown = [
         _shown(
             parameter,
             hints[parameter.name],
             in_flags(explained[parameter.name], flags),
-            titles.get(parameter.name, others),
+            first if parameter.name in FIRST else titles.get(parameter.name, others),
         )
         for parameter in sorted(parameters, key=_place)
     ]
@@ -207,28 +209,36 @@ def flags_of(run: Callable[..., Any]) -> Mapping[str, str]:
     return getattr(run, "flags", {})
 
 
-def make_app(name: str, text: str, commands: Mapping[str, str]) -> App:
+def make_app(name: str, text: str, commands: Mapping[str, str | Mapping[str, str]]) -> App:
     """A command that consists of commands.
 
     Args:
         name: Its name.
         text: Its help.
-        commands: Where its commands are, `module:function`, by name; loaded on first use.
+        commands: Where its commands are, `module:function`, by name; loaded on first use. A mapping
+            of them stands under its key as a heading.
     """
     from broca.cli.help import Layout
 
+    flat = all(isinstance(place, str) for place in commands.values())
     app = App(
         name=name,
         help=text,
         help_format="plaintext",
         help_formatter=Layout(),
         default_parameter=Flag(negative=(), show_choices=False, allow_repeating=True),
+        group_commands=Group("Commands" if flat else "General", sort_key=0 if flat else 100),
         result_action="return_value",
         suppress_keyboard_interrupt=False,
         verbose=False,
     )
     for number, (word, place) in enumerate(commands.items()):
-        app.command(place, name=word, sort_key=number, help=_sentence(place))
+        if isinstance(place, str):
+            app.command(place, name=word, sort_key=number, help=_sentence(place))
+            continue
+        heading = Group(word, sort_key=number)
+        for order, (inner, where) in enumerate(place.items()):
+            app.command(where, name=inner, sort_key=order, help=_sentence(where), group=heading)
     return app
 
 

@@ -11,41 +11,56 @@ from cyclopts import CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from broca.cli.commands import flags_of, make_app
 from broca.cli.output import keep_stdout_for_results
+from broca.cli.start import show_next_steps
 from broca.cli.wording import in_flags, tell
-from broca.errors import BadInput, BrocaError, nearest
+from broca.errors import EXIT_CODES, BadInput, BrocaError, nearest
 from broca.executors.process import tune_process
 
 COMMANDS = {
-    "localize": "broca.cli.localize:localize",
-    "scan": "broca.cli.scan:scan",
-    "tasks": "broca.cli.tasks:tasks",
-    "journal": "broca.cli.journal:journal",
-    "rerun": "broca.cli.rerun:rerun",
-    "refit": "broca.cli.refit:refit",
-    "plan": "broca.cli.plan:plan",
-    "lm-eval": "broca.cli.lm_eval:app",
-    "verify": "broca.cli.verify:verify",
-    "neurons": "broca.cli.neurons:app",
-    "explore": "broca.cli.explore:explore",
-    "report": "broca.cli.report:report",
-    "view": "broca.cli.view:view",
-    "published": "broca.cli.published:published",
-    "stress": "broca.cli.stress:stress",
-    "reproduce": "broca.cli.reproduce:reproduce",
-    "atlas": "broca.cli.atlas:atlas",
-    "bench": "broca.cli.bench:app",
-    "compare": "broca.cli.compare:compare",
-    "export": "broca.cli.export:export",
-    "apply": "broca.cli.apply:apply",
-    "chat": "broca.cli.chat:chat",
+    "Find and prove": {
+        "localize": "broca.cli.localize:localize",
+        "verify": "broca.cli.verify:verify",
+        "stress": "broca.cli.stress:stress",
+        "atlas": "broca.cli.atlas:atlas",
+        "compare": "broca.cli.compare:compare",
+        "neurons": "broca.cli.neurons:app",
+    },
+    "Before a run": {
+        "doctor": "broca.cli.doctor:doctor",
+        "tasks": "broca.cli.tasks:tasks",
+        "scan": "broca.cli.scan:scan",
+        "plan": "broca.cli.plan:plan",
+        "published": "broca.cli.published:published",
+    },
+    "Look at results and use them": {
+        "explore": "broca.cli.explore:explore",
+        "chat": "broca.cli.chat:chat",
+        "report": "broca.cli.report:report",
+        "view": "broca.cli.view:view",
+        "export": "broca.cli.export:export",
+        "apply": "broca.cli.apply:apply",
+        "lm-eval": "broca.cli.lm_eval:app",
+    },
+    "Read what was measured again": {
+        "journal": "broca.cli.journal:journal",
+        "rerun": "broca.cli.rerun:rerun",
+        "refit": "broca.cli.refit:refit",
+    },
+    "Studies": {
+        "reproduce": "broca.cli.reproduce:reproduce",
+        "bench": "broca.cli.bench:app",
+    },
 }
-"""Where each command is; it is imported when it is needed."""
+"""Where each command is, under the headings of the menu; it is imported when it is needed."""
 
 app = make_app(
     "broca",
     "Find which attention heads a language model needs for a capability, and prove it.\n\n"
-    "`broca --offline COMMAND` makes no network call at all.",
+    "`broca` alone says how to begin. `broca --offline COMMAND` makes no network call at all.",
     COMMANDS,
+)
+app.help_epilogue = "Exit codes: " + "; ".join(
+    f"{code} {meaning}" for code, meaning in EXIT_CODES.items()
 )
 app.version = lambda: f"broca {version('broca')}"
 app.register_install_completion_command(add_to_startup=False)
@@ -55,7 +70,7 @@ _HELP = {"--help", "-h"}
 
 
 def main() -> NoReturn:
-    """Runs the command line; exit codes: 0 done, 2 bad input, 130 interrupted."""
+    """Runs the command line and ends the process with one of `EXIT_CODES`."""
     tune_process()
     keep_stdout_for_results()
     os.environ.setdefault("TQDM_DISABLE", "1")
@@ -87,7 +102,7 @@ def main() -> NoReturn:
 
 
 def _require_command(words: list[str]) -> None:
-    """Refuses words that name no command; without any, help is printed.
+    """Refuses words that name no command; without any, it says what to do.
 
     Raises:
         BadInput: No command has this name.
@@ -99,6 +114,9 @@ def _require_command(words: list[str]) -> None:
     names = [name for name in menu if not name.startswith("-")]
     if unused and not unused[0].startswith("-"):
         raise BadInput(f"command '{unused[0]}' is unknown{nearest(unused[0], names)}")
+    if not words:
+        show_next_steps()
+        sys.exit(0)
     if not unused and not _HELP & set(words):
         from rich.console import Console
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import torch
 
-from broca.errors import BadInput
+from broca.errors import BadInput, nearest
 from broca.explorer.exporting import Exports
 from broca.explorer.generating import Generator, Stream
 from broca.explorer.measuring import Exporter, Measurer, Verify
@@ -175,8 +175,11 @@ class Explorer:
         Raises:
             BrocaError: The set is empty, or cannot be exported exactly in this form.
         """
-        if kind not in get_args(Form):
-            raise BadInput(f"`kind` '{kind}' is unknown; use {', '.join(get_args(Form))}")
+        known = get_args(Form)
+        if kind not in known:
+            raise BadInput(
+                f"`kind` '{kind}' is unknown{nearest(kind, known)}; use {', '.join(known)}"
+            )
         self.model.components.columns(off)  # refuses what the model lacks
         verified = [one for one in self._verified if not scale and set(one.heads) == set(off)]
         heads: Verification | list[str] = verified[-1] if verified else list(off)

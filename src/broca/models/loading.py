@@ -166,7 +166,9 @@ def _loaded(
 ) -> GatedModel:
     """A model that broca loads, in evaluation mode and frozen for good."""
     if dtype not in DTYPES:
-        raise BadInput(f"`dtype` '{dtype}' is unknown: use one of {', '.join(DTYPES)}")
+        raise BadInput(
+            f"`dtype` '{dtype}' is unknown{nearest(dtype, DTYPES)}: use one of {', '.join(DTYPES)}"
+        )
     source = _source(name, allow_pickle=allow_pickle)
     import torch
     from safetensors import SafetensorError
@@ -295,7 +297,11 @@ def _source(name: str, *, allow_pickle: bool = True) -> Path | str:
         raise BadInput(f"'{name}' is a file, not a model: give the folder that holds config.json")
     looks_local = name.startswith((".", "/", "~")) or name.count("/") > 1 or os.sep * 2 in name
     if looks_local or not name.strip():
-        raise UnknownName(f"model folder '{name}' does not exist; check the path")
+        beside = path.parent.iterdir() if path.parent.is_dir() else ()
+        folders = [str(folder) for folder in beside if (folder / "config.json").is_file()]
+        raise UnknownName(
+            f"model folder '{name}' does not exist{nearest(str(path), folders)}; check the path"
+        )
     return name
 
 

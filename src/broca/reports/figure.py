@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from broca.errors import BadInput
+from broca.errors import BadInput, nearest
 from broca.reports import paper
 from broca.reports.charts import Chart
 from broca.reports.drawing import Drawing, svg
@@ -45,7 +45,10 @@ class Figure:
         """
         path = Path(path)
         if width not in paper.PIXELS:
-            raise BadInput(f"`width` '{width}' is unknown: use {', '.join(paper.PIXELS)}")
+            raise BadInput(
+                f"`width` '{width}' is unknown{nearest(width, paper.PIXELS)}: use "
+                f"{', '.join(paper.PIXELS)}"
+            )
         form: paper.Format = path.suffix.removeprefix(".")  # type: ignore[assignment]
         paper.save(self.draw(paper.PIXELS[width]), path, format=form, width=width)
         return path

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from broca.errors import BadInput
+from broca.errors import BadInput, nearest
 from broca.reports.colours import LIGHT, step_colour
 from broca.reports.drawing import (
     Cells,
@@ -54,7 +54,10 @@ def save(drawing: Drawing, path: Path, *, format: Format, width: Width) -> None:
         BadInput: The format is unknown, or the file cannot be written.
     """
     if format not in get_args(Format):
-        raise BadInput(f"`format` '{format}' is unknown: use {', '.join(get_args(Format))}")
+        known = get_args(Format)
+        raise BadInput(
+            f"`format` '{format}' is unknown{nearest(format, known)}: use {', '.join(known)}"
+        )
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

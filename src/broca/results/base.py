@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
-from broca.errors import BadInput
+from broca.errors import BadInput, nearest
 from broca.results import codec
 
 if TYPE_CHECKING:
@@ -131,7 +131,10 @@ class Result(ABC):
 
             return pandas.DataFrame(self.records())
         if library != "polars":
-            raise BadInput(f"`library` '{library}' is unknown: use pandas or polars")
+            raise BadInput(
+                f"`library` '{library}' is unknown{nearest(library, ('pandas', 'polars'))}: use "
+                "pandas or polars"
+            )
         try:
             polars = import_module("polars")
         except ImportError as error:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca import designs
-from broca.errors import BadInput
+from broca.errors import BadInput, nearest
 from broca.measurement import Plan
 from broca.recovery import make_recovery, recovery_name
 from broca.recovery.uncertainty import RESAMPLES
@@ -21,6 +21,9 @@ from broca.searches.regression import rank_by_regression, require_resamples
 
 DEFAULT_MASKS = 200
 DEFAULT_SPARSITY = 0.05
+
+
+Intercept = Literal["fitted", "baseline"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +44,15 @@ class CompressedSensing:
     design: Callable[..., NDArray[np.bool_]]
     sparsity: float = DEFAULT_SPARSITY
     recovery: Any = "lasso"
-    intercept: Literal["fitted", "baseline"] = "fitted"
+    intercept: Intercept = "fitted"
     resamples: int = RESAMPLES
 
     def __post_init__(self) -> None:
-        if self.intercept not in ("fitted", "baseline"):
-            raise BadInput(f"intercept '{self.intercept}' is unknown: use 'fitted' or 'baseline'")
+        if self.intercept not in get_args(Intercept):
+            raise BadInput(
+                f"intercept '{self.intercept}' is unknown"
+                f"{nearest(self.intercept, get_args(Intercept))}: use 'fitted' or 'baseline'"
+            )
         make_recovery(self.recovery, baseline=self.intercept == "baseline")
         require_resamples(self.resamples)
 

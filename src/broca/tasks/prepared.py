@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from lm_eval.api.instance import Instance
 
-from broca.errors import TaskUnusable
+from broca.errors import TaskUnusable, nearest
 from broca.options import TaskOptions
 from broca.tasks.code import code_isolation, executes_code
 from broca.tasks.deciding import likeliest, takes_likeliest
@@ -337,7 +337,8 @@ def _no_split(task: Any, wanted: str, scored: str | None) -> str:
     others = [str(name) for name in getattr(task, "dataset", None) or {} if name != scored]
     return (
         f"`locate_split`: task '{task.task_name}' has no split '{wanted}' beside the scored one "
-        f"({scored}): " + (f"it has {', '.join(others)}" if others else "leave the option out")
+        f"({scored}){nearest(wanted, others)}: "
+        + (f"it has {', '.join(others)}" if others else "leave the option out")
     )
 
 

@@ -1,0 +1,41 @@
+"""`broca doctor`: what this machine offers, what is missing, and the line that mends it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import asdict
+
+from broca.cli.commands import PrintOptions, command
+from broca.cli.output import print_json
+from broca.cli.progress import ProgressDisplay
+from broca.cli.wording import say
+from broca.errors import CannotRun
+
+MARKS = {"ok": "ok", "missing": "--", "broken": "!!"}
+"""What stands before a check."""
+
+
+@command
+def doctor(*, print_options: PrintOptions) -> None:
+    """Look at versions, devices, isolation, extras, memory, disk; say what mends what is missing.
+
+    Args:
+        json: Print the checks as JSON.
+    """
+    with closing(ProgressDisplay(print_options)):
+        import broca
+
+        diagnosis = broca.doctor()
+    if print_options.json:
+        print_json([asdict(check) for check in diagnosis.checks])
+    else:
+        width = max(len(check.name) for check in diagnosis.checks)
+        for check in diagnosis.checks:
+            say(f"{MARKS[check.state]}  {check.name:<{width}}  {check.found}")
+            if check.remedy:
+                say(f"    {'':<{width}}  -> {check.remedy}")
+    broken = [check.name for check in diagnosis.checks if check.state == "broken"]
+    if broken:
+        raise CannotRun(f"broca cannot run here ({', '.join(broken)}): do what stands after ->")
+    if not print_options.json:
+        say("broca can run here; what is marked -- is optional.")

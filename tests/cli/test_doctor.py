@@ -1,0 +1,50 @@
+"""`broca doctor`."""
+
+import json
+
+import pytest
+from cli.running import broca
+
+import broca as library
+from broca.verbs.doctor import Check, Diagnosis
+
+FOUND = (
+    Check("torch", "ok", "2.13.0"),
+    Check("isolation", "missing", "kernel", "apt install bubblewrap"),
+)
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """What the doctor finds; a list that a test may add to."""
+    checks = list(FOUND)
+    monkeypatch.setattr(library, "doctor", lambda: Diagnosis(tuple(checks)), raising=False)
+    return checks
+
+
+def test_every_check_is_a_line_and_what_mends_it_another(found):
+    """What is optional and missing leaves the exit code at 0."""
+    done = broca("doctor", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "ok  torch      2.13.0",
+        "--  isolation  kernel",
+        "               -> apt install bubblewrap",
+        "broca can run here; what is marked -- is optional.",
+    ]
+
+
+def test_json_has_every_check(found):
+    """And nothing else is on stdout."""
+    data = json.loads(broca("doctor", "--json").stdout)
+    assert data[1]["remedy"] == "apt install bubblewrap"
+
+
+def test_where_broca_cannot_run_the_exit_code_is_1(found):
+    """All other checks are printed too."""
+    found.append(Check("gates", "broken", "no weights", "pip install broca"))
+    done = broca("doctor")
+    assert done.returncode == 1
+    assert "ok  torch" in done.stdout
+    assert "can run here;" not in done.stdout
+    assert "broca: broca cannot run here (gates): do what stands after ->" in done.stderr
