@@ -47,8 +47,17 @@ def serious(page):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_page_can_be_used_by_everyone(open_page, pages, kind):
-    """axe-core has no serious finding, in either scheme; a phone shows the whole width."""
+    """axe-core has no serious finding, in either scheme; a phone shows the whole width.
+
+    Every table can be saved as CSV, every figure as SVG and PNG.
+    """
     page = open_page(pages[kind])
+    for shown, button in (
+        ("table", ".bar button[aria-label^='Download as CSV']"),
+        ("section svg", "[data-save=svg]"),
+        ("section svg", "[data-save=png]"),
+    ):
+        assert page.locator(shown).count() == page.locator(button).count()
     assert serious(page) == []
     page.emulate_media(color_scheme="dark")
     assert serious(page) == []
@@ -165,6 +174,9 @@ def test_a_page_prints(open_page, pages):
     page.set_viewport_size({"width": 690, "height": 900})  # A4 within its margins
     assert page.locator("nav").is_hidden()
     assert page.locator(".tools").first.is_hidden()
+    assert page.locator(".filter").first.is_hidden()
+    display = "getComputedStyle(document.querySelector('thead button')).display"
+    assert page.evaluate(display) == "contents"  # a button is not painted again on the next page
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert ground == "rgb(255, 255, 255)"
     widths = page.evaluate("[...document.querySelectorAll('svg')].map("

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import IO, Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 from broca.errors import BadInput, BrocaError
@@ -181,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
             "Content-Disposition": f'attachment; filename="{folder.name}.zip"'
         })  # fmt: skip
         with suppress(OSError):  # the tab is gone
-            write_zip(folder, self.wfile)
+            write_zip(folder, cast(IO[bytes], self.wfile))
 
     def do_POST(self) -> None:
         """Answers questions."""
