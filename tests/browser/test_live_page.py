@@ -128,7 +128,7 @@ def test_a_set_is_verified(page):
     page.select_option("#sets", index=1)
     chip(page, "sorting").get_by_text("Verify this set").click()
     link = page.locator("#verdict a")
-    link.wait_for(timeout=180_000)
+    link.wait_for(timeout=600_000)  # a machine may be busy
     with page.context.expect_page() as opened:
         link.click()
     assert "broca · verification" in opened.value.locator("nav").inner_text()

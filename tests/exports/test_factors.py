@@ -60,15 +60,24 @@ def test_nothing_named_is_no_factor(tiny):
     [
         ("BitNet", "L0H1", r"a norm \(model.layers.0.self_attn.attn_sub_norm\) mixes the heads"),
         ("Llama", "L1", "what a decoder layer adds is the sum of .* export L1A\\+L1M"),
-        ("Qwen3-MoE", "L0M", "adds up several experts"),
     ],
 )
 def test_what_is_no_factor_is_refused_with_the_reason(model, component, reason):
-    """A norm over the heads, a whole layer, a block of experts."""
+    """A norm over the heads, a whole layer."""
     with pytest.raises(
         UnsupportedModel, match=f"{component} cannot be exported exactly: .*{reason}"
     ):
         factors_of(gated(model), component)
+
+
+def test_a_block_of_experts_whose_sum_no_weights_scale_is_refused(monkeypatch):
+    """Such as one that adds its own input: half of the weights are not half of the output."""
+    model = gated("Qwen3-MoE")
+    block = model.gated_parts("L0M").points[0].module
+    forward = block.forward
+    monkeypatch.setattr(block, "forward", lambda hidden: forward(hidden) + hidden)
+    with pytest.raises(UnsupportedModel, match=r"L0M cannot .* no weights of theirs scale"):
+        factors_of(model, "L0M")
 
 
 def test_shared_weights_are_refused():

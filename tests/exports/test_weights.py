@@ -50,6 +50,20 @@ def test_experts_are_scaled_in_their_last_matrix(name, tmp_path):
     assert not torch.allclose(log_probabilities(model), reference, atol=1e-3)
 
 
+@pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "OLMoE", "DeepSeek-V3"])
+def test_a_block_of_experts_is_scaled_in_all_of_them(name):
+    """Shared ones too; one that is named besides is scaled twice, as its gates are."""
+    (found,) = (one for one in ARCHITECTURES if one.name == name)
+    model = make_model(found)
+    gated = GatedModel.wrap(model, None, name=name)
+    for components, scale in (("L1M", 0.0), ("L1M+L1E2+L0M", 0.5)):
+        with gated.ablated(components, scale):
+            reference = log_probabilities(model)
+        with with_tensors(model, changed_tensors(gated, components, scale)):
+            assert torch.allclose(log_probabilities(model), reference, atol=1e-4)
+        assert not torch.allclose(log_probabilities(model), reference, atol=1e-3)
+
+
 def test_shards_number_format_tokenizer_and_chat_template_are_kept(tmp_path):
     """As the base has them."""
     base = tiny_llama(layers=4).bfloat16()

@@ -73,7 +73,7 @@ def factors_of(model: GatedModel, components: Any, scale: float = 0.0) -> Factor
             weights, as the gates are.
 
     Returns:
-        At most two for each projection, one for each side.
+        At most two for each projection, one for each side, and one for each module of experts.
 
     Raises:
         BrocaError: A name is wrong, or the model has no such components.
@@ -81,25 +81,85 @@ def factors_of(model: GatedModel, components: Any, scale: float = 0.0) -> Factor
     """
     parts = model.gated_parts(components, scale)
     rounding = model.model.dtype
-    merged: dict[tuple[str, Side], ProjectionFactors] = {}
-    experts: list[ExpertFactors] = []
+    merged: dict[tuple[str, str], ProjectionFactors | ExpertFactors] = {}
     for point in parts.points:
         values = parts.values[0, point.columns].to(rounding).float().cpu()
         if not bool((values != 1).any()):
             continue
-        if point.place == "routing":
-            experts.append(ExpertFactors(point, values))
-            continue
-        _require_projection(point, parts)
-        found = _on_projection(point, values)
-        place = (found.path, found.side)
-        if place in merged:
-            known = merged[place].values
-            found = ProjectionFactors(found.path, found.module, found.side, known * found.values)
-        merged[place] = found
-    found_factors: Factors = (*merged.values(), *experts)
+        for found in _of_point(model, point, parts, values):
+            place = (found.path, found.side if isinstance(found, ProjectionFactors) else "experts")
+            if place in merged:
+                found = replace(found, values=merged[place].values * found.values)
+            merged[place] = found
+    found_factors = tuple(merged.values())
     _require_unshared(model.model, found_factors)
     return found_factors
+
+
+def _of_point(model: GatedModel, point: GatePoint, parts: GatedParts, values: Tensor) -> Factors:
+    """The factors of one gate point.
+
+    Raises:
+        UnsupportedModel: It is no factor of weights.
+    """
+    if point.place == "routing":
+        return (ExpertFactors(point, values),)
+    name = parts.known.names[point.first_column + int((values != 1).int().argmax())]
+    weight = getattr(point.module, "weight", None)
+    if point.place == "output" and not (isinstance(weight, Tensor) and weight.dim() == 2):
+        return _block_of_experts(model, point, name, values)
+    _require_projection(point, name)
+    return (_on_projection(point, values),)
+
+
+@torch.no_grad()
+def _block_of_experts(model: GatedModel, point: GatePoint, name: str, values: Tensor) -> Factors:
+    """The factors of a feed-forward block that adds up experts: each of them, and shared ones.
+
+    That they do what the gate does is tried on a few tokens.
+
+    Raises:
+        UnsupportedModel: They do not.
+    """
+    refusal = UnsupportedModel(
+        f"{name} cannot be exported exactly: {point.path} adds up several experts, and no weights "
+        "of theirs scale their sum; ablate it while the model runs, with `model.ablated`"
+    )
+    part = next(part for part in model.structure.parts if name == f"L{part.layer}M")
+    if part.experts is None:
+        raise refusal
+    routed = model.gated_parts([f"L{part.layer}E{index}" for index in range(part.expert_count)])
+    experts = next(one for one in routed.points if one.path == part.experts.path)
+    factors: list[ProjectionFactors | ExpertFactors] = [
+        ExpertFactors(experts, values.expand(experts.units).clone())
+    ]
+    (args, options) = _arguments(model, point.module)
+    output = _first(point.module(*args, **options))
+    for path, module in point.module.named_modules():
+        full = f"{point.path}.{path}"
+        shared = isinstance(module, nn.Linear) and module.out_features == output.shape[-1]
+        if shared and not full.startswith(f"{experts.path}."):
+            factors.append(_on_projection(replace(point, path=full, module=module), values))
+    changed: dict[str, Tensor] = {}
+    for found in factors:
+        if isinstance(found, ExpertFactors):
+            for parameter in expert_parameters(model, found):
+                changed[f"{found.path}.{parameter}"] = 0.5 * found.module.get_parameter(parameter)
+        else:
+            for parameter in ("weight",) if found.side == "input" else ("weight", "bias"):
+                changed[f"{found.path}.{parameter}"] = 0.5 * found.module.get_parameter(parameter)
+    within = {path.removeprefix(f"{point.path}."): tensor for path, tensor in changed.items()}
+    halved = _first(torch.func.functional_call(point.module, within, args, options))
+    tolerance = (1e-4 if output.dtype == torch.float32 else 5e-2) * float(output.abs().max())
+    if float((halved - 0.5 * output).abs().max()) > tolerance:
+        raise refusal
+    return tuple(factors)
+
+
+def _first(output: Any) -> Tensor:
+    """What a block adds to the stream; some return what their router said too."""
+    found: Tensor = output[0] if isinstance(output, tuple) else output
+    return found
 
 
 def _on_projection(point: GatePoint, values: Tensor) -> ProjectionFactors:
@@ -126,14 +186,12 @@ def projection_shape(module: nn.Module) -> tuple[int, int]:
     return (first, second) if is_transposed(module) else (second, first)
 
 
-def _require_projection(point: GatePoint, parts: GatedParts) -> None:
+def _require_projection(point: GatePoint, name: str) -> None:
     """Refuses a gate that is no factor on a projection.
 
     Raises:
         UnsupportedModel: The message names the component and the reason.
     """
-    columns = range(point.columns.start, point.columns.stop)
-    name = next(parts.known.names[column] for column in columns if parts.values[0, column] != 1)
     weight = getattr(point.module, "weight", None)
     if point.place == "update":
         raise UnsupportedModel(
@@ -142,15 +200,9 @@ def _require_projection(point: GatePoint, parts: GatedParts) -> None:
         )
     if isinstance(weight, Tensor) and weight.dim() == 2:
         return
-    if point.place == "input":
-        raise UnsupportedModel(
-            f"{name} cannot be exported exactly: a norm ({point.path}) mixes the heads before "
-            "their projection, so no matrix has a head's columns alone; ablate it while the model "
-            "runs, with `model.ablated`"
-        )
     raise UnsupportedModel(
-        f"{name} cannot be exported exactly: {point.path} adds up several experts, so no one "
-        "matrix makes its output; export its experts, or ablate it while the model runs, with "
+        f"{name} cannot be exported exactly: a norm ({point.path}) mixes the heads before their "
+        "projection, so no matrix has a head's columns alone; ablate it while the model runs, with "
         "`model.ablated`"
     )
 
@@ -189,15 +241,15 @@ def expert_parameters(model: GatedModel, found: ExpertFactors) -> tuple[str, ...
     point = replace(found.point, first_column=0)
     parameters = dict(point.module.named_parameters(recurse=False))
     factors = torch.linspace(0.5, 2.0, point.units, device=model.device)
-    arguments = _arguments(model, point.module)
+    args, options = _arguments(model, point.module)
     with ActiveGates((point,), factors[None], every_row=True):
-        gated = point.module(*arguments)
+        gated = point.module(*args, **options)
     tolerance = (1e-4 if gated.dtype == torch.float32 else 5e-2) * float(gated.abs().max())
     matrices = [name for name, parameter in parameters.items() if parameter.dim() == 3]
     for name in sorted(matrices, key=lambda name: "down" not in name):
         group = tuple(one for one in (name, f"{name}_bias") if one in parameters)
         scaled = {one: scaled_experts(parameters[one], factors) for one in group}
-        output = torch.func.functional_call(point.module, scaled, arguments)
+        output = torch.func.functional_call(point.module, scaled, args, options)
         if float((output - gated).abs().max()) <= tolerance:
             return group
     raise UnsupportedModel(
@@ -206,10 +258,12 @@ def expert_parameters(model: GatedModel, found: ExpertFactors) -> tuple[str, ...
     )
 
 
-def _arguments(model: GatedModel, module: nn.Module) -> tuple[Any, ...]:
-    """What a module is called with when the model reads a few tokens."""
-    seen: list[tuple[Any, ...]] = []
-    handle = module.register_forward_pre_hook(lambda _module, args: seen.append(args))
+def _arguments(model: GatedModel, module: nn.Module) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a module is called with when the model reads a few tokens, with its keywords."""
+    seen: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    handle = module.register_forward_pre_hook(
+        lambda _module, args, options: seen.append((args, options)), with_kwargs=True
+    )
     tokens = torch.arange(3, 11, device=model.device)[None] % model.vocabulary
     try:
         with model.in_use():
