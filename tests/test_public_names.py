@@ -49,8 +49,7 @@ CALLS = {
     "atlas": lambda model, folder: broca.atlas(
         model, ["capitals", "sorting"], rows=400, items=8, task_options=FEW
     ).tasks,
-    "Diagnosis": lambda model, folder: broca.Diagnosis(()).can_run,
-    "doctor": lambda model, folder: broca.doctor().checks,
+    "doctor": lambda model, folder: [check.name for check in broca.doctor().checks],
     "chat": lambda model, folder: broca.chat(
         model, ["The capital of"], heads="L0H1", max_new_tokens=4
     ),
