@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test lint pictures clean
+.PHONY: install demo test lint docs pictures clean
 
 install: $(STAMP)
 
@@ -25,6 +25,12 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: install
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	$(BIN)/python docs/commands.py
+	$(BIN)/mkdocs build --quiet --strict
+	$(BIN)/python docs/hooks.py check build/site
 
 pictures: install
 	BROCA_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/browser

@@ -1,0 +1,192 @@
+"""Runs the commands and examples that the documentation shows: `python docs/commands.py`.
+
+A fenced block of the language `console` holds commands. They are run as they stand, in the order of
+the pages, in an empty folder that holds `sums.jsonl` (own examples) and `broca-out` (a run). A
+block with a title is not run; `MARKS` says why. Every command of either is checked against the
+parser. Blocks of Python are run on the pages of `EXAMPLES`; elsewhere they are fragments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import shlex
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+
+MARKS = {
+    "synopsis": "capital words stand for values, brackets for what may be left out",
+    "needs the hub": "downloads models or data",
+    "needs the hub and a GPU": "downloads models and data, and takes long without a GPU",
+    "installs packages": "`make` and `pip`, which CI runs by itself",
+    "about a minute": "the demo, which CI runs as `make demo`",
+    "takes minutes": "longer than all other commands together",
+    "opens a browser": "needs a screen",
+    "serves a page until Ctrl+C": "does not end by itself",
+}
+"""Titles of blocks that are not run, with the reason."""
+
+PREPARED = (
+    "broca localize reference-small --task sorting --others capitals,brackets --rows 600 "
+    "--items 12 --limit 60 --out broca-out"
+)
+"""The run in `broca-out` that the pages speak of."""
+
+EXAMPLES = ("how-to", "concepts")
+"""Folders of pages whose blocks of Python are whole programs, page by page."""
+
+_BLOCK = re.compile(r'^```console(?: title="(?P<title>[^"]+)")?\n(?P<body>.*?)^```', re.M | re.S)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the documentation.
+
+    Attributes:
+        page: The file that shows it, relative to the repository.
+        title: The title of its block; empty where it is run.
+        line: The command without its comment.
+    """
+
+    page: str
+    title: str
+    line: str
+
+    @property
+    def words(self) -> list[str]:
+        """The words as a shell makes them."""
+        return shlex.split(self.line, comments=True)
+
+
+def pages() -> list[Path]:
+    """The README and all pages of the site."""
+    return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+
+
+def commands(pages: list[Path]) -> list[Command]:
+    """All commands of some pages, in their order."""
+    found = []
+    for page in pages:
+        for block in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+            body = block["body"].replace("\\\n", " ")
+            if block["title"] == "synopsis":
+                body = re.sub(r"\n +", " ", body)
+            found += [
+                Command(str(page.relative_to(ROOT)), block["title"] or "", line.strip())
+                for line in body.splitlines()
+                if line.strip()
+            ]
+    return found
+
+
+def problem_of(command: Command) -> str:
+    """Why a command cannot be right; empty where the parser takes it."""
+    from broca.cli.main import app
+
+    if command.title and command.title not in MARKS:
+        return f"the title {command.title!r} is none of {', '.join(MARKS)}"
+    words = command.words
+    if words[0] == "make":
+        targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M)
+        return "" if words[1] in targets else f"make has no target {words[1]}"
+    if words[:2] == ["pip", "install"]:
+        return ""
+    if words[0] in ("python", "ray"):
+        return "" if words[0] == "ray" or (ROOT / words[1]).is_file() else f"no file {words[1]}"
+    if words[0] != "broca":
+        return f"{words[0]} is no command of broca"
+    words = [word.strip("[]") for word in words[1:]]
+    if words[0] == "lm-eval":
+        return ""
+    if command.title == "synopsis":
+        chain, apps, _ = app.parse_commands(words)
+        if apps[-1].default_command is None:
+            return f"broca has no command {' '.join(words[:2])}"
+        known = {
+            name
+            for argument in apps[-1].assemble_argument_collection(parse_docstring=False)
+            for name in argument.names
+        }
+        unknown = [word for word in words if word.startswith("--") and word not in known]
+        return f"broca {' '.join(chain)} does not take {', '.join(unknown)}" if unknown else ""
+    try:
+        app.parse_args(words, exit_on_error=False, print_error=False)
+    except Exception as error:  # noqa: BLE001  # whatever the parser says is the problem
+        return " ".join(str(error).split())
+    return ""
+
+
+def run(line: str) -> int:
+    """Runs a command of broca in this process and the present folder; its exit code."""
+    from broca.cli import main
+
+    words = shlex.split(line, comments=True)
+    with (
+        mock.patch.object(sys, "argv", words),
+        mock.patch.object(sys, "stdin", open(os.devnull)),
+        contextlib.suppress(BrokenPipeError),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            return int(end.code or 0)
+    return 0
+
+
+def run_examples(page: Path) -> None:
+    """Runs the blocks of Python of a page, one after the other; errors are raised."""
+    names = {"__name__": "__main__"}
+    for code in re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
+        exec(compile(code, str(page), "exec"), names)
+
+
+def prepare() -> None:
+    """Makes the files that the pages' commands speak of, in the present folder."""
+    sums = [
+        f'{{"prompt": "compute {a} + {b} =", "answer": " {a + b}"}}\n'
+        for a in range(21, 33)
+        for b in range(41, 50)
+    ]
+    Path("sums.jsonl").write_text("".join(sums))
+    if code := run(PREPARED):
+        sys.exit(code)
+
+
+def main() -> None:
+    """Checks all commands, then runs those without a title."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("pages", nargs="*", type=Path, help="default: all of them")
+    asked = parser.parse_args().pages
+    asked = [page.resolve() for page in asked]
+    shown = commands(asked or pages())
+    wrong = [f"{item.page}: {item.line}: {text}" for item in shown if (text := problem_of(item))]
+    if wrong:
+        sys.exit("\n".join(wrong))
+    failed = []
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        prepare()
+        for item in shown:
+            if item.title:
+                continue
+            start = time.process_time()
+            code = run(item.line)
+            spent = time.process_time() - start
+            print(f"{item.page}: {item.line} [{spent:.1f} s]", file=sys.stderr)
+            failed += [f"{item.page}: {item.line} ended with exit code {code}"] * (code != 0)
+        for page in asked or pages():
+            if page.parent.name in EXAMPLES:
+                run_examples(page)
+    sys.exit("\n".join(failed) or 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,292 @@
+"""What MkDocs does besides rendering pages: some are made from the package and from other files.
+
+- `reference/command-line.md` is the help of every command.
+- `reference/python.md` holds the public names, with their docstrings.
+- Notebooks are executed and become pages.
+- Documents outside of `docs/` (benchmarks, log, contributing, changes) become pages of the site.
+- Links to these documents, and to files that are no pages, are rewritten.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+import tempfile
+import tomllib
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+REPOSITORY: str = PROJECT["urls"]["Repository"]
+
+OUTSIDE = {
+    "benchmarks/RESULTS.md": "evidence/benchmarks.md",
+    "experiments/LOG.md": "evidence/experiments.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "CHANGELOG.md": "project/changelog.md",
+}
+"""Documents of the repository that are pages of the site."""
+
+NOTEBOOKS = {"tutorial/first-run.ipynb": True, "tutorial/hub-model.ipynb": False}
+"""The notebooks, and whether they are executed here: one needs the hub and a GPU."""
+
+
+def _in(home: str, names: str) -> tuple[str, ...]:
+    return tuple(f"{home}.{name}" for name in names.split())
+
+
+_NEURONS = "locate fidelity reliability decouple overlap erase enhance cross"
+
+PUBLIC = {
+    "Verbs": _in(
+        "broca",
+        "localize verify atlas stress compare plan refit rerun scan export apply explore chat "
+        "report view read list_tasks describe_task published_lists doctor reproduce compare_methods "
+        "simulate_methods",
+    ),
+    "Neurons, in `broca.neurons`": tuple(
+        f"broca.verbs.neurons.{name}.{name}" for name in _NEURONS.split()
+    ),
+    "Models, tasks and components": _in("broca", "load GatedModel Component ComponentSet Task"),
+    "Results": _in(
+        "broca",
+        "Localization Verification Atlas StressTest Comparison Refit Repetition Export Scan "
+        "TaskList TaskDescription Diagnosis BrocaError",
+    ),
+    "Options": _in("broca", "TaskOptions EngineOptions ExecutorOptions Scope"),
+    "Building blocks": _in("broca", "Run Workspace"),
+    "Methods and recoveries": (
+        *_in("broca.searches", "Method GeneratorSearch Problem Ranking"),
+        *_in("broca.recovery", "Recovery Regression"),
+    ),
+    "Integrations": _in("broca.integrations", "Log TrainerCallback TrackerKind BrocaLM"),
+    "Journal": _in("broca.journal", "Journal read_run read_runs prune"),
+}
+"""The sections of the page on Python: where their names are defined or can be imported."""
+
+
+def command_line_page() -> str:
+    """The help of every command, as `broca COMMAND --help` prints it."""
+    from rich.console import Console
+
+    from broca.cli.main import app
+
+    def shown(words: tuple[str, ...]) -> str:
+        page = io.StringIO()
+        app.help_print(list(words), console=Console(file=page, width=90, color_system=None))
+        return "\n".join(line.rstrip() for line in page.getvalue().splitlines()).strip()
+
+    parts = [
+        "# Command line\n",
+        "This page is what `broca --help` and `broca COMMAND --help` print.",
+        "[Errors](../errors.md) lists the exit codes.\n",
+        f"```text\n{shown(())}\n```\n",
+    ]
+    for words in commands():
+        parts += [f"## broca {' '.join(words)}\n", f"```text\n{shown(words)}\n```\n"]
+    return "\n".join(parts)
+
+
+def commands(above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """All commands in the order of `--help`, those of commands too; lm-eval's are lm-eval's."""
+    from broca.cli.main import app
+
+    menu = app
+    for word in above:
+        menu = menu[word]
+    found = []
+    for name in menu:
+        if name.startswith("-") or name == "lm-eval":
+            continue
+        words = (*above, name)
+        found += [words] if menu[name].default_command is not None else commands(words)
+    return found
+
+
+def python_page() -> str:
+    """Directives of mkdocstrings for every public name."""
+    parts = [
+        "# Python\n",
+        "A verb takes the fields of the option classes that its signature names as",
+        'keywords: `broca.localize(model, task, rows=2000, device="cpu")`.\n',
+    ]
+    for title, names in PUBLIC.items():
+        parts.append(f"## {title}\n")
+        parts += [f"::: {name}\n    options:\n      heading_level: 3\n" for name in names]
+    return "\n".join(parts)
+
+
+def notebook_page(path: Path, *, execute: bool) -> str:
+    """A notebook as Markdown: cells, and what they gave when they were executed.
+
+    Args:
+        path: The notebook.
+        execute: Run its cells; otherwise their stored outputs are shown.
+    """
+    parts = []
+    for cell in _notebook(path, execute=execute).cells:
+        if cell.cell_type == "markdown":
+            parts.append(cell.source)
+        elif cell.cell_type == "code":
+            parts.append(f"```python\n{cell.source}\n```")
+            parts += [_output(output) for output in cell.outputs]
+    return "\n\n".join(parts) + "\n"
+
+
+def _notebook(path: Path, *, execute: bool) -> Any:
+    """A notebook with the outputs that readers need: what is printed, and each cell's result."""
+    import nbformat
+
+    book = nbformat.read(path, as_version=4)
+    if execute:
+        from nbclient import NotebookClient
+
+        with tempfile.TemporaryDirectory() as folder:
+            resources = {"metadata": {"path": folder}}
+            NotebookClient(book, timeout=1800, resources=resources).execute()
+    for cell in book.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs = [
+                output
+                for output in cell.outputs
+                if output.output_type == "execute_result" or output.get("name") == "stdout"
+            ]
+    return book
+
+
+def _output(output: Any) -> str:
+    """What a cell gave: text, a picture or HTML."""
+    if output.output_type == "stream":
+        return f"```text\n{output.text.rstrip()}\n```"
+    for kind in ("text/html", "image/svg+xml"):
+        if kind in output.data:
+            return f'<div class="output">\n{output.data[kind]}\n</div>'
+    return f"```text\n{output.data['text/plain']}\n```"
+
+
+def relinked(text: str, page: str, source: str) -> str:
+    """A document with its links as the site needs them.
+
+    Args:
+        text: Markdown.
+        page: The page's address in the site, such as `evidence/benchmarks.md`.
+        source: The document's path in the repository, such as `benchmarks/RESULTS.md`.
+    """
+
+    def target(match: re.Match[str]) -> str:
+        link, anchor = match[2], match[3] or ""
+        if re.match(r"[a-z]+:|#|/", link):
+            return match[0]
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
+        if path in OUTSIDE:
+            place = OUTSIDE[path]
+        elif path.endswith(".ipynb") and path.startswith("docs/"):
+            place = path.removeprefix("docs/").replace(".ipynb", ".md")
+        elif path.startswith("docs/"):
+            place = path.removeprefix("docs/")
+        elif path.endswith(".png") and (ROOT / path).is_file():
+            place = f"evidence/{posixpath.basename(path)}"
+        else:
+            return f"{match[1]}({REPOSITORY}/blob/main/{path}{anchor})"
+        return f"{match[1]}({posixpath.relpath(place, posixpath.dirname(page) or '.')}{anchor})"
+
+    return re.sub(r"(\])\(([^)#\s]+)(#[^)\s]*)?\)", target, text)
+
+
+_SERVING = False
+
+
+def on_startup(*, command: str, dirty: bool) -> None:
+    """Notebooks are executed for `mkdocs build`, not each time that `mkdocs serve` renders."""
+    global _SERVING
+    _SERVING = command == "serve"
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Adds the pages that are made here."""
+    from mkdocs.structure.files import File
+
+    made = {
+        "reference/command-line.md": command_line_page(),
+        "reference/python.md": python_page(),
+    }
+    for source, page in OUTSIDE.items():
+        made[page] = relinked((ROOT / source).read_text(encoding="utf-8"), page, source)
+    for name, executed in NOTEBOOKS.items():
+        page = name.replace(".ipynb", ".md")
+        text = notebook_page(DOCS / name, execute=executed and not _SERVING)
+        made[page] = relinked(text, page, f"docs/{name}")
+    for page, text in made.items():
+        files.append(File.generated(config, page, content=text))
+    for picture in ("growth.png", "methods.png"):
+        files.append(
+            File.generated(
+                config, f"evidence/{picture}", abs_src_path=str(ROOT / "benchmarks" / picture)
+            )
+        )
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Rewrites the links of a document of `docs/`."""
+    path = page.file.src_uri
+    if page.file.generated_by is not None:
+        return markdown
+    return relinked(markdown, path, f"docs/{path}")
+
+
+def broken_links(site: Path) -> list[str]:
+    """Links of a built site that lead nowhere, and resources that are loaded from elsewhere."""
+    pages = {path: path.read_text(encoding="utf-8") for path in sorted(site.rglob("*.html"))}
+    anchors = {
+        path: set(re.findall(r"\b(?:id|name)=\"?([^\"\s>]+)", text)) for path, text in pages.items()
+    }
+    wrong = []
+    for path, text in pages.items():
+        if path.name == "404.html":
+            continue
+        for loaded in re.findall(
+            r"<(?:script|img|iframe|source|video)[^>]*?\ssrc=\"?(https?:[^\"\s>]+)"
+            r"|<link[^>]*rel=\"?(?:stylesheet|preload|preconnect)[^>]*href=\"?(https?:[^\"\s>]+)",
+            text,
+        ):
+            wrong.append(f"{path.relative_to(site)} loads {''.join(loaded)}")
+        for link in re.findall(r"<a\b[^>]*?\shref=\"?([^\"\s>]+)", text):
+            address, _, anchor = unescape(link).partition("#")
+            if re.match(r"[a-z]+:|//", address):
+                continue
+            target = (path.parent / address).resolve() if address else path
+            target = target / "index.html" if target.is_dir() else target
+            if not target.is_file():
+                wrong.append(f"{path.relative_to(site)} links to {link}")
+            elif anchor and target in anchors and anchor not in anchors[target]:
+                wrong.append(
+                    f"{path.relative_to(site)} links to {link}, an anchor that is not there"
+                )
+    return wrong
+
+
+def main() -> None:
+    """`check SITE` finds broken links in a built site; `execute` stores the notebooks' outputs."""
+    import sys
+
+    if sys.argv[1:] == ["execute"]:
+        import nbformat
+
+        for name, executed in NOTEBOOKS.items():
+            nbformat.write(_notebook(DOCS / name, execute=executed), DOCS / name)
+    elif sys.argv[1:2] == ["check"]:
+        if problems := broken_links(Path(sys.argv[2])):
+            sys.exit("\n".join(problems))
+        print("every link leads somewhere, and nothing is loaded from elsewhere")
+    else:
+        sys.exit(main.__doc__)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""The commands of the documentation: every one is known to the parser; `make docs` runs them."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+_spec = importlib.util.spec_from_file_location("docs_commands", ROOT / "docs" / "commands.py")
+commands = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = commands
+_spec.loader.exec_module(commands)
+SHOWN = commands.commands(commands.pages())
+
+
+@pytest.mark.parametrize("command", SHOWN, ids=lambda command: f"{command.page}: {command.line}")
+def test_a_command_of_the_documentation_is_taken(command):
+    """With its flags and their values; a block that is not run has a title that says why."""
+    assert commands.problem_of(command) == ""
+
+
+def test_most_commands_are_run():
+    """The README and the pages show commands; more than half can be run as they stand."""
+    assert {"README.md", "docs/index.md", "docs/how-to/resume.md"} <= {item.page for item in SHOWN}
+    whole = [item for item in SHOWN if item.title != "synopsis"]
+    assert sum(not item.title for item in whole) > len(whole) / 2
+
+
+@pytest.mark.parametrize(
+    ("line", "title", "problem"),
+    [
+        ("broca localise reference --task addition", "", "localise"),
+        ("broca localize reference --task addition --raws 3", "", "--raws"),
+        ("broca localize reference", "", "task"),
+        ("broca localize MODEL --task T [--raws N]", "synopsis", "does not take --raws"),
+        ("broca neurons find MODEL", "synopsis", "no command neurons find"),
+        ("make dmo", "installs packages", "no target dmo"),
+        ("python docs/nothing.py", "takes minutes", "no file"),
+        ("rm -r /", "", "no command of broca"),
+        ("broca scan reference", "needs luck", "the title 'needs luck'"),
+    ],
+)
+def test_a_wrong_command_is_found(line, title, problem):
+    """What is wrong with it is said."""
+    assert problem in commands.problem_of(commands.Command("page.md", title, line))
+
+
+def test_a_command_runs_in_the_present_folder(tmp_path, monkeypatch):
+    """Its exit code is returned; nothing waits for input."""
+    monkeypatch.chdir(tmp_path)
+    assert commands.run("broca published   # a comment") == 0
+    assert commands.run("broca refit nothing") == 2
+
+
+def test_lines_of_a_block_are_commands(tmp_path, monkeypatch):
+    """Continued lines are joined, comments are no words, other languages are no commands."""
+    monkeypatch.setattr(commands, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```console\nbroca scan \\\n  reference   # look\n\nbroca tasks\n```\n"
+        '```console title="synopsis"\nbroca plan MODEL --task T\n      [--rows N]\n```\n'
+        "```text\nbroca nothing\n```\n"
+    )
+    found = commands.commands([page])
+    assert [item.words for item in found] == [
+        ["broca", "scan", "reference"],
+        ["broca", "tasks"],
+        ["broca", "plan", "MODEL", "--task", "T", "[--rows", "N]"],
+    ]
+    assert [item.title for item in found] == ["", "", "synopsis"]

@@ -1,0 +1,146 @@
+"""What the documentation site is made of, besides its own pages."""
+
+import ast
+import importlib.util
+import inspect
+import json
+import pkgutil
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import broca
+
+ROOT = Path(__file__).parents[2]
+_spec = importlib.util.spec_from_file_location("docs_hooks", ROOT / "docs" / "hooks.py")
+hooks = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = hooks
+_spec.loader.exec_module(hooks)
+
+
+def test_every_command_has_its_help():
+    """A section for each, with every one of its flags."""
+    from broca.cli.main import app
+
+    page = hooks.command_line_page()
+    sections = dict(part.split("\n", 1) for part in page.split("## broca ")[1:])
+    assert [tuple(name.split()) for name in sections] == hooks.commands()
+    for name, text in sections.items():
+        command = app.parse_commands(name.split())[1][-1]
+        for argument in command.assemble_argument_collection(parse_docstring=False):
+            if argument.index is None:
+                assert argument.name in text, (name, argument.name)
+
+
+def test_every_public_name_has_its_place():
+    """Those of `broca`, `broca.neurons` and `broca.integrations`, and nothing that is not there."""
+    listed = {name for names in hooks.PUBLIC.values() for name in names}
+    public = {name.removeprefix("broca.") for name in listed}
+    assert {name for name in public if "." not in name} == set(broca.__all__)
+    neurons = {name for name in public if name.startswith("verbs.neurons.")}
+    assert {name.rpartition(".")[2] for name in neurons} == set(broca.neurons.__all__)
+    page = hooks.python_page()
+    for name in listed:
+        assert f"::: {name}\n" in page
+        assert inspect.getdoc(pkgutil.resolve_name(name)), name
+
+
+def nav_files(nav):
+    """The pages of a navigation."""
+    for entry in nav:
+        (target,) = entry.values()
+        yield from nav_files(target) if isinstance(target, list) else [target]
+
+
+def test_the_navigation_has_every_page():
+    """Each page of `docs/` once, and those that are made."""
+    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    listed = list(nav_files(config["nav"]))
+    made = {"reference/command-line.md", "reference/python.md", *hooks.OUTSIDE.values()}
+    made |= {name.replace(".ipynb", ".md") for name in hooks.NOTEBOOKS}
+    written = {str(path.relative_to(hooks.DOCS)) for path in hooks.DOCS.rglob("*.md")}
+    assert sorted(listed) == sorted(written | made)
+    assert config["site_url"] == hooks.PROJECT["urls"]["Documentation"]
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("[a](../benchmarks/RESULTS.md#methods)", "[a](../evidence/benchmarks.md#methods)"),
+        ("[a](../experiments/LOG.md)", "[a](../evidence/experiments.md)"),
+        ("[a](b.md#c)", "[a](b.md#c)"),
+        ("[a](#c)", "[a](#c)"),
+        ("[a](https://example.org/x.md)", "[a](https://example.org/x.md)"),
+        ("[a](../tests/test_readme.py)", f"[a]({hooks.REPOSITORY}/blob/main/tests/test_readme.py)"),
+    ],
+)
+def test_links_are_those_of_the_site(text, made):
+    """A document of the repository that is a page is linked as one; other files on the web."""
+    page = "section/page.md"
+    source = "docs/page.md" if "../" in text else "docs/section/page.md"
+    assert hooks.relinked(text, page, source) == made
+
+
+def test_broken_links_are_found(tmp_path):
+    """Missing pages, missing anchors, and what is loaded from elsewhere."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "index.html").write_text(
+        '<a href="a/">good</a><a href="a/#there">good</a><a href="b/">bad</a>'
+        '<a href="a/#gone">bad</a><a href="https://example.org">not looked at</a>'
+    )
+    (tmp_path / "a" / "index.html").write_text(
+        '<h1 id="there">A</h1><a href="..">up</a><script src="https://example.org/x.js"></script>'
+    )
+    assert hooks.broken_links(tmp_path) == [
+        "a/index.html loads https://example.org/x.js",
+        "index.html links to b/",
+        "index.html links to a/#gone, an anchor that is not there",
+    ]
+
+
+def cells(name):
+    """The cells of code of a notebook."""
+    book = json.loads((hooks.DOCS / name).read_text(encoding="utf-8"))
+    return [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+
+
+def test_the_tutorial_is_stored_as_it_ran():
+    """Every cell was executed, none with an error, and the verdict is there."""
+    stored = cells("tutorial/first-run.ipynb")
+    assert [cell["execution_count"] for cell in stored] == list(range(1, len(stored) + 1))
+    outputs = [output for cell in stored for output in cell["outputs"]]
+    assert all(output["output_type"] != "error" for output in outputs)
+    assert "addition loses" in json.dumps(outputs)
+
+
+@pytest.mark.parametrize("name", hooks.NOTEBOOKS)
+def test_calls_in_notebooks_fit_the_functions(name):
+    """Every `broca.f(...)` has keywords that the function takes, in the one that is not run too."""
+    calls = []
+    for cell in cells(name):
+        source = "".join(cell["source"])
+        if source.startswith("%"):
+            continue
+        calls += [
+            node
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == "broca"
+        ]
+    assert len(calls) > 3
+    for call in calls:
+        taken = inspect.signature(getattr(broca, call.func.attr)).parameters
+        assert {word.arg for word in call.keywords if word.arg} <= set(taken), ast.unparse(call)
+
+
+def test_a_notebook_becomes_a_page():
+    """Cells of text stand as they are, code and what it printed in blocks, HTML as it is."""
+    pytest.importorskip("nbformat")
+    page = hooks.notebook_page(hooks.DOCS / "tutorial" / "first-run.ipynb", execute=False)
+    assert page.startswith("# A first run")
+    assert "```python\nimport broca" in page
+    assert '<div class="output">' in page
