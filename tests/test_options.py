@@ -90,6 +90,43 @@ def test_only_what_differs_is_recorded():
     assert recorded.endswith(":test_only_what_differs_is_recorded")
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        "max_gen_toks=64,until=Q:",
+        " max_new_tokens=64 , until=Q:",
+        '{"until": ["Q:"], "max_tokens": 64, "do_sample": false}',
+        {"max_completion_tokens": 64, "until": "Q:", "temperature": 0.0},
+    ],
+)
+def test_settings_of_generations_are_read_in_every_form(given):
+    """Pairs, JSON and mappings come to the same, which can be compared and recorded."""
+    options = TaskOptions(gen_kwargs=given)
+    assert options.generation == {"max_gen_toks": 64, "until": ["Q:"]}
+    assert options == TaskOptions(gen_kwargs=options.gen_kwargs)
+    assert options.to_dict() == {"gen_kwargs": '{"max_gen_toks": 64, "until": ["Q:"]}'}
+    assert hash(options) == hash(TaskOptions(gen_kwargs=given))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("max_gen_tok=3", "'max_gen_tok' is unknown; did you mean 'max_gen_toks'"),
+        ("max_gen_toks=0", "must be a number of tokens, not '0'"),
+        ("max_gen_toks=many", "must be a number of tokens, not 'many'"),
+        ("max_gen_toks", "is not of the form NAME=VALUE"),
+        ("{max_gen_toks: 3", "is no JSON"),
+        ({"until": 3}, "until must be a text or a list of texts, not 3"),
+        ("do_sample=true", "asks for sampling"),
+        ("temperature=0.7", "asks for sampling"),
+    ],
+)
+def test_settings_of_generations_are_refused(given, message):
+    """Unknown ones, values of another kind, and sampling."""
+    with pytest.raises(BadInput, match=message):
+        TaskOptions(gen_kwargs=given)
+
+
 def test_columns_of_data_sets_are_read():
     """By what they hold."""
     assert DataOptions(fields="prompt=question, answer = target").columns == {

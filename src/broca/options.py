@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import math
 import re
 import sys
@@ -25,6 +26,12 @@ from broca.errors import BadInput, nearest
 Reference = Callable[[Any], "str | Sequence[str] | None"]
 """A function of a document that returns a right answer in full, or the right answer followed by
 wrong ones to compare it with, or None to leave the item out of the margin."""
+
+NEW_TOKENS = "max_gen_toks"
+"""lm-eval's name of the longest generation in tokens."""
+
+LENGTH_NAMES = (NEW_TOKENS, "max_new_tokens", "max_tokens", "max_completion_tokens")
+"""All names that lm-eval takes for it."""
 
 Switch = Literal["auto", "on", "off"]
 """`auto` lets the planner decide by what is saved."""
@@ -56,6 +63,12 @@ class ModelOptions:
 
     allow_pickle: bool = False
     """Load weights in pickle format (tensors alone)."""
+
+    trust_remote_code: bool = False
+    """Run Python files that come with the model, where transformers has no class for it."""
+
+    merge_adapter: bool = True
+    """Add the weights of a PEFT adapter to its base's, or run them beside."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +114,10 @@ class TaskOptions:
     """Official split (train, validation or its own name) that the locate and confirm
     items come from; the report items are then all documents that the task is scored on."""
 
+    gen_kwargs: str | Mapping[str, Any] | None = None
+    """Settings of generations that replace the tasks' own, NAME=VALUE joined by commas or JSON:
+    max_gen_toks and until, such as max_gen_toks=64. Decoding stays greedy."""
+
     reference: str | Reference = "own"
     """Answer whose probability is the margin of a generation: own (the intact model's, where it
     is right), gold (the task's target) or FILE.py:FUNCTION; in Python also a function."""
@@ -114,6 +131,10 @@ class TaskOptions:
             )
         if self.metric is not None and not self.metric.strip():
             raise BadInput("`metric` is empty: give NAME or NAME,FILTER")
+        if self.gen_kwargs is not None:
+            settings = _generation(self.gen_kwargs)
+            written = json.dumps(settings, sort_keys=True) if settings else None
+            object.__setattr__(self, "gen_kwargs", written)
         if isinstance(self.reference, str) and not (
             self.reference in ("own", "gold") or ":" in self.reference
         ):
@@ -121,6 +142,11 @@ class TaskOptions:
                 f"`reference` '{self.reference}' is unknown"
                 f"{nearest(self.reference, ('own', 'gold'))}: use own, gold or FILE.py:FUNCTION"
             )
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """The settings in `gen_kwargs`: `max_gen_toks`, a number, and `until`, a list of texts."""
+        return {} if self.gen_kwargs is None else _generation(self.gen_kwargs)
 
     def to_dict(self) -> dict[str, Any]:
         """The options that differ from the defaults, for `result.json`."""
@@ -130,6 +156,65 @@ class TaskOptions:
             function = self.reference
             values["reference"] = f"{function.__module__}:{function.__qualname__}"
         return {name: value for name, value in values.items() if value != defaults[name]}
+
+
+def _generation(given: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of generations by lm-eval's names, the names of the length made one.
+
+    Raises:
+        BadInput: They cannot be read, or one is unknown, or asks for sampling.
+    """
+    settings: dict[str, Any] = {}
+    for name, value in _named_values(given):
+        if name in LENGTH_NAMES:
+            name = NEW_TOKENS
+            if isinstance(value, bool) or not str(value).isdecimal() or int(value) < 1:
+                raise BadInput(f"`gen_kwargs`: {name} must be a number of tokens, not {value!r}")
+            settings[name] = int(value)
+        elif name == "until":
+            texts = [value] if isinstance(value, str) else value
+            if not isinstance(texts, list | tuple) or not all(
+                isinstance(text, str) for text in texts
+            ):
+                raise BadInput(
+                    f"`gen_kwargs`: until must be a text or a list of texts, not {value!r}"
+                )
+            settings[name] = list(texts)
+        elif name in ("do_sample", "temperature"):
+            if str(value).lower() not in ("false", "0", "0.0"):
+                raise BadInput(
+                    f"`gen_kwargs`: {name}={value} asks for sampling: broca decodes greedily, so "
+                    "that equal inputs give equal outputs; leave it out"
+                )
+        else:
+            known = (NEW_TOKENS, "until", *LENGTH_NAMES)
+            raise BadInput(
+                f"`gen_kwargs`: '{name}' is unknown{nearest(name, known)}; use {NEW_TOKENS} and "
+                "until"
+            )
+    return settings
+
+
+def _named_values(given: str | Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Names and values of a mapping, of JSON, or of NAME=VALUE pairs joined by commas."""
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        try:
+            given = json.loads(given)
+        except ValueError as error:
+            raise BadInput(f"`gen_kwargs` '{given}' is no JSON: {error}") from error
+    if isinstance(given, Mapping):
+        return list(given.items())
+    pairs = [pair.partition("=") for pair in given.split(",") if pair.strip()]
+    for name, separator, _ in pairs:
+        if not separator or not name.strip():
+            raise BadInput(
+                f"`gen_kwargs` '{given}' is not of the form NAME=VALUE,NAME=VALUE; a text with a "
+                'comma needs JSON, {"until": ["a,b"]}'
+            )
+    return [
+        (name.strip(), value if name.strip() == "until" else value.strip())
+        for name, _, value in pairs
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

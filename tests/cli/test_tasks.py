@@ -41,3 +41,13 @@ def test_paper_tasks_are_listed_with_their_metrics():
     assert "mbpp (lm-eval's, code: pass_at_1, --allow-code)" in lines
     assert "rhyme (for chat models)" in lines
     assert "general (for --others: hellaswag, boolq, arc_challenge, mmlu)" in lines
+
+
+def test_groups_of_a_folder_are_listed(tmp_path):
+    """Beside its tasks, with where they come from."""
+    (tmp_path / "one.yaml").write_text("task: one\ndataset_path: json\ntag: marked\n")
+    (tmp_path / "all.yaml").write_text("group: all\ntask: [one]\n")
+    lines = broca("tasks", "--include-path", tmp_path).stdout.splitlines()
+    assert f"one (from {tmp_path})" in lines
+    assert f"all (group from {tmp_path})" in lines
+    assert f"marked (group from {tmp_path})" in lines

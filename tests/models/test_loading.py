@@ -1,18 +1,34 @@
 """Loading: local folders work; everything that is no decoder is refused in one line."""
 
+import copy
 import json
 
+import numpy as np
 import pytest
 import torch
-from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration
+from transformers import (
+    BartConfig,
+    BartForCausalLM,
+    BertConfig,
+    BertForMaskedLM,
+    BertLMHeadModel,
+    FalconH1Config,
+    FalconH1ForCausalLM,
+    OpenAIGPTConfig,
+    OpenAIGPTLMHeadModel,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
+from broca.engine import Engine
 from broca.errors import BadInput, SelfTestFailed, UnknownName, UnsupportedModel
 from broca.models import SHIPPED_MODELS, load, location_of, shipped_model_folder
 from broca.models.fingerprint import fingerprint
+from broca.runs.provenance import model_info
 from broca.runs.run import Run
 from broca.runs.setup import claimed
 from broca.runs.workspace import Workspace
-from broca.tasks import Catalog
+from broca.tasks import Catalog, Request
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
@@ -193,13 +209,58 @@ def test_encoder_decoder_model_is_refused_by_name(tmp_path):
 
 
 def test_model_with_remote_code_is_not_run(folder):
-    """Code in a model folder is never executed."""
+    """Code in a model folder is not executed unless it is allowed."""
     (folder / "evil.py").write_text("raise SystemExit('executed')")
     config = json.loads((folder / "config.json").read_text())
     config |= {"model_type": "evil", "auto_map": {"AutoConfig": "evil.C"}}
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(BadInput, match="configuration cannot be read"):
+    with pytest.raises(BadInput, match=r"comes with Python files of its own.*`trust_remote_code`"):
         load(str(folder))
+
+
+REMOTE = """
+from transformers import LlamaConfig, LlamaForCausalLM
+
+class OwnConfig(LlamaConfig):
+    model_type = "own"
+
+class OwnForCausalLM(LlamaForCausalLM):
+    config_class = OwnConfig
+"""
+
+
+def test_remote_code_is_run_where_it_is_allowed(folder):
+    """The class of the folder is gated as any other, and the result names that it was run."""
+    (folder / "modeling_own.py").write_text(REMOTE)
+    config = json.loads((folder / "config.json").read_text())
+    names = {"AutoConfig": "OwnConfig", "AutoModelForCausalLM": "OwnForCausalLM"}
+    config |= {
+        "model_type": "own",
+        "architectures": ["OwnForCausalLM"],
+        "auto_map": {auto: f"modeling_own.{name}" for auto, name in names.items()},
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(BadInput, match="`trust_remote_code`"):
+        load(str(folder))
+    model = load(str(folder), device="cpu", trust_remote_code=True)
+    assert model.architecture == "OwnForCausalLM"
+    assert model_info(model).remote_code
+    plain = load("reference-small", device="cpu", trust_remote_code=True)
+    assert not model_info(plain).remote_code, "its class is transformers' own"
+
+
+@pytest.mark.parametrize("device", ["nonsense", "cuda:99"])
+def test_a_device_that_is_not_there_is_refused(device):
+    """In one line, before the weights are read."""
+    with pytest.raises(BadInput, match=f"`device` '{device}' cannot be used"):
+        load("reference-small", device=device)
+
+
+def test_misspelt_components_are_refused_before_the_weights_are_read(folder):
+    """The folder's weights cannot even be read."""
+    (folder / "model.safetensors").write_bytes(b"")
+    with pytest.raises(UnknownName, match="did you mean 'heads'"):
+        load(str(folder), components="headz")
 
 
 def test_model_that_fails_the_self_test_is_refused(folder):
@@ -288,3 +349,77 @@ def test_a_revision_of_a_hub_model_is_loaded(tmp_path, monkeypatch):
     assert (newest.revision, earlier.revision) == ("0" * 40, f"{1:040x}")
     with pytest.raises(BadInput, match="`revision` is for models on the hub"):
         load("reference", revision="step1")
+
+
+SIZES = {
+    "vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "intermediate_size": 48, "max_position_embeddings": 64, "initializer_range": 0.2,
+}  # fmt: skip
+
+
+def test_an_encoder_is_refused_by_what_it_does():
+    """BERT reads later tokens; the same class trained as a decoder is one."""
+    torch.manual_seed(0)
+    encoder = BertLMHeadModel(BertConfig(**SIZES, is_decoder=False))
+    with pytest.raises(UnsupportedModel, match=r"'BertLMHeadModel' is an encoder here"):
+        load(encoder, tiny_tokenizer())
+    decoder = BertLMHeadModel(BertConfig(**SIZES, is_decoder=True))
+    assert len(load(decoder, tiny_tokenizer()).components) == 8
+
+
+def test_a_model_that_counts_padding_is_refused():
+    """The decoder of BART alone: its positions cannot be given."""
+    torch.manual_seed(0)
+    config = BartConfig(
+        vocab_size=300, d_model=32, decoder_layers=2, decoder_attention_heads=4, init_std=0.2,
+        decoder_ffn_dim=48, max_position_embeddings=64, is_encoder_decoder=False,
+    )  # fmt: skip
+    with pytest.raises(UnsupportedModel, match="it counts padding as tokens"):
+        load(BartForCausalLM(config), tiny_tokenizer())
+
+
+def test_a_model_without_a_cache_reads_its_tokens_again():
+    """The first GPT: under a mask it generates what a copy with zeroed weights does."""
+    torch.manual_seed(0)
+    config = OpenAIGPTConfig(
+        vocab_size=300, n_embd=32, n_layer=2, n_head=4, n_positions=64, initializer_range=0.2
+    )
+    model = OpenAIGPTLMHeadModel(config).eval()
+    gated = load(model, tiny_tokenizer())
+    edited = copy.deepcopy(model)
+    with torch.no_grad():
+        edited.transformer.h[1].attn.c_proj.weight[8:16] = 0
+    prompts = [[5, 6, 7, 8], [9, 10], [11, 12, 13]]
+    gates = np.ones((1, 8), dtype=np.float32)
+    gates[0, gated.components.column("L1H1")] = 0
+    requests = [Request("generate_until", tuple(p), max_new_tokens=5) for p in prompts]
+    answers = Engine(gated).run(requests, gates, np.zeros(3, dtype=int))
+    for prompt, answer in zip(prompts, answers, strict=True):
+        tokens = torch.tensor([prompt])
+        with torch.no_grad():
+            for _ in range(5):
+                following = edited(input_ids=tokens).logits[:, -1:].argmax(-1)
+                tokens = torch.cat([tokens, following], dim=1)
+        expected = tiny_tokenizer().decode(tokens[0, len(prompt) :], skip_special_tokens=True)
+        assert answer.text == expected
+
+
+def test_what_a_model_raises_when_it_is_run_is_one_line():
+    """A forward pass of its own that knows no cache."""
+    model = tiny_llama()
+    model.model.norm.forward = lambda hidden: hidden[:, :, :7]
+    with pytest.raises(UnsupportedModel, match=r"cannot be run on rows of tokens.*RuntimeError"):
+        load(model, tiny_tokenizer())
+
+
+def test_attention_beside_another_mixer_is_found():
+    """Falcon-H1 has both on one input: heads are those of its attention."""
+    torch.manual_seed(0)
+    config = FalconH1Config(
+        **SIZES, num_key_value_heads=2, head_dim=8, mamba_d_ssm=64, mamba_n_heads=8,
+        mamba_d_head=8, mamba_n_groups=1, mamba_d_state=8, mamba_chunk_size=8,
+    )  # fmt: skip
+    gated = load(FalconH1ForCausalLM(config).eval(), tiny_tokenizer())
+    assert [found.path for found in gated.structure.projections] == [
+        f"model.layers.{layer}.self_attn.o_proj" for layer in range(2)
+    ]

@@ -92,33 +92,3 @@ def test_a_head_without_weights_is_no_failure(which):
         else:  # KV head 0 serves heads 0 and 1
             attention.v_proj.weight[:8] = 0
     assert all(check.passed for check in self_test(GatedModel.wrap(model, None, name="pruned")))
-
-
-class Packed(torch.nn.Module):
-    """A linear layer of eight-bit weights in one column, as quantized layers pack theirs."""
-
-    def __init__(self, linear):
-        super().__init__()
-        self.in_features, self.out_features = linear.in_features, linear.out_features
-        weight = linear.weight.detach()
-        self.step = float(weight.abs().max()) / 127
-        packed = (weight / self.step).round().to(torch.int8).reshape(-1, 1)
-        self.weight = torch.nn.Parameter(packed, requires_grad=False)
-        self.bias = None
-
-    def forward(self, x):
-        """What the unpacked layer gives."""
-        weight = self.weight.reshape(self.out_features, self.in_features).to(x) * self.step
-        return torch.nn.functional.linear(x, weight)
-
-
-def test_packed_weights_are_gated_and_not_zeroed():
-    """The width is the layer's own; a zero of packed weights would be no zero."""
-    model = tiny_llama()
-    for layer in model.model.layers:
-        layer.self_attn.o_proj = Packed(layer.self_attn.o_proj)
-    gated = GatedModel.wrap(model, None, name="packed")
-    assert {found.head_dim for found in gated.structure.projections} == {8}
-    before = model.model.layers[0].self_attn.o_proj.weight.clone()
-    assert all(check.passed for check in self_test(gated))
-    assert torch.equal(model.model.layers[0].self_attn.o_proj.weight, before)

@@ -28,7 +28,7 @@ def test_schema_2_has_the_promised_fields():
     } <= set(data)  # fmt: skip
     assert set(data["model"]) == {
         "name", "fingerprint", "architecture", "layers", "heads", "kv_heads", "dtype", "neurons",
-        "parameters", "revision",
+        "parameters", "revision", "remote_code", "adapter",
     }  # fmt: skip
     assert {"method", "options", "seed", "response"} == set(data["search"])
     assert {"rows", "tokens", "wall_s"} <= set(data["cost"])

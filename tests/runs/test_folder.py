@@ -6,7 +6,8 @@ import pytest
 
 from broca.errors import BadInput, JournalBusy, OutFolderTaken
 from broca.journal import Journal
-from broca.runs.folder import RunFolder
+from broca.options import ModelOptions, RunOptions, SourceOptions, TaskOptions
+from broca.runs.folder import RunFolder, options_of_run
 
 
 def claim(folder, *, seed=0, **options):
@@ -135,3 +136,44 @@ def test_broken_reproduce_json_is_one_line(tmp_path, text):
     (tmp_path / "reproduce.json").write_text(text, encoding="utf-8")
     with pytest.raises(BadInput, match=r"reproduce\.json"):
         claim(tmp_path)
+
+
+def test_a_run_is_loaded_again_as_its_record_says(tmp_path):
+    """Sources, questions and loading come from the record; what is given now replaces them."""
+    asked = {
+        "task": "a", "seed": 0, "include_path": "/tasks", "allow_code": True, "revision": "step9",
+        "dtype": "bfloat16", "components": "heads+mlp", "merge_adapter": False,
+        "task_options": {"num_fewshot": 2, "gen_kwargs": "max_gen_toks=9"},
+    }  # fmt: skip
+    (tmp_path / "out").mkdir()
+    RunFolder.claim(
+        tmp_path / "out", verb="localize", asked=asked, how={"device": "cpu"}, command=["broca"],
+        journal=tmp_path / "shared.sqlite",
+    )  # fmt: skip
+    given = RunOptions(
+        model_options=ModelOptions(dtype="float32"), task_options=TaskOptions(limit=8)
+    )
+    options = options_of_run(tmp_path / "out", given)
+    assert options.source_options == SourceOptions(include_path="/tasks", allow_code=True)
+    assert options.model_options == ModelOptions(
+        revision="step9", dtype="float32", components="heads+mlp", device="cpu", merge_adapter=False
+    )
+    assert options.task_options == TaskOptions(
+        num_fewshot=2, limit=8, gen_kwargs={"max_gen_toks": 9}
+    )
+    assert options.journal_options.journal == str(tmp_path / "shared.sqlite")
+    (tmp_path / "none").mkdir()
+    assert options_of_run(tmp_path / "none", given) is given
+
+
+def test_options_that_an_older_version_lacks_have_their_defaults(tmp_path):
+    """Its folder is gone on with, unless one of them is wanted."""
+    (tmp_path / "out").mkdir()
+    older = {"task": "a", "task_options": {"metric": None}}
+    newer = {**older, "trust_remote_code": False}
+    newer["task_options"] = {"metric": None, "gen_kwargs": None}
+    for asked in (older, newer):
+        RunFolder.claim(tmp_path / "out", verb="localize", asked=asked, how={}, command=["broca"])
+    wanted = {**newer, "task_options": {"metric": None, "gen_kwargs": "{}"}}
+    with pytest.raises(OutFolderTaken, match="`task_options`"):
+        RunFolder.claim(tmp_path / "out", verb="localize", asked=wanted, how={}, command=["broca"])

@@ -65,7 +65,10 @@ def test_a_session_measures_with_the_options_of_its_verb(tiny):
         assert space.journal.query("SELECT count(*) FROM rows")[0] == (1,)
         with pytest.raises(NothingToLocalize):  # random weights do no task
             opened.intact_scores(run)
-    assert list(dict.fromkeys(said))[-2:] == ["building the tasks", "scoring the intact model"]
+    assert list(dict.fromkeys(said))[-2:] == [
+        "building task 1 of 1: addition",
+        "scoring the intact model",
+    ]
 
 
 def test_a_workspace_may_be_given_with_its_own_executor(tmp_path):

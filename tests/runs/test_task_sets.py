@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 from broca.runs.task_sets import (
+    MOST_OTHERS,
     TaskSet,
     chance_notes,
     claim_tasks,
     lay_out,
     load_tasks,
+    other_tasks,
+    sampling_note,
     whole_tasks,
 )
 from broca.tasks import Catalog, TaskOptions
@@ -117,3 +120,24 @@ def test_tasks_near_chance_are_told(tiny):
         f"mc_biology scores {chance + 0.1:.3f} on the intact model, where guessing gives "
         f"{chance:.3f}: it can lose 10.0 points of skill at most"
     )
+
+
+def test_auto_takes_a_stated_sample_of_a_large_folder(tmp_path, tiny):
+    """At even steps through the names, always the same; few are taken whole, in silence."""
+    for number in range(20):
+        (tmp_path / f"{number:02}.yaml").write_text(f"task: t{number:02}\ndataset_path: json\n")
+    catalog = Catalog(tmp_path)
+    taken = other_tasks("t03", "auto", tiny, catalog)
+    assert len(taken) == MOST_OTHERS
+    assert taken[:3] == ("t00", "t02", "t05")
+    assert "t03" not in taken
+    (note,) = sampling_note("t03", "auto", taken, catalog)
+    assert note.startswith("the other tasks are 8 of the 19 in the folder")
+    assert all(name in note for name in taken)
+    assert sampling_note("t03", taken, taken, catalog) == ()
+    for number in range(9, 20):
+        (tmp_path / f"{number:02}.yaml").unlink()
+    catalog = Catalog(tmp_path)
+    few = other_tasks("t03", "auto", tiny, catalog)
+    assert len(few) == 8
+    assert sampling_note("t03", "auto", few, catalog) == ()

@@ -82,8 +82,51 @@ def test_folder_without_tasks_is_refused(tmp_path):
 
 def test_every_lm_eval_task_can_be_named():
     """A name that is not shipped is looked up among lm-eval's own tasks."""
-    assert "gsm8k" in Catalog()._manager_of("gsm8k").all_tasks
-    assert Catalog()._manager_of("gsm8k") is Catalog()._manager_of("mmlu")
+    catalog = Catalog()
+    assert "gsm8k" in catalog._manager_of("gsm8k", catalog._origin("gsm8k")).all_tasks
+    assert catalog._origin("mmlu") == "lm-eval"
+    assert {"mmlu_stem", "mmlu_anatomy"} <= {*catalog._manager_of("mmlu", "lm-eval").all_tasks}
+
+
+def test_a_group_of_a_folder_may_name_tasks_of_lm_eval(tmp_path):
+    """Its members come from both, and the folder's own definition counts."""
+    (tmp_path / "both.yaml").write_text("group: both\ntask: [gsm8k, own, {task: mine}]\n")
+    (tmp_path / "own.yaml").write_text("task: own\ndataset_path: json\n")
+    catalog = Catalog(tmp_path)
+    assert catalog._origin("both") == "included"
+    manager = catalog._manager_of("both", "included")
+    assert {"both", "own", "gsm8k"} <= {*manager.all_tasks}
+    assert "mine" not in manager.all_tasks
+    assert catalog._manager_of("own", "included").all_tasks == ["both", "own"]
+    assert catalog.included_groups == ("both",)
+
+
+def test_names_are_refused_before_anything_is_built(folder, tokenizer):
+    """Unknown names, and files of examples that cannot be read; no data are asked for."""
+    (folder / "data.jsonl").unlink()
+    catalog = Catalog(folder)
+    catalog.require_names(["plus_one", "addition", "gsm8k", "data:gsm8k", "general"])
+    with pytest.raises(UnknownName, match="'gsm9k' is unknown; did you mean 'gsm8k'"):
+        catalog.require_names(["addition", "gsm9k"])
+    with pytest.raises(BadInput, match=r"none\.jsonl"):
+        catalog.require_names(["none.jsonl"])
+
+
+def test_options_of_a_task_are_refused_before_a_model_is_needed(folder, tokenizer):
+    """Its metric, its split, the function of its reference; what was loaded is then built."""
+    catalog = Catalog(folder)
+    with pytest.raises(TaskUnusable, match="no metric 'exact_mach'; did you mean 'exact_match'"):
+        catalog.require("plus_one", TaskOptions(metric="exact_mach"))
+    with pytest.raises(TaskUnusable, match="has no split 'train'"):
+        catalog.require("plus_one", TaskOptions(locate_split="train"))
+    with pytest.raises(BadInput, match="`reference`"):
+        catalog.require("plus_one", TaskOptions(reference="none.py:f"))
+    with pytest.raises(TaskUnusable, match="no metric 'f1'"):
+        catalog.require(Task("plus_one", metric="f1"))
+    catalog = Catalog(folder)
+    catalog.require("plus_one")
+    (loaded,), _ = catalog._loaded["plus_one"]
+    assert catalog.load("plus_one", tokenizer).harness_tasks == (loaded,)
 
 
 PAIRS = [(f"{number} + 0 =", f" {number}") for number in range(10)]

@@ -10,6 +10,7 @@ import pytest
 from lm_eval import simple_evaluate
 from lm_eval.api.model import LM
 from lm_eval.models.huggingface import HFLM
+from lm_eval.tasks import TaskManager
 
 from broca.engine import Engine
 from broca.errors import BrocaError
@@ -17,6 +18,7 @@ from broca.executors import Asker, LocalExecutor
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.tasks import Catalog, Generation, RequestTokenizer
+from broca.tasks.catalog import harness_index
 from broca.tasks.code import code_tasks
 from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS, group_score, paper_metric
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -58,6 +60,12 @@ def benchmarks(catalog, small):
     return load
 
 
+def manager_of(name):
+    """lm-eval's manager of the folder that holds a task of its own."""
+    folders = harness_index().folders_of([name])
+    return TaskManager(include_path=[str(folder) for folder in folders], include_defaults=False)
+
+
 def harness(lm, name, manager):
     """What lm-eval says: the results, the group's or task's own and of every member."""
     with contextlib.redirect_stderr(io.StringIO()), code_tasks(allowed=True):
@@ -88,7 +96,7 @@ def sample_scores(results, metric):
 
 
 @pytest.mark.parametrize("name", PAPER_TASKS)
-def test_scores_are_those_of_lm_eval(name, benchmarks, small, full_manager):
+def test_scores_are_those_of_lm_eval(name, benchmarks, small):
     """Item by item and together, for the same model on the same data, in the paper's metric."""
     benchmark = benchmarks(name)
     bank = [(benchmark, item) for item in benchmark.items]
@@ -96,7 +104,7 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, small, full_manager):
     responses = LocalExecutor(Engine(small), Asker(bank)).run(plan).responses
 
     lm = HFLM(pretrained=small.model, tokenizer=small.tokenizer, batch_size=16)
-    results = harness(lm, name, full_manager())
+    results = harness(lm, name, manager_of(name))
     expected = sample_scores(results, PAPER_TASKS[name].metric)
     members = [task for task in expected for _ in expected[task]]
     assert len(members) == len(bank)
@@ -157,14 +165,14 @@ class CannedModel(LM):
 
 
 @pytest.mark.parametrize("name", GENERATED)
-def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks, full_manager):
+def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks):
     """Right and wrong answers in turn; code is executed; the filter of the paper is used."""
     benchmark = benchmarks(name)
     answers = [Generation(canned(name, item.prompt), 1) for item in benchmark.items]
     scores = [
         benchmark.score(item, [one]) for item, one in zip(benchmark.items, answers, strict=True)
     ]
-    results = harness(CannedModel(name), name, full_manager())
+    results = harness(CannedModel(name), name, manager_of(name))
     (expected,) = sample_scores(results, PAPER_TASKS[name].metric).values()
     assert scores == expected
     assert 0 < sum(scores) < len(scores)

@@ -1,6 +1,7 @@
 """One lm-eval task with its requests built: targets, splits, prompts and scores."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from harness_tasks import write_tasks
@@ -172,3 +173,20 @@ def test_the_limit_is_a_number_or_a_share_of_the_documents(catalog, tokenizer):
     half = prepared(catalog, "generation", tokenizer, limit=0.5)
     assert len(half) == -(-len(whole) // 2)
     assert half.prompt(1) == whole.prompt(1)
+
+
+def test_settings_of_generations_replace_the_tasks_own(folder, tokenizer):
+    """One name of the length replaces another; tasks without generations are left alone."""
+    options = TaskOptions(gen_kwargs="max_new_tokens=7")
+    plain, shorter = (
+        Catalog(folder).load("good", tokenizer, options=chosen).items[0].requests[0]
+        for chosen in (None, options)
+    )
+    assert shorter == replace(plain, max_new_tokens=7)
+    likelihood = Catalog(folder).load("empty_likelihood", tokenizer, options=options)
+    assert likelihood.items == Catalog(folder).load("empty_likelihood", tokenizer).items
+    changed = TaskOptions(gen_kwargs={"until": ["!"], "max_gen_toks": 3})
+    request = Catalog(folder).load("good", tokenizer, options=changed).items[0].requests[0]
+    assert request.max_new_tokens == 3
+    assert "!" in request.stop
+    assert "\n\n" not in request.stop

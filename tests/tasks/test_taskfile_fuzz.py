@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from broca.errors import BrocaError, TaskUnusable
 from broca.tasks import Catalog, RequestTokenizer, catalog
+from broca.tasks.task_index import TaskIndex
 from broca.testing import tiny_tokenizer
 
 KEYS = (
@@ -54,11 +55,8 @@ def tokenizer():
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with data; what it holds alone is looked at."""
-    manager = catalog._manager
-    monkeypatch.setattr(
-        catalog, "_manager", lambda path, *, defaults: manager(path, defaults=False)
-    )
-    monkeypatch.setattr(catalog, "_harness_manager", lambda: manager(None, defaults=False))
+    (tmp_path / "none").mkdir()
+    monkeypatch.setattr(catalog, "harness_index", lambda: TaskIndex(tmp_path / "none"))
     monkeypatch.chdir(tmp_path)  # where a task without data files looks for some
     documents = [{"question": f"{n} =", "answer": str(n)} for n in range(12)]
     (tmp_path / "good.jsonl").write_text("\n".join(map(json.dumps, documents)))

@@ -45,8 +45,11 @@ def stress(
     import broca
     from broca.reports import write
     from broca.results.localization import Localization
+    from broca.runs.folder import options_of_run
 
     run = Localization.read(target) if heads is None else None
+    if run is not None:
+        run_options = options_of_run(target, run_options)
     folder = folder_of(out, target if run else None)
     asked = {"target": target, "heads": heads, "family": family, **asdict(run_options)}
     with (

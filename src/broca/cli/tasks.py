@@ -37,6 +37,7 @@ def tasks(
         say(*tasks.shipped)
         say(*(f"{task} (for chat models)" for task in tasks.instruct))
         say(*(f"{task} (from {folder})" for task in tasks.included))
+        say(*(f"{group} (group from {folder})" for group in tasks.included_groups))
         for task in tasks.paper:
             code = ", --allow-code" if task.executes_code else ""
             say(f"{task.name} (lm-eval's, {task.skill}: {task.metric}{code})")

@@ -61,10 +61,10 @@ def verify(
     """
     import broca
     from broca.results.localization import Localization
+    from broca.runs.folder import options_of_run
 
     run: Localization | None = None
-    task_options, model_options = run_options.task_options, run_options.model_options
-    components = model_options.components
+    components = run_options.model_options.components
     if neurons is not None:
         heads, components = _with_neurons(heads, neurons, components)
     if heads is None:
@@ -74,16 +74,19 @@ def verify(
                 f"the run in '{target}' selected nothing: there is nothing to verify; name some in "
                 "`heads`"
             )
-        task_options = replace(TaskOptions(**run.task_options), **task_options.to_dict())
+        asked = {**run.task_options, **run_options.task_options.to_dict()}
+        run_options = replace(run_options, task_options=TaskOptions(**asked))
+        run_options = options_of_run(target, run_options)
+        components = run.components
     elif task is None:
         raise BadInput("`heads` and `neurons` need the `task` that they are claimed for")
     if controls < 0:
         raise BadInput(f"`controls` must be at least 0, not {controls}")
     folder = folder_of(out, target if run else None)
-    asked = {"target": target, "heads": heads, "task": task, **asdict(run_options)}
+    logged_options = {"target": target, "heads": heads, "task": task, **asdict(run_options)}
     with (
         measuring(folder, run_options, print_options) as (_, options, progress),
-        logged(log_options, "verify", asked, progress) as log,
+        logged(log_options, "verify", logged_options, progress) as log,
     ):
         from broca.reports import write
         from broca.verification import Scope  # imports torch, which the first line stands before
@@ -102,8 +105,7 @@ def verify(
             ablation=ablation or (run.ablation.kind if run else "zero"),
             scale=run.ablation.scale if run else 0.0,
             on_progress=log.report,
-            task_options=task_options,
-            model_options=replace(model_options, components=run.components if run else components),
+            model_options=replace(options.model_options, components=components),
             run_options=options,
         )
         if run is not None and result.model.fingerprint != run.model.fingerprint:

@@ -501,8 +501,7 @@ class RayHost:
             spec = WorkerSpec.of(
                 model,
                 options=engine_options,
-                device_map=model_options.device_map,
-                allow_pickle=model_options.allow_pickle,
+                model_options=model_options,
             )
             self._pools[key] = RayPool(spec, self._options).__enter__()
         donors = tuple(values.cpu() for values in setting.donors)

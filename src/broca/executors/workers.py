@@ -17,6 +17,7 @@ from broca.executors.base import Setting
 from broca.executors.process import tune_process
 from broca.models import GatedModel, GatePoint, load
 from broca.models.hub import go_offline
+from broca.options import ModelOptions
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class WorkerSpec:
         device: Device; None for the worker's own GPU.
         device_map: `auto` spreads the model over the worker's GPUs.
         allow_pickle: Whether weights in pickle format may be loaded.
+        trust_remote_code: Whether Python files that come with the model may be run.
+        merge_adapter: Whether the weights of an adapter are added to its base's.
         revision: Commit of a model on the hub.
         offline: Make no network call.
         threads: Threads of a model on a CPU.
@@ -47,6 +50,8 @@ class WorkerSpec:
     device: str | None = None
     device_map: str | None = None
     allow_pickle: bool = False
+    trust_remote_code: bool = False
+    merge_adapter: bool = True
     revision: str | None = None
     offline: bool = False
     threads: int = 1
@@ -59,18 +64,20 @@ class WorkerSpec:
         model: GatedModel,
         *,
         options: EngineOptions | None = None,
-        device_map: str | None = None,
-        allow_pickle: bool = False,
+        model_options: ModelOptions | None = None,
     ) -> WorkerSpec:
         """What workers have to load to answer as `model` does."""
         folder = os.path.expanduser(model.source or model.name)
+        loading = model_options or ModelOptions()
         return cls(
             model=os.path.abspath(folder) if os.path.isdir(folder) else model.source or model.name,
             dtype=model.dtype,
             components=model.kinds,
             fingerprint=model.fingerprint,
-            device_map=device_map,
-            allow_pickle=allow_pickle,
+            device_map=loading.device_map,
+            allow_pickle=loading.allow_pickle,
+            trust_remote_code=loading.trust_remote_code,
+            merge_adapter=loading.merge_adapter,
             revision=model.revision,
             offline=os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"),
             options=options or EngineOptions(),
@@ -147,6 +154,8 @@ class Worker:
                     device=spec.device,
                     device_map=spec.device_map,
                     allow_pickle=spec.allow_pickle,
+                    trust_remote_code=spec.trust_remote_code,
+                    merge_adapter=spec.merge_adapter,
                 )
         except BrocaError as error:
             return Refusal.of(error)

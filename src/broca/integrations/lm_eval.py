@@ -22,7 +22,7 @@ from broca.errors import BadInput, nearest
 from broca.models import load
 from broca.tasks import Generation, LogLikelihood, Output, RequestTokenizer
 
-_IGNORED = ("batch_size", "max_batch_size", "trust_remote_code")
+_IGNORED = ("batch_size", "max_batch_size")
 """What lm-eval's command line passes to every model: the engine finds its batches by itself."""
 
 
@@ -40,6 +40,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         device: Where to put the model.
         device_map: `auto` spreads it over devices.
         allow_pickle: Whether weights in pickle format may be loaded.
+        trust_remote_code: Whether Python files that come with the model may be run.
         token_budget: Most tokens of a batch; found from the free memory if None.
         options: What lm-eval passes to every model and this one does not need.
 
@@ -59,13 +60,14 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         device: str | None = None,
         device_map: str | None = None,
         allow_pickle: bool = False,
+        trust_remote_code: bool = False,
         token_budget: int | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
         known = [
             "pretrained", "ablate", "scale", "components", "revision", "dtype", "device",
-            "device_map", "allow_pickle",
+            "device_map", "allow_pickle", "trust_remote_code",
         ]  # fmt: skip
         for name in options:
             if name not in _IGNORED:
@@ -83,7 +85,9 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
             components=components,
             device=_present(device),
             device_map=device_map,
-            allow_pickle=allow_pickle is True,  # not the text that lm-eval makes of another word
+            # not the text that lm-eval makes of another word
+            allow_pickle=allow_pickle is True,
+            trust_remote_code=trust_remote_code is True,
         )
         mask = self._gated.components.mask(str(ablate))
         self.ablated = tuple(np.asarray(self._gated.components.names)[mask].tolist())

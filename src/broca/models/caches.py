@@ -15,6 +15,21 @@ import torch
 from torch import Tensor, nn
 
 
+class Reread:
+    """Stands for the cache of a model that has none: its tokens are read again at every step.
+
+    Attributes:
+        tokens: All tokens so far, `(rows, tokens)`.
+    """
+
+    def __init__(self, tokens: Tensor) -> None:
+        self.tokens = tokens
+
+    def reorder_cache(self, rows: Tensor) -> None:
+        """Keeps `rows`, in that order, as the caches of transformers do."""
+        self.tokens = self.tokens[rows.to(self.tokens.device)]
+
+
 def is_plain(cache: Any) -> bool:
     """Whether every layer keeps all keys and values with one entry a token."""
     from transformers.cache_utils import DynamicLayer

@@ -115,6 +115,25 @@ KINDS: dict[str, ComponentKind] = {
 """The kinds by the name that `components` takes; several are joined by `+`."""
 
 
+def require_kinds(wanted: str) -> tuple[str, ...]:
+    """The kinds of components in a list that is joined by `+`.
+
+    Raises:
+        UnknownName: No such kind.
+        BadInput: A kind is named twice.
+    """
+    kinds = tuple(kind.strip() for kind in wanted.split("+"))
+    if len(set(kinds)) != len(kinds):
+        raise BadInput(f"`components` '{wanted}' names a kind twice")
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UnknownName(
+                f"components '{kind}' are unknown{nearest(kind, KINDS)}; use {', '.join(KINDS)}, "
+                "or several joined by +"
+            )
+    return kinds
+
+
 def choose(
     structure: Structure, wanted: str, *, architecture: str
 ) -> tuple[ComponentSet, tuple[GatePoint, ...]]:
@@ -130,17 +149,9 @@ def choose(
         BadInput: A kind is named twice.
         UnsupportedModel: The model has no such components that could be found.
     """
-    kinds = [kind.strip() for kind in wanted.split("+")]
-    if len(set(kinds)) != len(kinds):
-        raise BadInput(f"`components` '{wanted}' names a kind twice")
     components: list[Component] = []
     points: list[GatePoint] = []
-    for kind in kinds:
-        if kind not in KINDS:
-            raise UnknownName(
-                f"components '{kind}' are unknown{nearest(kind, KINDS)}; use {', '.join(KINDS)}, "
-                "or several joined by +"
-            )
+    for kind in require_kinds(wanted):
         before, place = len(components), KINDS[kind].place
         for part, layer, group, width in KINDS[kind].find(structure):
             points.append(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 
 def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
@@ -25,7 +28,7 @@ def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
     """
     seen: set[int] = set()
     tensors: list[tuple[str, Tensor]] = []
-    for name, tensor in sorted(model.state_dict().items()):
+    for name, tensor in _tensors(model):
         if tensor.numel() and tensor.data_ptr() in seen:
             continue
         seen.add(tensor.data_ptr())
@@ -33,6 +36,22 @@ def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
     with ThreadPoolExecutor() as pool:
         digests = list(pool.map(lambda pair: _digest(pair[0], _cast(pair[1], dtype)), tensors))
     return hashlib.blake2b(b"".join(digests), digest_size=16).hexdigest()
+
+
+def _tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Every tensor of a model by name; of packed weights the tensors that they consist of."""
+    for name, value in sorted(model.state_dict().items()):
+        if isinstance(value, Tensor):
+            yield from _parts(name, value)
+
+
+def _parts(name: str, tensor: Tensor) -> Iterator[tuple[str, Tensor]]:
+    flatten: Any = getattr(tensor, "__tensor_flatten__", None)
+    if flatten is None or not is_traceable_wrapper_subclass(tensor):
+        yield name, tensor
+        return
+    for part in sorted(flatten()[0]):
+        yield from _parts(f"{name}.{part}", getattr(tensor, part))
 
 
 def _cast(tensor: Tensor, dtype: torch.dtype | None) -> Tensor:

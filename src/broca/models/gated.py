@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 from broca.components import Component, ComponentSet
 from broca.errors import BadInput
+from broca.models.adapters import unwrapped
+from broca.models.caches import Reread
 from broca.models.choosing import choose, kinds_of
 from broca.models.gates import ActiveGates, GatePoint, Replacement
 from broca.models.resuming import (
@@ -66,6 +68,8 @@ class GatedModel:
         points: Where their gates act.
         source: The name or folder that it was loaded from; None for a caller's model in memory.
         revision: Its commit on the hub; None for a model from elsewhere.
+        remote_code: Whether its class came with it and is no part of transformers.
+        adapter: The adapter of PEFT that it was loaded with, and how; empty without one.
     """
 
     name: str
@@ -81,6 +85,8 @@ class GatedModel:
         repr=False, default_factory=dict
     )
     revision: str | None = field(repr=False, default=None)
+    remote_code: bool = field(repr=False, default=False)
+    adapter: str = field(repr=False, default="")
 
     @classmethod
     def wrap(
@@ -92,6 +98,8 @@ class GatedModel:
         components: str = "heads",
         source: str | None = None,
         revision: str | None = None,
+        remote_code: bool = False,
+        adapter: str = "",
     ) -> GatedModel:
         """Finds the components of a transformers model and prepares their gates.
 
@@ -104,15 +112,17 @@ class GatedModel:
             components: Which parts to gate, such as `heads` or `heads+mlp`.
             source: The name or folder that it was loaded from; None for a model in memory.
             revision: Its commit on the hub; None for a model from elsewhere.
+            remote_code: Whether its class came with it.
+            adapter: The adapter that it was loaded with, and how.
 
         Raises:
             UnsupportedModel: The architecture is not covered.
         """
-        model = getattr(model, "_orig_mod", model)  # what torch.compile was given
+        model = unwrapped(getattr(model, "_orig_mod", model))  # what torch.compile was given
         usage = Usage(model, belongs_to_caller=source is None)
         return cls._of(
             model, tokenizer, name=name, components=components, source=source, usage=usage,
-            revision=revision,
+            revision=revision, remote_code=remote_code, adapter=adapter,
         )  # fmt: skip
 
     @classmethod
@@ -126,13 +136,15 @@ class GatedModel:
         source: str | None,
         usage: Usage,
         revision: str | None,
+        remote_code: bool,
+        adapter: str,
     ) -> GatedModel:
         with usage.held():
             structure = find_structure(model)
         chosen, points = choose(structure, components, architecture=type(model).__name__)
         return cls(
             name, model, tokenizer, structure, components, chosen, points, source, usage,
-            {components: (chosen, points)}, revision,
+            {components: (chosen, points)}, revision, remote_code, adapter,
         )  # fmt: skip
 
     def copy(self) -> GatedModel:
@@ -153,6 +165,8 @@ class GatedModel:
                 source=self.source,
                 usage=self._usage,
                 revision=self.revision,
+                remote_code=self.remote_code,
+                adapter=self.adapter,
             )
 
     def in_use(self) -> AbstractContextManager[None]:
@@ -503,6 +517,11 @@ class GatedModel:
     def _forward_parameters(self) -> frozenset[str]:
         return frozenset(inspect.signature(self.model.forward).parameters)
 
+    @property
+    def takes_positions(self) -> bool:
+        """Whether the model is told the positions of tokens; others count them themselves."""
+        return "position_ids" in self._forward_parameters
+
     def forward(
         self,
         tokens: Tensor,
@@ -540,8 +559,16 @@ class GatedModel:
             arguments["position_ids"] = positions.clamp(min=0)[:, -new:]
         if "logits_to_keep" in self._forward_parameters:
             arguments["logits_to_keep"] = keep
+        if isinstance(cache, Reread):
+            del arguments["past_key_values"]
+            tokens = torch.cat([cache.tokens, tokens], dim=1)
+            if "position_ids" in arguments:
+                arguments["position_ids"] = positions.clamp(min=0)
         output = self.model(input_ids=tokens, **arguments)
-        return output.logits[:, -keep:], output.past_key_values if use_cache else None
+        filled = getattr(output, "past_key_values", None) if use_cache else None
+        if use_cache and filled is None:
+            filled = Reread(tokens)
+        return output.logits[:, -keep:], filled
 
 
 def _listed(components: Any) -> list[Component]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from pickle import UnpicklingError
@@ -10,7 +12,9 @@ from typing import Any
 
 from torch import nn
 
-from broca.errors import BadInput, UnknownName, UnsupportedModel, nearest
+from broca.errors import BadInput, BrocaError, UnknownName, UnsupportedModel, nearest
+from broca.models.adapters import AdapterFiles, adapter_in, adapter_on_hub, unwrapped, with_adapter
+from broca.models.choosing import require_kinds
 from broca.models.gated import GatedModel
 from broca.models.hub import skip_retries_if_unreachable
 from broca.models.selftest import require_self_test
@@ -50,6 +54,8 @@ def load(
     device: str | None = None,
     device_map: str | None = None,
     allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+    merge_adapter: bool = True,
     offline: bool = False,
 ) -> GatedModel:
     """Loads a causal language model, or takes one in memory, and proves that it can be gated.
@@ -59,7 +65,8 @@ def load(
 
     Args:
         model: `reference`, `reference-small` or `planted`, a local folder, a hub id, or a model of
-            transformers.
+            transformers or PEFT. A folder or repository that holds an adapter of PEFT is its base
+            model with the adapter.
         tokenizer: The tokenizer of a model in memory; others bring their own.
         name: What to call a model in memory; by default where its configuration says it comes
             from, marked as in memory.
@@ -71,6 +78,9 @@ def load(
         device_map: Passed to transformers (`auto` spreads a model over devices).
         allow_pickle: Whether weights in pickle format may be loaded, where there are no others.
             Only tensors are unpickled, no other objects.
+        trust_remote_code: Whether Python files that come with the model may be run, where
+            transformers has no class for it. They can do whatever you can.
+        merge_adapter: Whether an adapter's weights are added to its base's, or run beside them.
         offline: Make no network call: a hub model must be in the local cache.
 
     Returns:
@@ -85,7 +95,9 @@ def load(
     if not isinstance(model, str | os.PathLike):
         given = {
             "revision": revision, "dtype": dtype != "auto", "device": device,
-            "device_map": device_map, "allow_pickle": allow_pickle, "offline": offline,
+            "device_map": device_map, "allow_pickle": allow_pickle,
+            "trust_remote_code": trust_remote_code, "merge_adapter": not merge_adapter,
+            "offline": offline,
         }  # fmt: skip
         return _wrapped(model, tokenizer, name, components, [key for key in given if given[key]])
     for key, value in (("tokenizer", tokenizer), ("name", name)):
@@ -101,6 +113,8 @@ def load(
         device=device,
         device_map=device_map,
         allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
+        merge_adapter=merge_adapter,
         offline=offline,
     )
 
@@ -116,7 +130,7 @@ def taken(model: Any) -> GatedModel:
     """
     if isinstance(model, GatedModel):
         return model
-    model = getattr(model, "_orig_mod", model)
+    model = unwrapped(getattr(model, "_orig_mod", model))
     if not isinstance(model, nn.Module) or not hasattr(model, "config"):
         raise BadInput(
             f"`model` is a {type(model).__name__}: give what `broca.load` returned, or a causal "
@@ -140,7 +154,7 @@ def _wrapped(
         raise BadInput(
             "`tokenizer` is missing: a model in memory needs one, as its second argument"
         )
-    model = getattr(model, "_orig_mod", model)  # what torch.compile was given
+    model = unwrapped(getattr(model, "_orig_mod", model))  # what torch.compile was given
     if unused:
         raise BadInput(
             f"`{unused[0]}` is for models that broca loads itself: a model in memory stays as it is"
@@ -148,8 +162,9 @@ def _wrapped(
     origin = getattr(model.config, "name_or_path", "") or type(model).__name__
     name = name or f"{origin} (in memory)"
     _require_decoder(name, model.config, architecture=type(model).__name__)
-    gated = GatedModel.wrap(model, tokenizer, name=name, components=components)
-    require_self_test(gated)
+    with _running(name, type(model).__name__):
+        gated = GatedModel.wrap(model, tokenizer, name=name, components=components)
+        require_self_test(gated)
     return gated
 
 
@@ -162,6 +177,8 @@ def _loaded(
     device: str | None,
     device_map: str | None,
     allow_pickle: bool,
+    trust_remote_code: bool,
+    merge_adapter: bool,
     offline: bool,
 ) -> GatedModel:
     """A model that broca loads, in evaluation mode and frozen for good."""
@@ -169,19 +186,29 @@ def _loaded(
         raise BadInput(
             f"`dtype` '{dtype}' is unknown{nearest(dtype, DTYPES)}: use one of {', '.join(DTYPES)}"
         )
-    source = _source(name, allow_pickle=allow_pickle)
+    require_kinds(components)
+    adapter = _adapter(name, revision=revision, offline=offline)
+    base = name if adapter is None else adapter.base
+    source = _source(base, allow_pickle=allow_pickle)
     import torch
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    if revision is not None and isinstance(source, Path):
+    if revision is not None and isinstance(source, Path) and adapter is None:
         raise BadInput(
             f"`revision` is for models on the hub: '{name}' is a folder, which has only one"
         )
-    config = _config(name, source, offline=offline, revision=revision)
-    _require_decoder(name, config)
-    if device is None:
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    local = offline or isinstance(source, Path)
+    options: dict[str, Any] = {
+        "trust_remote_code": trust_remote_code, "local_files_only": local,
+    }  # fmt: skip
+    base_revision = revision if adapter is None else adapter.base_revision
+    if base_revision is not None and not isinstance(source, Path):
+        options["revision"] = base_revision
+    config = _config(base, source, options)
+    remote_code = trust_remote_code and type(config).__module__.startswith("transformers_modules")
+    _require_decoder(base, config, remote_code=remote_code)
+    device = _device(device)
     if device == "cpu":
         # grouped-query attention without copying keys for every query head; on a GPU this setting
         # would choose a slower kernel
@@ -190,12 +217,6 @@ def _loaded(
     if dtype != "auto":
         torch_dtype = "auto" if dtype == "stored" else getattr(torch, dtype)
     placement = {"device_map": device_map} if device_map else {}
-    options: dict[str, Any] = {
-        "trust_remote_code": False,
-        "local_files_only": offline or isinstance(source, Path),
-    }
-    if revision is not None:
-        options["revision"] = revision
     try:
         model = AutoModelForCausalLM.from_pretrained(
             str(source),
@@ -206,12 +227,17 @@ def _loaded(
             **placement,
             **options,
         )
-        tokenizer = AutoTokenizer.from_pretrained(str(source), **options)
+        described = ""
+        if adapter is not None:
+            where = {"local_files_only": offline} | ({"revision": revision} if revision else {})
+            model, described = with_adapter(model, adapter, merge=merge_adapter, **where)
+        tokenizer = _tokenizer_of(source, adapter, options, AutoTokenizer)
     except (
         OSError,
         ValueError,
         KeyError,
         RuntimeError,
+        ImportError,
         EOFError,
         SafetensorError,
         UnpicklingError,
@@ -222,15 +248,87 @@ def _loaded(
             "tokenizer.json"
         ) from error
     if not device_map:
-        model = model.to(device)
+        model = _placed(model, device)
     model.eval()
     model.requires_grad_(False)
-    commit = None if isinstance(source, Path) else _commit(source, revision)
-    gated = GatedModel.wrap(
-        model, tokenizer, name=name, components=components, source=name, revision=commit
-    )
-    require_self_test(gated)
+    commit = _commit(base, base_revision) if isinstance(source, str) else None
+    with _running(name, type(model).__name__):
+        gated = GatedModel.wrap(
+            model, tokenizer, name=name, components=components, source=name, revision=commit,
+            remote_code=remote_code, adapter=described,
+        )  # fmt: skip
+        require_self_test(gated)
     return gated
+
+
+@contextmanager
+def _running(name: str, architecture: str) -> Iterator[None]:
+    """Turns whatever a model raises when it is first run into one line.
+
+    Raises:
+        UnsupportedModel: It raised something.
+    """
+    import torch
+
+    try:
+        yield
+    except (BrocaError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # the code of a model may raise anything
+        raise UnsupportedModel(
+            f"'{name}' ({architecture}) cannot be run on rows of tokens, with padding and a cache "
+            f"({type(error).__name__}: {_first_line(error)}): it is no decoder, or this "
+            "transformers cannot run it"
+        ) from error
+
+
+def _adapter(name: str, *, revision: str | None, offline: bool) -> AdapterFiles | None:
+    """The adapter that a name stands for, if it is one of PEFT and no model."""
+    path = Path(name).expanduser()
+    if name in SHIPPED_MODELS:
+        return None
+    if path.is_dir():
+        return adapter_in(path)
+    if path.exists() or not _may_be_on_hub(name):
+        return None
+    skip_retries_if_unreachable()
+    return adapter_on_hub(name, revision=revision, offline=offline)
+
+
+def _tokenizer_of(
+    source: Path | str, adapter: AdapterFiles | None, options: dict[str, Any], tokenizers: Any
+) -> Any:
+    """The tokenizer that lies beside an adapter, if one does, else the model's."""
+    if adapter is not None and Path(adapter.place, "tokenizer_config.json").is_file():
+        return tokenizers.from_pretrained(adapter.place, **{**options, "local_files_only": True})
+    return tokenizers.from_pretrained(str(source), **options)
+
+
+def _placed(model: Any, device: str) -> Any:
+    """The model on a device; packed weights stay where their kernels put them."""
+    if getattr(model, "hf_quantizer", None) is not None and model.device.type == device:
+        return model
+    return model.to(device)
+
+
+def _device(wanted: str | None) -> str:
+    """The device that a model is put on: the first GPU by default, if there is one.
+
+    Raises:
+        BadInput: torch knows no such device, or this machine does not have it.
+    """
+    import torch
+
+    if wanted is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=wanted)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise BadInput(
+            f"`device` '{wanted}' cannot be used: {_first_line(error)}; use cpu, or cuda:0 where "
+            "there is a GPU"
+        ) from error
+    return wanted
 
 
 def _commit(name: str, revision: str | None) -> str | None:
@@ -241,11 +339,14 @@ def _commit(name: str, revision: str | None) -> str | None:
     return Path(file).parent.name if isinstance(file, str) else None
 
 
-def load_tokenizer(name: str, *, offline: bool = False) -> tuple[Any, int]:
+def load_tokenizer(
+    name: str, *, trust_remote_code: bool = False, offline: bool = False
+) -> tuple[Any, int]:
     """Loads a model's tokenizer alone.
 
     Args:
         name: As `load` takes it.
+        trust_remote_code: Whether Python files that come with the model may be run.
         offline: Make no network call.
 
     Returns:
@@ -258,11 +359,15 @@ def load_tokenizer(name: str, *, offline: bool = False) -> tuple[Any, int]:
     from lm_eval.models.utils import resolve_max_length
     from transformers import AutoTokenizer
 
-    source = _source(name)
-    config = _config(name, source, offline=offline)
-    options = {"trust_remote_code": False, "local_files_only": offline or isinstance(source, Path)}
+    adapter = _adapter(name, revision=None, offline=offline)
+    source = _source(name if adapter is None else adapter.base)
+    options = {
+        "trust_remote_code": trust_remote_code,
+        "local_files_only": offline or isinstance(source, Path),
+    }
+    config = _config(name, source, options)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(str(source), **options)
+        tokenizer = _tokenizer_of(source, adapter, options, AutoTokenizer)
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(
             f"the tokenizer of model '{name}' could not be loaded: {_first_line(error)}; check "
@@ -295,8 +400,7 @@ def _source(name: str, *, allow_pickle: bool = True) -> Path | str:
         return path
     if path.exists():
         raise BadInput(f"'{name}' is a file, not a model: give the folder that holds config.json")
-    looks_local = name.startswith((".", "/", "~")) or name.count("/") > 1 or os.sep * 2 in name
-    if looks_local or not name.strip():
+    if not _may_be_on_hub(name):
         beside = path.parent.iterdir() if path.parent.is_dir() else ()
         folders = [str(folder) for folder in beside if (folder / "config.json").is_file()]
         raise UnknownName(
@@ -305,17 +409,25 @@ def _source(name: str, *, allow_pickle: bool = True) -> Path | str:
     return name
 
 
-def _config(name: str, source: Path | str, *, offline: bool, revision: str | None = None) -> Any:
+def _may_be_on_hub(name: str) -> bool:
+    """Whether a name has the form of a hub id, not of a path."""
+    local = name.startswith((".", "/", "~")) or name.count("/") > 1 or os.sep * 2 in name
+    return bool(name.strip()) and not local
+
+
+def _config(name: str, source: Path | str, options: dict[str, Any]) -> Any:
     from transformers import AutoConfig
 
-    local = offline or isinstance(source, Path)
-    if not local:
+    if not options["local_files_only"]:
         skip_retries_if_unreachable()
     try:
-        return AutoConfig.from_pretrained(
-            str(source), trust_remote_code=False, local_files_only=local, revision=revision
-        )
-    except (OSError, ValueError, KeyError) as error:
+        return AutoConfig.from_pretrained(str(source), **options)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        if "trust_remote_code" in str(error):
+            raise BadInput(
+                f"model '{name}' comes with Python files of its own, which are not run by default: "
+                "read them, then set `trust_remote_code`"
+            ) from error
         if isinstance(source, Path):
             raise BadInput(
                 f"model '{name}': its configuration cannot be read: {_first_line(error)}"
@@ -327,13 +439,16 @@ def _config(name: str, source: Path | str, *, offline: bool, revision: str | Non
         ) from error
 
 
-def _require_decoder(name: str, config: Any, *, architecture: str | None = None) -> None:
+def _require_decoder(
+    name: str, config: Any, *, architecture: str | None = None, remote_code: bool = False
+) -> None:
     """Refuses encoder-decoder and encoder-only models by name.
 
     Args:
         name: What the model is called.
         config: Its configuration.
         architecture: Its class, where it is known; else what the configuration names first.
+        remote_code: Whether its class comes with it, so that transformers' lists say nothing.
     """
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
@@ -343,8 +458,19 @@ def _require_decoder(name: str, config: Any, *, architecture: str | None = None)
             f"'{name}' is an encoder-decoder model ({declared}): broca localizes in decoder-only "
             "language models"
         )
-    causal = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    generates = any(word in declared for word in ("CausalLM", "LMHead", "ForConditionalGeneration"))
+    stated = getattr(config, "auto_map", None) or {}
+    classes = {
+        name
+        for names in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()
+        for name in ((names,) if isinstance(names, str) else names)
+    }
+    causal = (
+        config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+        or declared in classes
+        or (remote_code and "AutoModelForCausalLM" in stated)
+    )
+    words = ("CausalLM", "LMHead", "ForConditionalGeneration")
+    generates = declared in classes or any(word in declared for word in words)
     bidirectional = not getattr(config, "is_decoder", True) and not generates
     named = architecture or config.architectures
     if not causal or (named and not generates) or bidirectional:

@@ -12,18 +12,21 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from broca.errors import SelfTestFailed
+from broca.errors import SelfTestFailed, UnsupportedModel
 from broca.models.gated import GatedModel
 from broca.models.gates import GatePoint, captured
-from broca.models.structure import is_transposed
+from broca.models.structure import adapted_matrix, is_plain, is_projection, is_transposed
 
 _ROWS, _TOKENS, _DECODED = 3, 8, 2
 _TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """Largest difference of log-probabilities, relative to their spread, that counts as equal."""
+
+_BATCH = "a padded batch of mixed masks equals its rows"
 
 _QUANTIZED = 1e-1
 """The same where weights are quantized: kernels round what they multiply."""
@@ -52,7 +55,7 @@ def self_test(model: GatedModel) -> tuple[Check, ...]:
         ("gates of one change no bit", _ones_are_exact),
         ("slices make up the projection's output", _slices_make_up_output),
         ("gates of zero equal zeroed weights", _zeros_equal_zeroed_weights),
-        ("a padded batch of mixed masks equals its rows", _batch_equals_rows),
+        (_BATCH, _batch_equals_rows),
     )
     results = []
     for name, check in checks:
@@ -68,9 +71,15 @@ def require_self_test(model: GatedModel) -> tuple[Check, ...]:
 
     Raises:
         SelfTestFailed: A check failed; the message names it.
+        UnsupportedModel: The model counts padding as tokens.
     """
     checks = self_test(model)
     for check in checks:
+        if not check.passed and check.name == _BATCH and not model.takes_positions:
+            raise UnsupportedModel(
+                f"architecture '{model.architecture}' is not covered: it counts padding as tokens "
+                "and takes no position_ids, so that a row of a padded batch is not what it is alone"
+            )
         if not check.passed:
             raise SelfTestFailed(
                 f"self-test of '{model.name}' failed: {check.name} does not hold "
@@ -106,7 +115,16 @@ def _log_probabilities(logits: Tensor) -> Tensor:
 def _tolerance(model: GatedModel) -> float:
     """The largest relative difference that counts as equal on this model."""
     quantized = getattr(model.model.config, "quantization_config", None) is not None
+    quantized = quantized or any(
+        is_projection(point.module) and not _holds_plain_weights(point.module)
+        for point in model.points
+    )
     return _QUANTIZED if quantized else _TOLERANCE.get(model.dtype, 1e-1)
+
+
+def _holds_plain_weights(module: nn.Module) -> bool:
+    weight = getattr(adapted_matrix(module) or module, "weight", None)
+    return isinstance(weight, Tensor) and is_plain(weight)
 
 
 def _agree(model: GatedModel, ours: Tensor, reference: Tensor) -> tuple[bool, str]:
@@ -163,6 +181,8 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
                 name = model.components[point.first_column + unit].name
                 return False, f"{name} contributes nothing at {point.path}"
             total = total + contribution
+        if not bool(total.isfinite().all()):
+            return False, f"zeros in what enters {point.path} give numbers that are not finite"
         scale = float(output.float().abs().max()) + 1e-12
         worst = max(worst, float((total - output.float()).abs().max()) / scale)
     tolerance = _tolerance(model)
@@ -184,12 +204,42 @@ def _pruned(point: GatePoint, unit: int, only: Tensor) -> bool:
         unit: Its number there.
         only: The projection's input with this unit's slice alone, `(rows, units * width)`.
     """
-    weight: Tensor = point.module.weight  # type: ignore[assignment]
-    if not weight.is_floating_point():
-        return not bool(only.any())
-    by_input = weight if is_transposed(point.module) else weight.T
-    columns = by_input[unit * point.width : (unit + 1) * point.width]
-    return not bool(columns.any()) or not bool(only.any())
+    if not bool(only.any()):
+        return True
+    matrices = _matrices(point, "input")
+    if matrices is None:
+        return False
+    columns = (
+        _by_input(matrix)[unit * point.width : (unit + 1) * point.width] for matrix in matrices
+    )
+    return not any(bool(part.any()) for part in columns)
+
+
+def _matrices(point: GatePoint, side: Literal["input", "output"]) -> list[nn.Module] | None:
+    """The matrices that read what enters a projection, or that write what leaves it.
+
+    There is one, and with a low-rank adapter on it its first or its last factor besides. None where
+    zeroing weights is not the same as a gate: packed weights, or an adapter that does more.
+    """
+    base = adapted_matrix(point.module)
+    matrices = [base or point.module]
+    if base is not None:
+        factors: Any = getattr(point.module, "lora_A" if side == "input" else "lora_B", None)
+        if factors is None or len(getattr(point.module, "lora_magnitude_vector", ())):
+            return None
+        active: Any = point.module.active_adapters
+        matrices += [factors[name] for name in active if name in factors]
+    for matrix in matrices:
+        weight = getattr(matrix, "weight", None)
+        if not isinstance(weight, Tensor) or not is_plain(weight) or weight.dim() != 2:
+            return None
+    return matrices
+
+
+def _by_input(matrix: nn.Module) -> Tensor:
+    """A matrix's weight, `(inputs, outputs)`: a view that can be written to."""
+    weight: Tensor = matrix.weight  # type: ignore[assignment]
+    return weight if is_transposed(matrix) else weight.T
 
 
 def _halves_differ(point: GatePoint, x: Tensor) -> float:
@@ -231,16 +281,12 @@ def _zeros_equal_zeroed_weights(model: GatedModel) -> tuple[bool, str]:
 
 def _is_norm(point: GatePoint) -> bool:
     """Whether the slices enter a norm, not a projection."""
-    weight = getattr(point.module, "weight", None)
-    return not isinstance(weight, Tensor) or weight.dim() != 2
+    return not is_projection(point.module)
 
 
 def _can_be_zeroed(point: GatePoint) -> bool:
     """Whether ablating the point's components is the same as zeroing weights of its module."""
-    weight = getattr(point.module, "weight", None)
-    if not isinstance(weight, Tensor) or not weight.is_floating_point():
-        return False  # a zero of packed weights is no zero
-    return point.place in ("input", "output") and weight.dim() == 2
+    return point.place in ("input", "output") and _matrices(point, point.place) is not None  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -253,18 +299,18 @@ def _zeroed_weights(points: Sequence[GatePoint], gates: Tensor) -> Iterator[None
     saved: list[tuple[Tensor, Tensor]] = []
     try:
         for point in points:
-            weight: Tensor = point.module.weight  # type: ignore[assignment]
-            saved.append((weight, weight.detach().clone()))
-            if point.place == "output":
-                weight.mul_(gates[point.first_column].to(weight))
-                bias = getattr(point.module, "bias", None)
-                if bias is not None:
-                    saved.append((bias, bias.detach().clone()))
-                    bias.mul_(gates[point.first_column].to(bias))
-                continue
-            open_ = gates[point.columns].repeat_interleave(point.width).to(weight)
-            transposed = type(point.module).__name__ == "Conv1D"
-            weight.mul_(open_[:, None] if transposed else open_[None, :])
+            for matrix in _matrices(point, point.place) or ():  # type: ignore[arg-type]
+                weight = _by_input(matrix)
+                saved.append((weight, weight.detach().clone()))
+                if point.place == "output":
+                    weight.mul_(gates[point.first_column].to(weight))
+                    bias = getattr(matrix, "bias", None)
+                    if bias is not None:
+                        saved.append((bias, bias.detach().clone()))
+                        bias.mul_(gates[point.first_column].to(bias))
+                else:
+                    open_ = gates[point.columns].repeat_interleave(point.width).to(weight)
+                    weight.mul_(open_[:, None])
         yield
     finally:
         for tensor, original in reversed(saved):

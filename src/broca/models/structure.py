@@ -156,13 +156,25 @@ def find_structure(model: nn.Module) -> Structure:
             f"architecture '{architecture}' is not covered: its configuration names no number of "
             "attention heads; broca needs a decoder-only transformer"
         )
+    vocabulary = int(config.vocab_size)
+    _require_causal(model, vocabulary)
     prefix, layers = _decoder_layers(model, config)
-    probed, cache = _probe(model, layers, vocabulary=int(config.vocab_size))
+    probed, cache = _probe(model, layers, vocabulary=vocabulary)
     names = {module: name for name, module in model.named_modules()}
     parts: list[LayerParts] = []
+    layer_of: dict[nn.Module, int] = {}
     for index, layer in enumerate(layers):
-        mixed, norm, executed = probed[index]
+        mixed, norm, executed, sees_others = probed[index]
         gap = _attention_gap(layer, mixed, names, heads)
+        if mixed is not None and gap:
+            beside = _attention_beside(layer, executed, sees_others, names, heads)
+            if beside is not None:
+                mixed, norm, gap = beside, None, ""
+        if mixed is not None and not gap and layer_of.setdefault(mixed, index) != index:
+            raise UnsupportedModel(
+                f"architecture '{architecture}' is not covered: layers {layer_of[mixed]} and "
+                f"{index} share one attention block, whose heads cannot be ablated apart"
+            )
         attention = None
         if mixed is not None and not gap:
             width = projection_width(mixed) // heads
@@ -196,6 +208,27 @@ def find_structure(model: nn.Module) -> Structure:
     return structure
 
 
+def _require_causal(model: nn.Module, vocabulary: int) -> None:
+    """Refuses a model in which a token's logits depend on later tokens.
+
+    Raises:
+        UnsupportedModel: They do.
+    """
+    generator = torch.Generator().manual_seed(5)
+    tokens = torch.randint(0, vocabulary, (2, PROBE_TOKENS), generator=generator)
+    tokens[1, :-1] = tokens[0, :-1]
+    tokens[1, -1] = (tokens[0, -1] + 1) % vocabulary
+    with torch.no_grad():
+        logits = model(input_ids=tokens.to(input_device(model)), use_cache=False).logits.float()
+    before, changed = (row[: PROBE_TOKENS - 1] for row in logits)
+    if logits.shape[1] == PROBE_TOKENS and (before - changed).abs().max() > 0.1 * before.std():
+        raise UnsupportedModel(
+            f"architecture '{type(model).__name__}' is an encoder here: its logits of a token "
+            "depend on later tokens; broca localizes in decoders (for a model that was trained as "
+            "one, set is_decoder in its configuration)"
+        )
+
+
 def _first_int(config: Any, fields: tuple[str, ...]) -> int | None:
     """Returns the first of `fields` that the configuration holds as an integer."""
     for field in fields:
@@ -207,7 +240,8 @@ def _first_int(config: Any, fields: tuple[str, ...]) -> int | None:
 
 def _decoder_layers(model: nn.Module, config: Any) -> tuple[str, list[nn.Module]]:
     """Returns the path and the modules of the model's stack of decoder layers."""
-    depth = _first_int(config, ("num_hidden_layers", "n_layer", "n_layers", "num_layers"))
+    fields = ("decoder_layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers")
+    depth = _first_int(config, fields)
     stacks = [
         (name, list(module))
         for name, module in model.named_modules()
@@ -218,22 +252,64 @@ def _decoder_layers(model: nn.Module, config: Any) -> tuple[str, list[nn.Module]
             f"architecture '{type(model).__name__}' is not covered: no stack of {depth} decoder "
             "layers was found in it"
         )
-    return max(stacks, key=lambda stack: sum(p.numel() for m in stack[1] for p in m.parameters()))
-
-
-def _is_projection(module: nn.Module) -> bool:
-    weight = getattr(module, "weight", None)
-    return (
-        isinstance(weight, Tensor)
-        and weight.dim() == 2
-        and not isinstance(module, nn.Embedding)
-        and not any(True for _ in module.children())
+    largest = sorted(
+        stacks, key=lambda stack: -sum(p.numel() for m in stack[1] for p in m.parameters())
     )
+    return next((stack for stack in largest if _is_run(model, stack[1][0], config)), largest[0])
+
+
+def _is_run(model: nn.Module, layer: nn.Module, config: Any) -> bool:
+    """Whether a layer is run on text; those of an image encoder beside the decoder are not."""
+    seen: list[bool] = []
+    handle = layer.register_forward_pre_hook(lambda *_: seen.append(True))
+    tokens = torch.arange(PROBE_TOKENS)[None] % int(config.vocab_size)
+    try:
+        with torch.no_grad():
+            model(input_ids=tokens.to(input_device(model)), use_cache=False)
+    finally:
+        handle.remove()
+    return bool(seen)
+
+
+def adapted_matrix(module: nn.Module) -> nn.Module | None:
+    """The matrix that a module of a PEFT adapter wraps and adds to; None for other modules."""
+    inner = getattr(module, "base_layer", None)
+    return inner if isinstance(inner, nn.Module) else None
+
+
+def is_projection(module: nn.Module) -> bool:
+    """Whether a module is a matrix: a linear layer, one of packed weights, or one with an adapter.
+
+    Quantized layers keep their weights in shapes and under names of their own; what all have is the
+    width of what enters and what leaves.
+    """
+    inner = adapted_matrix(module)
+    if inner is not None:
+        return is_projection(inner)
+    if isinstance(module, nn.Embedding) or any(True for _ in module.children()):
+        return False
+    weight = getattr(module, "weight", None)
+    return (isinstance(weight, Tensor) and weight.dim() == 2) or _declares_widths(module)
+
+
+def _declares_widths(module: nn.Module) -> bool:
+    widths = (getattr(module, "in_features", None), getattr(module, "out_features", None))
+    return all(isinstance(width, int) for width in widths)
+
+
+def is_plain(weight: Tensor) -> bool:
+    """Whether a weight is an ordinary tensor of floating-point numbers, not a packed one.
+
+    Quantized weights are integers, or of a subclass of `torch.Tensor` that stands for numbers which
+    it does not hold (torchao's).
+    """
+    ordinary = type(weight) in (Tensor, nn.Parameter)
+    return ordinary and weight.is_floating_point() and weight.element_size() > 1
 
 
 def is_transposed(module: nn.Module) -> bool:
     """Whether a projection keeps its weight as (inputs, outputs): transformers' Conv1D does."""
-    return type(module).__name__ == "Conv1D"
+    return type(adapted_matrix(module) or module).__name__ == "Conv1D"
 
 
 def projection_width(module: nn.Module) -> int:
@@ -262,18 +338,19 @@ def _kv_heads(cache: Any, layer: int, config: Any, heads: int) -> int:
 
 def _probe(
     model: nn.Module, layers: list[nn.Module], *, vocabulary: int
-) -> tuple[list[tuple[nn.Module | None, nn.Module | None, list[nn.Module]]], Any]:
+) -> tuple[list[tuple[nn.Module | None, nn.Module | None, list[nn.Module], set[nn.Module]]], Any]:
     """Runs the probe batch.
 
     Returns:
         For each layer the first projection with a mixed input, a norm of the same width that saw
-        mixed input before it, and its projections in the order in which they ran; and the cache
-        that the model filled.
+        mixed input before it, its projections in the order in which they ran, and those of them
+        whose input was mixed; and the cache that the model filled, or None.
     """
     found: list[nn.Module | None] = [None] * len(layers)
     norms: list[nn.Module | None] = [None] * len(layers)
     norm_width = [0] * len(layers)
     executed: list[list[nn.Module]] = [[] for _ in layers]
+    seeing: list[set[nn.Module]] = [set() for _ in layers]
     device = input_device(model)
     generator = torch.Generator().manual_seed(0)
     row = torch.randint(0, vocabulary, (1, PROBE_TOKENS), generator=generator)
@@ -283,9 +360,9 @@ def _probe(
         def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             hidden = args[0] if args else kwargs["hidden_states"]
             hidden = hidden.clone()
-            first = hidden[index + 1, 0]
+            first = hidden[..., index + 1, 0, :]  # several streams may stand before the rows
             noise = torch.randn(first.shape, generator=generator).to(first)
-            hidden[index + 1, 0] = noise * first.float().square().mean().sqrt().to(first)
+            hidden[..., index + 1, 0, :] = noise * first.float().square().mean().sqrt().to(first)
             if args:
                 return (hidden, *args[1:]), kwargs
             return args, {**kwargs, "hidden_states": hidden}
@@ -294,15 +371,19 @@ def _probe(
 
     def watch(index: int) -> Any:
         def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
-            if _is_projection(module):
+            if is_projection(module):
                 executed[index].append(module)
-            if found[index] is not None or not args or not isinstance(args[0], Tensor):
+            if not args or not isinstance(args[0], Tensor):
                 return
             if args[0].dim() != 3 or args[0].shape[0] != len(layers) + 1:
                 return
             quiet, disturbed = args[0][0, -1].float(), args[0][index + 1, -1].float()
             if (quiet - disturbed).norm() > 1e-3 * quiet.norm():
-                if _is_projection(module):
+                if is_projection(module):
+                    seeing[index].add(module)
+                if found[index] is not None:
+                    return
+                if is_projection(module):
                     found[index] = module
                     if norms[index] is not None and args[0].shape[-1] != norm_width[index]:
                         norms[index] = None
@@ -317,14 +398,25 @@ def _probe(
             hooks.callback(handle.remove)
             for module in _leaves(layer):
                 hooks.callback(module.register_forward_pre_hook(watch(index)).remove)
-        cache = model(input_ids=tokens, use_cache=True).past_key_values
-    return list(zip(found, norms, executed, strict=True)), cache
+        output = model(input_ids=tokens, use_cache=True)
+    cache = getattr(output, "past_key_values", None)
+    return list(zip(found, norms, executed, seeing, strict=True)), cache
 
 
 def _leaves(layer: nn.Module) -> Iterator[nn.Module]:
-    """Modules with weights of their own and no parts: projections and norms."""
+    """Modules with weights of their own and no parts: projections and norms.
+
+    A module of an adapter is one with the matrix that it wraps: both read the same input.
+    """
+    within: set[nn.Module] = set()
     for module in layer.modules():
-        own = list(module.parameters(recurse=False))
+        if module in within:
+            continue
+        if adapted_matrix(module) is not None:
+            within.update(module.modules())
+            yield module
+            continue
+        own = [*module.parameters(recurse=False)] or _declares_widths(module)
         if own and not any(True for _ in module.children()):
             yield module
 
@@ -346,6 +438,28 @@ def _attention_gap(
     if width % heads:
         return f"{names[module]} has an input of width {width}, which {heads} heads do not divide"
     return ""
+
+
+def _attention_beside(
+    layer: nn.Module,
+    executed: list[nn.Module],
+    sees_others: set[nn.Module],
+    names: dict[nn.Module, str],
+    heads: int,
+) -> nn.Module | None:
+    """The output projection of attention that runs beside another mixer, on the same input.
+
+    It is the first projection with a mixed input within a part of the layer whose first projection
+    sees each token alone.
+    """
+    for part in layer.children():
+        within = set(part.modules())
+        ran = [module for module in executed if module in within]
+        mixed = [module for module in ran if module in sees_others]
+        beside = bool(mixed) and ran[0] not in sees_others
+        if beside and not _attention_gap(layer, mixed[0], names, heads):
+            return mixed[0]
+    return None
 
 
 def _experts(layer: nn.Module) -> nn.Module | None:

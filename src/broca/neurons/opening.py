@@ -89,6 +89,7 @@ def opened(
     on_progress: Report | None,
     run_options: RunOptions,
     *groups: Any,
+    named: Sequence[str | Task | Sequence[str | Task]] = (),
     **settings: Any,
 ) -> Iterator[Opened]:
     """Opens a model whose components are its neurons.
@@ -98,6 +99,8 @@ def opened(
         on_progress: Receives what is going on.
         run_options: What every verb that measures takes.
         groups: The other option classes of the verb, which decide the result too.
+        named: The tasks that the verb will load, whose names are looked up before the model is
+            loaded.
         settings: Its other parameters that decide the result.
 
     Raises:
@@ -107,7 +110,8 @@ def opened(
     options = {type(group): group for group in groups}
     for group in groups:
         settings |= asdict(group)
-    with open_session(model, replace(run_options, model_options=loading), on_progress) as under_way:
+    run_options = replace(run_options, model_options=loading)
+    with open_session(model, run_options, on_progress, others=named) as under_way:
         yield Opened(
             NeuronModel(under_way.model),
             under_way,

@@ -42,6 +42,9 @@ class ModelInfo:
         neurons: Feed-forward neurons; None where they are no matter.
         parameters: All parameters; None where they are no matter.
         revision: Its commit on the hub; None for a model from elsewhere.
+        remote_code: Whether its class came with it and is no part of transformers.
+        adapter: The adapter of PEFT that it was loaded with, its base, and whether it was merged;
+            empty without one.
     """
 
     name: str
@@ -54,6 +57,8 @@ class ModelInfo:
     neurons: int | None = None
     parameters: int | None = None
     revision: str | None = None
+    remote_code: bool = False
+    adapter: str = ""
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def localization(
 
 def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:
     """What the reader should know of the tasks."""
-    notes: list[str] = []
+    notes = list(tasks.notes)
     capability = tasks.benchmarks[tasks.task].capability
     for name, benchmark in tasks.benchmarks.items():
         notes += tasks.notes_of(name)

@@ -11,14 +11,14 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broca.errors import BadInput, BrocaError, Interrupted, OutFolderTaken
 from broca.journal.files import WriterLock
-from broca.options import ExecutorOptions, TaskOptions
+from broca.options import ExecutorOptions, RunOptions, TaskOptions
 from broca.results.files import write_beside
 from broca.results.reading import KINDS
 from broca.runs.interrupts import Stopper
@@ -288,6 +288,42 @@ def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**decisive, **record["how"], "task_options": options}
 
 
+def options_of_run(folder: str | Path, given: RunOptions) -> RunOptions:
+    """The options with which a run's model and tasks are loaded again.
+
+    Args:
+        folder: The out folder of a run of `localize`; one that Python's `save` wrote names none.
+        given: What is wanted now. An option that differs from its default replaces the run's.
+
+    Returns:
+        The run's sources of tasks, how they are asked, how its model is loaded, and its journal
+        where it was a shared one; all else as it is given.
+    """
+    record = _read(Path(folder))
+    if record is None:
+        return given
+    arguments = arguments_of(record)
+    groups = {
+        name: _over(getattr(given, name), arguments) for name in ("source_options", "model_options")
+    }
+    asked = {**asdict(arguments["task_options"]), **given.task_options.to_dict()}
+    journal = given.journal_options
+    if journal.journal is None and record["journal"] != JOURNAL:
+        journal = replace(journal, journal=record["journal"])
+    return replace(given, **groups, task_options=TaskOptions(**asked), journal_options=journal)
+
+
+def _over(options: Any, recorded: Mapping[str, Any]) -> Any:
+    """The fields of an option class as they were recorded, where they have their defaults now."""
+    defaults = type(options)()
+    kept = {
+        field.name: recorded[field.name]
+        for field in fields(options)
+        if field.name in recorded and getattr(options, field.name) == getattr(defaults, field.name)
+    }
+    return replace(options, **kept)
+
+
 def versions() -> dict[str, str]:
     """Versions of what a result depends on."""
     found = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
@@ -340,12 +376,19 @@ def _read(folder: Path) -> dict[str, Any] | None:
 
 def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     for name in dict.fromkeys([*now, *before]):
-        if before.get(name) != now.get(name):
+        if not _alike(before.get(name), now.get(name)):
             label = "the command" if name == "verb" else f"`{name}`"
             raise OutFolderTaken(
                 f"'{folder}' holds another run: there {label} is {before.get(name)!r}, here "
                 f"{now.get(name)!r}; choose another `out`, or `fresh` to replace it"
             )
+
+
+def _alike(before: Any, now: Any) -> bool:
+    """Whether two values say the same; an option that an older version lacks has its default."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        return all(_alike(before.get(name), now.get(name)) for name in {*before, *now})
+    return before == now or (before is None and now is False)
 
 
 def _clear(folder: Path) -> None:

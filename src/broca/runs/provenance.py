@@ -25,6 +25,8 @@ def model_info(model: GatedModel) -> ModelInfo:
         kv_heads=model.kv_heads,
         dtype=model.dtype,
         revision=model.revision,
+        remote_code=model.remote_code,
+        adapter=model.adapter,
     )
 
 

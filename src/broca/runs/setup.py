@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from broca.components import Component
 from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.models import GatedModel, load
@@ -33,6 +34,7 @@ from broca.runs.task_sets import (
     other_tasks,
     require_ability,
     require_controls,
+    sampling_note,
 )
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, Task, TaskOptions
@@ -57,6 +59,8 @@ def model_in_use(
             device=options.device,
             device_map=options.device_map,
             allow_pickle=options.allow_pickle,
+            trust_remote_code=options.trust_remote_code,
+            merge_adapter=options.merge_adapter,
             components=options.components,
         )
     with model.in_use():
@@ -88,6 +92,18 @@ def model_and_heads(
     if isinstance(model, Localization):
         model = model.model.name
     return str(model) if isinstance(model, Path) else model, heads
+
+
+def require_names(heads: str | Sequence[str]) -> None:
+    """Refuses names that no component of any model has, before a model is loaded.
+
+    Raises:
+        BadInput: A name cannot be read; see `Component.parse`.
+        UnknownName: No such published list.
+    """
+    if not is_published(heads):
+        for name in heads.split("+") if isinstance(heads, str) else heads:
+            Component.parse(name)
 
 
 def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...]:
@@ -145,16 +161,19 @@ def claimed(
     others: str | Sequence[str | Task],
     same_skill: str | Sequence[str | Task] = (),
     task_options: TaskOptions | None = None,
+    report: Callable[[str], None] | None = None,
     **cut: Any,
 ) -> TaskSet:
     """Loads the tasks of a claim and cuts their items; `cut` is passed to `claim_tasks`."""
     if isinstance(same_skill, str):
         same_skill = listed(same_skill)
     name, skill = catalog.name_of(task), catalog.names_of(same_skill)
-    names = (name, *skill, *other_tasks(name, others, model, catalog))
-    benchmarks = load_tasks(model, names, catalog, task=name, options=task_options)
+    taken = other_tasks(name, others, model, catalog)
+    names = (name, *skill, *taken)
+    benchmarks = load_tasks(model, names, catalog, task=name, options=task_options, report=report)
     require_controls(name, benchmarks)
-    return claim_tasks(name, benchmarks, same_skill=skill, **cut)
+    tasks = claim_tasks(name, benchmarks, same_skill=skill, **cut)
+    return replace(tasks, notes=sampling_note(name, others, taken, catalog))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,9 +199,17 @@ class Session:
 
     def claimed(self, task: str | Task, **claim: Any) -> TaskSet:
         """The tasks of a claim with their items; `claim` is passed to `claimed`."""
-        self.stages.enter("building the tasks")
-        options = self.options.task_options
-        return claimed(self.model, task, self.catalog, task_options=options, **claim)
+        tasks = claimed(
+            self.model,
+            task,
+            self.catalog,
+            task_options=self.options.task_options,
+            report=self.stages.enter,
+            **claim,
+        )
+        for note in tasks.notes:
+            self.stages.enter(f"note: {note}")
+        return tasks
 
     def run(self, tasks: TaskSet, **parts: Any) -> Run:
         """A run on some tasks; `parts` are passed to `Run`."""
@@ -213,16 +240,36 @@ class Session:
 
 @contextmanager
 def open_session(
-    model: str | GatedModel, options: RunOptions, on_progress: Report | None = None
+    model: str | GatedModel,
+    options: RunOptions,
+    on_progress: Report | None = None,
+    *,
+    task: str | Task | None = None,
+    others: Iterable[str | Task | Iterable[str | Task]] = (),
 ) -> Iterator[Session]:
     """Opens a workspace and a model for one call of a verb, and closes what it opened.
 
+    What is misspelt is refused before the model is loaded.
+
+    Args:
+        model: The model or its name.
+        options: What the verb was given.
+        on_progress: Receives what is going on.
+        task: The task that the verb is about: it is loaded, and its options are looked at.
+        others: More tasks that it will load, list by list as its callers give them: their names
+            are looked up.
+
     Raises:
-        BrocaError: The model cannot be loaded, or the journal or the executor cannot be used.
+        BrocaError: A task is unknown or has no such metric, the model cannot be loaded, or the
+            journal or the executor cannot be used.
     """
     stages = Stages(on_progress)
-    with (
-        open_workspace(options.journal_options, options.executor_options) as space,
-        model_in_use(model, options.model_options, stages) as gated,
-    ):
-        yield Session(gated, space, options, stages)
+    with open_workspace(options.journal_options, options.executor_options) as space:
+        catalog = space.catalog(options.source_options)
+        names = [name for given in others for name in catalog.names_of(given)]
+        catalog.require_names(name for name in names if name != "auto")
+        if task is not None:
+            stages.enter("looking up the task")
+            catalog.require(task, options.task_options)
+        with model_in_use(model, options.model_options, stages) as gated:
+            yield Session(gated, space, options, stages)

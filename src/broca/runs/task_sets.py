@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -46,6 +46,7 @@ class TaskSet:
         benchmarks: All tasks by name.
         bank: Their items.
         places: For each part of the items, the positions of each task's in the bank.
+        notes: What the reader should know of the choice of tasks.
     """
 
     task: str = ""
@@ -54,6 +55,7 @@ class TaskSet:
     benchmarks: Mapping[str, Benchmark] = field(default_factory=dict)
     bank: Bank = field(default_factory=list)
     places: Mapping[Part, Places] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def trial(self, part: Part = "report") -> Trial:
         """The tasks with a part of their items."""
@@ -187,6 +189,10 @@ def whole_tasks(benchmarks: Mapping[str, Benchmark]) -> TaskSet:
     return TaskSet("", (), tuple(benchmarks), benchmarks, bank, places)
 
 
+MOST_OTHERS = 8
+"""Tasks of a folder that `auto` takes as others."""
+
+
 def other_tasks(
     task: str, others: str | Sequence[str | Task], model: GatedModel, catalog: Catalog
 ) -> tuple[str, ...]:
@@ -195,9 +201,10 @@ def other_tasks(
     Args:
         task: The task; empty where all tasks are meant.
         others: Tasks, or one string of names joined by commas. `auto`: none for a task of one's
-            own examples; else all shipped tasks for a shipped model, else all of the catalog's
-            folder, without the task. `general` stands for the four tasks of the paper's group,
-            without the task where it is one of them.
+            own examples; else all shipped tasks for a shipped model, else those of the catalog's
+            folder, without the task, of which it takes `MOST_OTHERS` at even steps through their
+            names where there are more (`sampling_note` says so). `general` stands for the four
+            tasks of the paper's group, without the task where it is one of them.
         model: The model.
         catalog: The tasks that can be named.
 
@@ -206,6 +213,8 @@ def other_tasks(
     """
     if others == "auto":
         names = () if task and catalog.is_own(task) else auto_tasks(model, catalog)
+        if task and model.source not in SHIPPED_MODELS:
+            names = _evenly(tuple(name for name in names if name != task))
     else:
         names = tuple(listed(others) if isinstance(others, str) else catalog.names_of(others))
         if task in names:
@@ -214,6 +223,33 @@ def other_tasks(
             )
     members = [member for name in names for member in PAPER_GROUPS.get(name, (name,))]
     return tuple(dict.fromkeys(name for name in members if name != task))
+
+
+def _evenly(names: tuple[str, ...]) -> tuple[str, ...]:
+    """At most `MOST_OTHERS` of some names, at even steps."""
+    if len(names) <= MOST_OTHERS:
+        return names
+    return tuple(names[place * len(names) // MOST_OTHERS] for place in range(MOST_OTHERS))
+
+
+def sampling_note(
+    task: str, others: str | Sequence[str | Task], taken: Sequence[str], catalog: Catalog
+) -> tuple[str, ...]:
+    """Says which tasks `auto` took, where it did not take all.
+
+    Args:
+        task: The task.
+        others: What was given as `others`.
+        taken: What `other_tasks` made of it.
+        catalog: The tasks that can be named.
+    """
+    there = [name for name in catalog.included if name != task]
+    if others != "auto" or len(taken) != MOST_OTHERS or len(there) <= MOST_OTHERS:
+        return ()
+    return (
+        f"the other tasks are {len(taken)} of the {len(there)} in the folder, at even steps "
+        f"through their names ({', '.join(taken)}): `others` names more",
+    )
 
 
 def auto_tasks(model: GatedModel, catalog: Catalog) -> tuple[str, ...]:
@@ -261,6 +297,7 @@ def load_tasks(
     *,
     task: str | None = None,
     options: TaskOptions | None = None,
+    report: Callable[[str], None] | None = None,
 ) -> dict[str, Benchmark]:
     """Loads tasks as a model is asked them.
 
@@ -271,22 +308,26 @@ def load_tasks(
         task: The localized one, which alone takes the metric of the options and must have their
             locate split.
         options: How the tasks are asked.
+        report: Receives which task is built.
 
     Raises:
         BrocaError: A task is unknown or cannot be used.
     """
     options = options or TaskOptions()
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
-    return {
-        name: catalog.load(
+    benchmarks: dict[str, Benchmark] = {}
+    wanted = tuple(dict.fromkeys(names))
+    for number, name in enumerate(wanted, start=1):
+        if report is not None:
+            report(f"building task {number} of {len(wanted)}: {name}")
+        benchmarks[name] = catalog.load(
             name,
             tokenizer,
             metric=options.metric if name == task else None,
             options=options,
             require_split=name == task,
         )
-        for name in dict.fromkeys(names)
-    }
+    return benchmarks
 
 
 def lay_out(

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache, cached_property
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, nearest
 from broca.models.hub import skip_retries_if_unreachable
@@ -19,9 +20,16 @@ from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.examples import SUFFIX, Task
 from broca.tasks.groups import group_of
 from broca.tasks.in_memory import harness_task, score_with
-from broca.tasks.paper import paper_metric
+from broca.tasks.metrics import choose_metric
+from broca.tasks.options import reference_function
+from broca.tasks.paper import PAPER_GROUPS, paper_metric
+from broca.tasks.prepared import require_locate_split
+from broca.tasks.task_index import TaskIndex, members_of
 from broca.tasks.taskfiles import BrokenFile, broken_files
 from broca.tasks.tokenizing import RequestTokenizer
+
+Origin = Literal["included", "shipped", "instruct", "lm-eval"]
+"""Where a name is defined."""
 
 
 def shipped_folder() -> Path:
@@ -37,8 +45,9 @@ def instruct_folder() -> Path:
 class Catalog:
     """The tasks that runs can name; runs that share a catalog build each of them once.
 
-    lm-eval scans thousands of files to know its own tasks; that is done only when a name is
-    neither shipped nor in `include_path`, and once in a process. Own examples need none of it.
+    The names of lm-eval's own tasks are read from thousands of files, which takes about a second
+    (`TaskIndex`); that is done only when a name is neither shipped nor in `include_path`, and once
+    in a process. Own examples need none of it.
 
     Args:
         include_path: A folder of lm-eval YAML tasks to add.
@@ -52,6 +61,7 @@ class Catalog:
         self._allow_code = allow_code
         self._given: dict[str, Task] = {}
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
+        self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
         self._include_path = Path(include_path).expanduser() if include_path else None
         if self._include_path is not None:
             if not self._include_path.is_dir():
@@ -66,22 +76,18 @@ class Catalog:
 
     @cached_property
     def _shipped_manager(self) -> Any:
-        return _manager(shipped_folder(), defaults=False)
+        return _manager(shipped_folder())
 
     @cached_property
     def _instruct_manager(self) -> Any:
-        return _manager(instruct_folder(), defaults=False)
+        return _manager(instruct_folder())
 
     @cached_property
     def _included_manager(self) -> Any:
         try:
-            return _manager(self._include_path, defaults=False)
+            return _manager(self._include_path)
         except TaskUnusable as error:
             raise TaskUnusable(self._broken[0].message if self._broken else str(error)) from error
-
-    @cached_property
-    def _mixed_manager(self) -> Any:
-        return _manager(self._include_path, defaults=True)
 
     @cached_property
     def shipped(self) -> tuple[str, ...]:
@@ -99,6 +105,16 @@ class Catalog:
         if self._include_path is None:
             return ()
         return tuple(name for name in self._included_manager.all_subtasks if isinstance(name, str))
+
+    @cached_property
+    def included_groups(self) -> tuple[str, ...]:
+        """Names of the groups and tags in `include_path`."""
+        if self._include_path is None:
+            return ()
+        manager = self._included_manager
+        return tuple(
+            name for name in (*manager.all_groups, *manager.all_tags) if isinstance(name, str)
+        )
 
     @cached_property
     def _broken(self) -> tuple[BrokenFile, ...]:
@@ -152,6 +168,62 @@ class Catalog:
         name = self.name_of(task)
         given = self._given.get(name)
         return name.endswith(SUFFIX) or name.startswith(PREFIX) or bool(given and given.examples)
+
+    def require_names(self, tasks: Iterable[str | Task]) -> None:
+        """Refuses names that mean no task; no data are loaded but files of examples.
+
+        Args:
+            tasks: Names or tasks; the names of the paper's groups stand for their members.
+
+        Raises:
+            UnknownName: No task has one of the names.
+            BadInput: A file of examples cannot be read.
+        """
+        for given in tasks:
+            name = self.name_of(given)
+            for member in PAPER_GROUPS.get(name, (name,)):
+                if self._examples_are_elsewhere(member):
+                    continue
+                if member.endswith(SUFFIX):
+                    self._examples(member, TaskOptions())
+                else:
+                    self._origin(member)
+
+    def require(self, task: str | Task, options: TaskOptions | None = None) -> None:
+        """Refuses a task or an option of it that is misspelt, before anything costly is done.
+
+        The data of the task are loaded, and the next `load` takes them from here.
+
+        Args:
+            task: The task that will be loaded.
+            options: How it will be asked: its metric, its split and its reference are looked at.
+
+        Raises:
+            BrocaError: No task has this name, it cannot be loaded, or it has no such metric or
+                split; the reference names no function.
+        """
+        options = options or TaskOptions()
+        self.require_names([task])
+        reference_function(options)
+        name = self.name_of(task)
+        given = self._given.get(name)
+        if self._examples_are_elsewhere(name) or name.endswith(SUFFIX):
+            return
+        tasks, group = self._loaded[name] = self.harness_tasks(name)
+        metric = options.metric or (given.metric if given is not None else None)
+        if isinstance(metric, str):
+            if group is None and len(tasks) == 1:
+                choose_metric(tasks[0], metric)
+            else:
+                group_of(name, group, tasks, metric=metric)
+        if options.locate_split is not None:
+            for member in tasks:
+                require_locate_split(member, options.locate_split)
+
+    def _examples_are_elsewhere(self, name: str) -> bool:
+        """Whether a name stands for examples in memory or of a data set."""
+        given = self._given.get(name)
+        return name.startswith(PREFIX) or bool(given and given.examples)
 
     def load(
         self,
@@ -207,7 +279,7 @@ class Catalog:
                 tasks = [harness_task(examples, tokenizer)]
             metric = metric or next(iter(tasks[0].aggregation()))
         else:
-            tasks, group = self.harness_tasks(name)
+            tasks, group = self._loaded.pop(name, None) or self.harness_tasks(name)
             if metric is None and function is None and name not in self.included:
                 metric = paper_metric(name)
         if function is not None:
@@ -251,8 +323,9 @@ class Catalog:
             TaskUnusable: The file or the data of one cannot be read.
         """
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
-        manager = self._manager_of(name)
-        packaged = manager in (self._shipped_manager, self._instruct_manager)
+        origin = self._origin(name)
+        packaged = origin in ("shipped", "instruct")
+        manager = self._manager_of(name, origin)
         if not packaged:
             skip_retries_if_unreachable()
         with refused(f"task '{name}' could not be loaded"):
@@ -264,24 +337,30 @@ class Catalog:
                 require_enclosed(task, allowed=self._allow_code)
             return tasks, loaded.get("groups", {}).get(name)
 
-    def _manager_of(self, name: str) -> Any:
+    def _origin(self, name: str) -> Origin:
+        """Where a name of a task, a group or a tag is defined.
+
+        Raises:
+            UnknownName: Nowhere.
+            TaskUnusable: In a file that cannot be read.
+        """
         if self._include_path is not None and name in self._included_manager.all_tasks:
-            alone = _self_contained(name, self._included_manager.task_index)
-            return self._included_manager if alone else self._mixed_manager
+            return "included"
         if name in self._shipped_manager.all_tasks:
-            return self._shipped_manager
+            return "shipped"
         if name in self._instruct_manager.all_tasks:
-            return self._instruct_manager
+            return "instruct"
         for broken in self._broken:
             if name in broken.names:
                 raise TaskUnusable(broken.message)
-        if name in _harness_manager().all_tasks:
-            return _harness_manager()
+        if name in harness_index():
+            return "lm-eval"
         known: Sequence[str] = [
             *self.shipped,
             *self.instruct,
             *self.included,
-            *_harness_manager().all_tasks,
+            *self.included_groups,
+            *harness_index().names,
         ]
         unread = f"; {self._broken[0].message}" if self._broken else ""
         raise UnknownName(
@@ -289,20 +368,43 @@ class Catalog:
             f"ones, `include_path` adds a folder of your own{unread}"
         )
 
+    def _manager_of(self, name: str, origin: Origin) -> Any:
+        """The manager that knows a name and everything that it stands for."""
+        if origin == "shipped":
+            return self._shipped_manager
+        if origin == "instruct":
+            return self._instruct_manager
+        if origin == "lm-eval":
+            return _harness_manager(harness_index().folders_of([name]))
+        outside = _outside_members(name, self._included_manager.task_index)
+        if not outside:
+            return self._included_manager
+        # lm-eval lets the last folder that defines a name decide
+        return _manager(*harness_index().folders_of(outside), self._include_path)
 
-def _manager(path: Path | None, *, defaults: bool) -> Any:
+
+def _manager(*folders: Path | None) -> Any:
+    """lm-eval's manager of the tasks in some folders; the last one that defines a name decides."""
     from lm_eval.tasks import TaskManager
 
-    with refused(f"the tasks in '{path or 'lm-eval'}' could not be listed"):
-        return TaskManager(
-            include_path=None if path is None else str(path), include_defaults=defaults
-        )
+    named = [str(folder) for folder in folders if folder is not None]
+    with refused(f"the tasks in '{', '.join(named)}' could not be listed"):
+        return TaskManager(include_path=named, include_defaults=False)
 
 
 @cache
-def _harness_manager() -> Any:
-    """lm-eval's own tasks; they do not change while a process runs, and take seconds to scan."""
-    return _manager(None, defaults=True)
+def _harness_manager(folders: tuple[Path, ...]) -> Any:
+    """lm-eval's manager of some of its own tasks, which do not change while a process runs."""
+    return _manager(*folders)
+
+
+@cache
+def harness_index() -> TaskIndex:
+    """The names of lm-eval's own tasks; lm-eval itself is not imported."""
+    spec = find_spec("lm_eval")
+    assert spec is not None, "lm-eval is a dependency"
+    assert spec.submodule_search_locations, "lm-eval is a package"
+    return TaskIndex(Path(spec.submodule_search_locations[0]) / "tasks")
 
 
 @contextmanager
@@ -323,21 +425,18 @@ def refused(what: str) -> Iterator[None]:
         raise TaskUnusable(f"{what}: {_cause(error)}; {_advice(error)}") from error
 
 
-def _self_contained(name: str, index: Any) -> bool:
-    """Whether everything that a task or group names lies in the same folder."""
-    if name not in index:
-        return False
-    members = (index[name].cfg or {}).get("task")
-    if not isinstance(members, list):
-        return True
-    names = [
-        member if isinstance(member, str) else member.get("task", member.get("group"))
-        for member in members
-    ]
-    return all(
-        _self_contained(member, index) if isinstance(member, str) else isinstance(member, list)
-        for member in names
-    )
+def _outside_members(name: str, index: Any) -> list[str]:
+    """Names that a task or group of a folder stands for and that the folder does not define."""
+    waiting, seen = [name], set[str]()
+    while waiting:
+        member = waiting.pop()
+        if member in seen:
+            continue
+        seen.add(member)
+        members = (index[member].cfg or {}).get("task") if member in index else None
+        if isinstance(members, list):
+            waiting += members_of(members)
+    return sorted(member for member in seen if member not in index)
 
 
 def _cause(error: BaseException) -> str:

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from typing import Any
 
 from broca.errors import BadInput, TaskUnusable
@@ -153,22 +157,70 @@ def code_tasks(*, allowed: bool) -> Iterator[None]:
         BadInput: A task needs the metric, and code may not be executed; or nothing on this machine
             can enclose it.
     """
-    import evaluate
+    patched: list[tuple[Any, Any]] = []
 
-    genuine = evaluate.load
+    def patch(evaluate: Any) -> None:
+        genuine = evaluate.load
 
-    def load(path: str, *args: Any, **kwargs: Any) -> Any:
-        if path != _NAME:
-            return genuine(path, *args, **kwargs)
-        if not allowed:
-            raise BadInput(_REFUSAL.format(task="this task"))
-        return _metric
+        def load(path: str, *args: Any, **kwargs: Any) -> Any:
+            if path != _NAME:
+                return genuine(path, *args, **kwargs)
+            if not allowed:
+                raise BadInput(_REFUSAL.format(task="this task"))
+            return _metric
 
-    evaluate.load = load
+        evaluate.load = load
+        patched.append((evaluate, genuine))
+
+    finder = _OnImport("evaluate", patch)
+    if "evaluate" in sys.modules:
+        patch(sys.modules["evaluate"])
+    else:  # to import it takes seconds, and few tasks do
+        sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
-        evaluate.load = genuine
+        finder.leave()
+        for evaluate, genuine in patched:
+            evaluate.load = genuine
+
+
+class _OnImport(MetaPathFinder):
+    """Calls a function with a package as soon as somebody imports it, while on `sys.meta_path`."""
+
+    def __init__(self, name: str, call: Callable[[Any], None]) -> None:
+        self._name, self._call = name, call
+
+    def leave(self) -> None:
+        """Takes the finder from `sys.meta_path`, if it is there."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """The spec that the other finders find, with a loader that calls the function."""
+        if fullname != self._name:
+            return None
+        self.leave()
+        spec = find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Calling(spec.loader, self._call)
+        return spec
+
+
+class _Calling(Loader):
+    """Loads a module as another loader does, and calls a function with it."""
+
+    def __init__(self, loader: Any, call: Callable[[Any], None]) -> None:
+        self._loader, self._call = loader, call
+
+    def create_module(self, spec: ModuleSpec) -> Any:
+        """As the other loader does."""
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: Any) -> None:
+        """Runs the module's code, then the function."""
+        self._loader.exec_module(module)
+        self._call(module)
 
 
 _REFUSAL = (

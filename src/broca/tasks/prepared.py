@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import zlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from lm_eval.api.instance import Instance
 
 from broca.errors import TaskUnusable, nearest
-from broca.options import TaskOptions
+from broca.options import LENGTH_NAMES, NEW_TOKENS, TaskOptions
 from broca.tasks.code import code_isolation, executes_code
 from broca.tasks.deciding import likeliest, takes_likeliest
 from broca.tasks.fewshot import document_key, keep_apart, set_fewshot
@@ -110,8 +110,11 @@ class PreparedTask:
         """The choices of document `number`; none for other kinds of task."""
         if self._task.config.doc_to_choice is None:
             return []
-        with compiled_once():
-            return [str(one) for one in self._task.doc_to_choice(self.document(number))]
+        if number not in self._choices:
+            with compiled_once():
+                written = self._task.doc_to_choice(self.document(number))
+            self._choices[number] = [str(choice) for choice in written]
+        return self._choices[number]
 
     def right_choices(self, number: int) -> tuple[int, ...]:
         """Which choices of document `number` are right; none where the task does not say."""
@@ -146,9 +149,7 @@ class PreparedTask:
         """What the metric depends on of some answers: answers that agree in it score the same."""
         if not self._takes_likeliest:
             return tuple(outputs)
-        if number not in self._choices:
-            self._choices[number] = self.choices(number)
-        return likeliest(self.metric, self._choices[number], outputs)
+        return likeliest(self.metric, self.choices(number), outputs)
 
     @cached_property
     def _takes_likeliest(self) -> bool:
@@ -217,12 +218,13 @@ def prepare(
     """
     chosen = choose_metric(task, metric)
     notes = [set_fewshot(task, options.num_fewshot)]
+    set_generation(task, options.generation)
     if executes_code(task):
         notes.append(f"{task.task_name} executes what the model writes, within {code_isolation()}")
     scored, locate = _splits(task, options.locate_split or _own_locate_split(task))
     if options.locate_split is not None and locate is None:
         if require_split:
-            raise TaskUnusable(_no_split(task, options.locate_split, scored))
+            require_locate_split(task, options.locate_split)
         notes.append(
             f"{task.task_name} has no split {options.locate_split} apart from the scored one: its "
             "scored documents were cut in three"
@@ -281,6 +283,21 @@ def _delimiter(task: Any, *, chat: bool) -> str:
     return str(task.config.target_delimiter)
 
 
+def set_generation(task: Any, settings: Mapping[str, Any]) -> None:
+    """Replaces settings of a task's generations, by lm-eval's rule; other tasks have none.
+
+    Args:
+        task: A loaded harness task; it is changed.
+        settings: What `TaskOptions.generation` holds.
+    """
+    if task.OUTPUT_TYPE != "generate_until" or not settings:
+        return
+    stated = dict(task.config.generation_kwargs or {})
+    if NEW_TOKENS in settings:
+        stated = {name: value for name, value in stated.items() if name not in LENGTH_NAMES}
+    task.set_config("generation_kwargs", {**stated, **settings})
+
+
 def _limit(task: Any, limit: float | None) -> int | None:
     from lm_eval.evaluator_utils import get_sample_size
 
@@ -331,6 +348,17 @@ def _splits(task: Any, wanted: str | None) -> tuple[str | None, str | None]:
     name = official.get(wanted) or wanted
     dataset = getattr(task, "dataset", None) or {}
     return scored, name if name in dataset and name != scored else None
+
+
+def require_locate_split(task: Any, wanted: str) -> None:
+    """Refuses a split that a task does not have beside the one that it is scored on.
+
+    Raises:
+        TaskUnusable: It has no such split.
+    """
+    scored, locate = _splits(task, wanted)
+    if locate is None:
+        raise TaskUnusable(_no_split(task, wanted, scored))
 
 
 def _no_split(task: Any, wanted: str, scored: str | None) -> str:

@@ -59,7 +59,7 @@ def atlas(
     """
     options: Any = search_options
     ablation = ablation_of(run_options.ablation_options, seed)
-    with open_session(model, run_options, on_progress) as opened:
+    with open_session(model, run_options, on_progress, others=[tasks]) as opened:
         gated, stages = opened.model, opened.stages
         started = time.perf_counter()
         stages.enter("building the tasks")

@@ -71,7 +71,7 @@ def compare(
         for subject in subjects:
             model_options = replace(run_options.model_options, revision=subject.revision)
             options = replace(run_options.within(space), model_options=model_options)
-            with open_session(subject.model, options, on_progress) as opened:
+            with open_session(subject.model, options, on_progress, others=[names]) as opened:
                 subject.require_weights(opened.model)
                 collection.require_components(opened.model, subject.label)
                 opened.stages.enter(f"building the tasks of {subject.label}")

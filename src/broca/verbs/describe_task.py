@@ -62,11 +62,12 @@ def describe_task(
     Raises:
         BrocaError: The task is unknown or cannot be used.
     """
+    catalog = Catalog(source_options.include_path, allow_code=source_options.allow_code)
+    catalog.require(task, task_options)
     if isinstance(model, GatedModel):
         tokenizer, max_length = model.tokenizer, model.max_length
     else:
         tokenizer, max_length = load_tokenizer(model)
-    catalog = Catalog(source_options.include_path, allow_code=source_options.allow_code)
     benchmark = catalog.load(
         task,
         RequestTokenizer(tokenizer, max_length=max_length),

@@ -17,6 +17,7 @@ class TaskList:
         shipped: Tasks that are part of the package.
         instruct: Tasks of the package for chat models, which no shipped model can do.
         included: Tasks of the folder that was given.
+        included_groups: Groups and tags of that folder.
         paper: lm-eval's tasks that the compressed-sensing paper uses.
         groups: Names that stand for several of the paper's tasks in `others`.
     """
@@ -24,13 +25,14 @@ class TaskList:
     shipped: tuple[str, ...]
     instruct: tuple[str, ...]
     included: tuple[str, ...]
+    included_groups: tuple[str, ...]
     paper: tuple[PaperTask, ...]
     groups: dict[str, tuple[str, ...]]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tasks that need nothing from elsewhere: shipped ones and those of the folder."""
-        return (*self.shipped, *self.instruct, *self.included)
+        """What needs nothing from elsewhere: shipped tasks, and the folder's tasks and groups."""
+        return (*self.shipped, *self.instruct, *self.included, *self.included_groups)
 
 
 def list_tasks(*, include_path: str | Path | None = None) -> TaskList:
@@ -47,6 +49,7 @@ def list_tasks(*, include_path: str | Path | None = None) -> TaskList:
         shipped=catalog.shipped,
         instruct=catalog.instruct,
         included=catalog.included,
+        included_groups=catalog.included_groups,
         paper=tuple(PAPER_TASKS.values()),
         groups={name: tuple(members) for name, members in PAPER_GROUPS.items()},
     )

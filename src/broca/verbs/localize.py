@@ -68,7 +68,9 @@ def localize(
         raise BadInput(f"`report_items` must be at least 1, not {report_items}")
     method = method_of(search_options)
     ablation = ablation_of(run_options.ablation_options, seed)
-    with open_session(model, run_options, on_progress) as opened:
+    with open_session(
+        model, run_options, on_progress, task=task, others=[others, same_skill]
+    ) as opened:
         gated, stages = opened.model, opened.stages
         require_count(interactions, len(gated.components))
         started = time.perf_counter()

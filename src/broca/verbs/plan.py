@@ -53,7 +53,9 @@ def plan(
         raise BadInput(f"`sample` must be at least 1, not {sample}")
     with (
         Workspace(executor=run_options.executor_options) as space,  # no journal has timed rows
-        open_session(model, run_options.within(space), on_progress) as opened,
+        open_session(
+            model, run_options.within(space), on_progress, task=task, others=[others]
+        ) as opened,
     ):
         gated, stages = opened.model, opened.stages
         tasks = opened.claimed(task, others=others, items=search_options.items, seed=seed)

@@ -10,9 +10,10 @@ from broca.models import GatedModel
 from broca.options import StressRunOptions, takes_options
 from broca.results.localization import Localization
 from broca.results.stress_test import StressTest
+from broca.runs.folder import options_of_run
 from broca.runs.progress import Report
 from broca.runs.provenance import model_info
-from broca.runs.setup import model_and_heads, named_heads, open_session
+from broca.runs.setup import model_and_heads, named_heads, open_session, require_names
 from broca.runs.task_sets import TaskSet
 from broca.stress_tests.families import load_family
 from broca.stress_tests.measure import (
@@ -68,7 +69,10 @@ def stress(
         raise BadInput(f"`pairs` must be at least {_FEWEST_PAIRS}, not {pairs}")
     families = [load_family(name) for name in (family, *control)]
     if heads is None and isinstance(model, str | Path):
+        run_options = options_of_run(model, run_options)
         model = Localization.read(model)
+    elif heads is not None and not isinstance(heads, Localization):
+        require_names(heads)
     claim = model if heads is None else heads
     if isinstance(claim, Localization):
         families[0].require_task(claim.task)

@@ -14,7 +14,7 @@ from broca.results.verification import Crossing, Verification
 from broca.runs.expecting import verification_steps
 from broca.runs.progress import Report
 from broca.runs.provenance import model_info, verification_of
-from broca.runs.setup import ablation_of, named_heads, open_session
+from broca.runs.setup import ablation_of, named_heads, open_session, require_names
 from broca.tasks import Task
 from broca.verbs.localize import localize
 from broca.verification import MeasuredDrop, Scope
@@ -64,7 +64,10 @@ def verify(
         raise BadInput(f"`limit` must be at least 8 items, not {limit}")
     scope = replace(scope or Scope(), seed=seed)
     ablation = ablation_of(run_options.ablation_options, seed)
-    with open_session(model, run_options, on_progress) as opened:
+    require_names(heads)
+    with open_session(
+        model, run_options, on_progress, task=task, others=[others, same_skill]
+    ) as opened:
         gated = opened.model
         names = named_heads(gated, heads)
         tasks = opened.claimed(
@@ -104,7 +107,8 @@ def verify(
                 crossings.append(_crossing(other, tasks.task, selected, drop))
         rows = run.scoring_rows
         run.finish()
-        notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
+        notes = [*tasks.notes]
+        notes += [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
         notes += at_chance
         return verification_of(
             model_info(gated), names, ablation, examiner.trial, examination.before,

@@ -124,7 +124,9 @@ def compare_methods(
     journal_options = replace(journal_options, journal=journal_options.journal or folder / JOURNAL)
     with open_workspace(journal_options, run_options.executor_options) as space:
         for model in listed_models:
-            with open_session(model, run_options.within(space), on_progress) as opened:
+            with open_session(
+                model, run_options.within(space), on_progress, others=[tasks, others]
+            ) as opened:
                 compared[opened.model.fingerprint] = opened.model.name
                 setup, names = _setup(opened, grid, tasks, others)
                 keys = list(grid.keys(opened.model.fingerprint, names, setup.benchmarks))

@@ -98,7 +98,7 @@ def reproduce(
     studied = []
     with open_workspace(run_options.journal_options, run_options.executor_options) as space:
         for model in listed_models:
-            with open_session(model, run_options.within(space), report) as opened:
+            with open_session(model, run_options.within(space), report, others=[tasks]) as opened:
                 studied.append(opened.model.name)
                 study = Study(opened, settings, report)
                 for name in wanted:

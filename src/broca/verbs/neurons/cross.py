@@ -66,6 +66,7 @@ def cross(
         model, on_progress, run_options, training_options, rule_options, data_options,
         action=action, method=method, draws=draws, matching=matching, items=items,
         report_items=report_items, seed=seed,
+        named=[tasks],
     ) as session:  # fmt: skip
         _, names = session.names("", tasks)
         if len(names) < 2:

@@ -68,6 +68,7 @@ def enhance(
         model, on_progress, run_options, training_options, rule_options, data_options,
         method=method, without=without, draws=draws, matching=matching, items=items,
         report_items=report_items, seed=seed,
+        named=[task, others],
     ) as session:  # fmt: skip
         name, others = session.names(task, others)
         contrast = others if method == "activation" else ()

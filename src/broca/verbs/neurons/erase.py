@@ -69,6 +69,7 @@ def erase(
         model, on_progress, run_options, rule_options, method_options, data_options,
         methods=compared, factor=factor, draws=draws, matching=matching, items=items,
         report_items=report_items, seed=seed,
+        named=[task, others],
     ) as session:  # fmt: skip
         name, others = session.names(task, others)
         contrast = others if "activation" in compared else ()

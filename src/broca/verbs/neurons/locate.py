@@ -55,6 +55,7 @@ def locate(
     with opened(
         model, on_progress, run_options, rule_options, method_options, data_options,
         method=method, items=items, seed=seed,
+        named=[task, others],
     ) as session:  # fmt: skip
         name, contrast = session.names(task, others if method == "activation" else ())
         run = session.run("locate", {"locate": (name, *contrast)})

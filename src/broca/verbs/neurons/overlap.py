@@ -46,6 +46,7 @@ def overlap(
     """
     with opened(
         model, on_progress, run_options, rule_options, data_options, items=items, seed=seed,
+        named=[tasks],
     ) as session:  # fmt: skip
         _, names = session.names("", tasks)
         if not names:

@@ -63,6 +63,7 @@ def reliability(
     with opened(
         model, on_progress, run_options, rule_options, data_options, factors=list(numbers),
         draws=draws, matching=matching, items=items, seed=seed,
+        named=[task, others],
     ) as session:  # fmt: skip
         name, others = session.names(task, others)
         run = session.run("reliability", {"locate": (name, *others)})

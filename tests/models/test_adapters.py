@@ -1,0 +1,137 @@
+"""PEFT adapters, merged or beside their base: logits are PEFT's, and heads are gated."""
+
+import copy
+import json
+
+import peft
+import pytest
+import torch
+
+from broca.errors import BadInput, UnknownName, UnsupportedModel
+from broca.models import load, self_test
+from broca.models.adapters import adapter_in
+from broca.runs.provenance import model_info
+from broca.testing import tiny_llama, tiny_tokenizer
+
+TOKENS = torch.arange(2, 12)[None]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A base model in a folder."""
+    folder = tmp_path_factory.mktemp("base")
+    tiny_llama().save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    return folder
+
+
+def adapter(base, folder, **changes):
+    """An adapter with random weights, and the adapted model of PEFT."""
+    settings = {
+        "r": 4, "target_modules": ["q_proj", "o_proj", "down_proj"], "init_lora_weights": False,
+        "task_type": "CAUSAL_LM",
+    }  # fmt: skip
+    torch.manual_seed(0)
+    model = peft.get_peft_model(tiny_llama(), peft.LoraConfig(**{**settings, **changes})).eval()
+    model.peft_config["default"].base_model_name_or_path = str(base)
+    model.save_pretrained(folder)
+    return model
+
+
+def logits(model, tokens=TOKENS):
+    """Logits of a transformers model."""
+    with torch.no_grad():
+        return model(input_ids=tokens).logits
+
+
+def without_head(model, layer, head, width=8):
+    """A copy of a plain model with a head's columns zeroed by hand."""
+    edited = copy.deepcopy(model)
+    with torch.no_grad():
+        weight = edited.model.layers[layer].self_attn.o_proj.weight
+        weight[:, head * width : (head + 1) * width] = 0
+    return edited
+
+
+@pytest.mark.parametrize("merge", [True, False])
+def test_a_folder_with_an_adapter_is_its_base_with_it(base, tmp_path, merge):
+    """Logits are PEFT's; a gated head is one whose columns are zeroed in the merged weights."""
+    expected = adapter(base, tmp_path)
+    gated = load(str(tmp_path), device="cpu", components="heads+mlp", merge_adapter=merge)
+    assert all(check.passed for check in self_test(gated))
+    torch.testing.assert_close(logits(gated.model), logits(expected), atol=1e-5, rtol=1e-5)
+    assert (logits(expected) - logits(tiny_llama())).abs().max() > 1e-2
+    edited = without_head(expected.merge_and_unload(), 1, 2)
+    with gated.ablated("L1H2"):
+        ours = logits(gated.model)
+    torch.testing.assert_close(ours, logits(edited), atol=1e-5, rtol=1e-5)
+    said = "merged" if merge else "not merged"
+    assert model_info(gated).adapter == f"LORA adapter {tmp_path} on {base}, {said}"
+    assert any("lora" in name for name, _ in gated.model.named_modules()) != merge
+    assert gated.tokenizer.decode(gated.tokenizer.encode("a b")) == "a b"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        peft.IA3Config(
+            target_modules=["o_proj", "down_proj"], feedforward_modules=["down_proj"],
+            init_ia3_weights=False, task_type="CAUSAL_LM",
+        ),
+        peft.LoraConfig(
+            use_dora=True, r=2, target_modules=["o_proj"], init_lora_weights=False,
+            task_type="CAUSAL_LM",
+        ),
+    ],
+    ids=["IA3", "DoRA"],
+)  # fmt: skip
+def test_other_methods_are_gated_beside_their_base(config):
+    """A gate acts on what enters the base's matrix and the adapter's alike."""
+    torch.manual_seed(1)
+    adapted = peft.get_peft_model(tiny_llama(), config).eval()
+    gated = load(adapted, tiny_tokenizer())
+    with gated.ablated("L0H1"):
+        ours = logits(gated.model)
+
+    def zero(_module, args):
+        changed = args[0].clone()
+        changed[..., 8:16] = 0
+        return (changed,)
+
+    target = adapted.get_base_model().model.layers[0].self_attn.o_proj
+    handle = target.register_forward_pre_hook(zero)
+    torch.testing.assert_close(ours, logits(adapted), atol=1e-6, rtol=1e-5)
+    handle.remove()
+    assert (logits(adapted) - ours).abs().max() > 1e-3
+
+
+def test_a_model_of_peft_in_memory_is_left_as_it_was(base, tmp_path):
+    """Its wrapper is not run: positions of padded rows reach the model itself."""
+    adapted = adapter(base, tmp_path)
+    before = {name: value.clone() for name, value in adapted.state_dict().items()}
+    gated = load(adapted, tiny_tokenizer())
+    assert gated.architecture == "LlamaForCausalLM"
+    for name, value in adapted.state_dict().items():
+        assert torch.equal(value, before[name]), name
+    assert not any(module._forward_pre_hooks for module in adapted.modules())
+
+
+def test_what_is_no_adapter_of_weights_is_refused(base, tmp_path):
+    """Learned prompts, a lost base, a configuration that cannot be read, another base's weights."""
+    prompt = peft.PromptTuningConfig(num_virtual_tokens=3, task_type="CAUSAL_LM")
+    with pytest.raises(UnsupportedModel, match="puts learned tokens before the prompt"):
+        load(peft.get_peft_model(tiny_llama(), prompt), tiny_tokenizer())
+    adapter(base, tmp_path)
+    file = tmp_path / "adapter_config.json"
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps({**content, "base_model_name_or_path": "./nowhere"}))
+    with pytest.raises(UnknownName, match=r"'\./nowhere' does not exist"):
+        load(str(tmp_path))
+    file.write_text(json.dumps({**content, "base_model_name_or_path": "reference-small"}))
+    with pytest.raises(BadInput, match="could not be put on 'reference-small'"):
+        load(str(tmp_path))
+    for text in ("{", "{}", json.dumps({**content, "base_model_name_or_path": None})):
+        file.write_text(text)
+        with pytest.raises(BadInput, match=r"adapter_config\.json"):
+            load(str(tmp_path))
+    assert adapter_in(base) is None

@@ -1,0 +1,183 @@
+"""Quantized layers are gated at their input, whatever their weights are packed into.
+
+torchao's eight-bit weights run here on a CPU. The layers of bitsandbytes, GPTQ, AWQ and FP8 need
+hardware that is not here: stand-ins keep weights in the shapes and under the names of theirs.
+"""
+
+import pytest
+import torch
+from torch import nn
+
+from broca.errors import SelfTestFailed
+from broca.models import GatedModel, load, require_self_test, self_test
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+class StandIn(nn.Module):
+    """A linear layer that gives what its rounded weights give."""
+
+    def __init__(self, linear):
+        super().__init__()
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        weight = linear.weight.detach()
+        self.step = float(weight.abs().max()) / 127
+        self.bias = None
+        self.pack((weight / self.step).round().to(torch.int8))
+
+    def pack(self, whole):
+        """Keeps the rounded weights `(outputs, inputs)` as one column: bitsandbytes' 4 bits."""
+        self.weight = nn.Parameter(whole.reshape(-1, 1), requires_grad=False)
+
+    def unpacked(self):
+        """The rounded weights, `(outputs, inputs)`."""
+        return self.weight.reshape(self.out_features, self.in_features)
+
+    def forward(self, x):
+        """What the unpacked layer gives."""
+        return nn.functional.linear(x, self.unpacked().to(x) * self.step)
+
+
+class EightBit(StandIn):
+    """bitsandbytes' eight bits: integers in the shape of the weights."""
+
+    def pack(self, whole):
+        """As they are."""
+        self.weight = nn.Parameter(whole, requires_grad=False)
+
+
+class Buffers(StandIn):
+    """GPTQ and AWQ: no parameter at all, four integers in one, inputs first."""
+
+    def pack(self, whole):
+        """In a buffer."""
+        self.register_buffer("qweight", whole.T.contiguous().view(torch.int32))
+
+    def unpacked(self):
+        """From the buffer."""
+        return self.qweight.view(torch.int8).T
+
+
+class EightBitFloats(StandIn):
+    """FP8: floating-point numbers of one byte, and activations that are rounded row by row."""
+
+    def pack(self, whole):
+        """With a scale that `forward` multiplies with."""
+        self.weight = nn.Parameter(whole.float().to(torch.float8_e4m3fn), requires_grad=False)
+
+    def unpacked(self):
+        """As numbers that a CPU multiplies."""
+        return self.weight.float()
+
+    def forward(self, x):
+        """Activations are rounded to eight bits as well."""
+        scale = x.abs().amax(-1, keepdim=True).clamp(min=1e-12) / 448
+        return super().forward((x / scale).to(torch.float8_e4m3fn).to(x) * scale)
+
+
+KINDS = {
+    "bitsandbytes, four bits": StandIn,
+    "bitsandbytes, eight bits": EightBit,
+    "GPTQ, AWQ": Buffers,
+    "FP8": EightBitFloats,
+}
+
+
+def packed(kind, model=None):
+    """A model whose linear layers are stand-ins of a kind."""
+    model = model or tiny_llama()
+    for layer in model.model.layers:
+        for owner in (layer.self_attn, layer.mlp):
+            for name, linear in list(owner.named_children()):
+                if isinstance(linear, nn.Linear):
+                    setattr(owner, name, kind(linear))
+    return model
+
+
+def logits(model):
+    """Logits of a few tokens."""
+    with torch.no_grad():
+        return model(input_ids=torch.arange(2, 12)[None]).logits
+
+
+def ablated_by_hand(model, layer, start, stop):
+    """Logits with a slice of what enters a projection zeroed by a hook."""
+
+    def zero(_module, args):
+        changed = args[0].clone()
+        changed[..., start:stop] = 0
+        return (changed,)
+
+    projection = model.model.layers[layer].self_attn.o_proj
+    handle = projection.register_forward_pre_hook(zero)
+    try:
+        return logits(model)
+    finally:
+        handle.remove()
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_packed_weights_are_gated_and_not_zeroed(kind):
+    """The width is the layer's own; a zero of packed weights would be no zero."""
+    model = packed(kind)
+    gated = GatedModel.wrap(model, tiny_tokenizer(), name="packed", components="heads+mlp")
+    assert [found.path for found in gated.structure.projections] == [
+        f"model.layers.{layer}.self_attn.o_proj" for layer in range(2)
+    ]
+    assert {found.head_dim for found in gated.structure.projections} == {8}
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    checks = self_test(gated)
+    assert all(check.passed for check in checks), checks
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(tensor.view(torch.uint8), before[name].view(torch.uint8)), name
+    with gated.ablated("L1H2"):
+        ours = logits(model)
+    torch.testing.assert_close(ours, ablated_by_hand(model, 1, 16, 24))
+    assert (ours - logits(model)).abs().max() > 1e-3
+
+
+def test_a_layer_that_cannot_read_zeros_is_caught():
+    """Activations that are divided by their largest are no numbers where a head is ablated."""
+
+    class Dividing(StandIn):
+        def forward(self, x):
+            groups = x.reshape(*x.shape[:-1], 4, -1)
+            scale = groups.abs().amax(-1, keepdim=True)
+            return super().forward(((groups / scale) * scale).reshape(x.shape))
+
+    model = tiny_llama()
+    attention = model.model.layers[0].self_attn
+    attention.o_proj = Dividing(attention.o_proj)
+    gated = GatedModel.wrap(model, tiny_tokenizer(), name="dividing")
+    with pytest.raises(SelfTestFailed, match="does not hold"):
+        require_self_test(gated)
+
+
+@pytest.mark.parametrize("name", ["Int8WeightOnlyConfig", "Int8DynamicActivationInt8WeightConfig"])
+def test_torchao_on_a_cpu(name):
+    """Weights in a tensor class of its own, alone or with activations rounded too."""
+    quantization = pytest.importorskip("torchao.quantization")
+    model = tiny_llama()
+    quantization.quantize_(model, getattr(quantization, name)())
+    gated = load(model, tiny_tokenizer(), components="heads+mlp")
+    with gated.ablated("L0H3"):
+        ours = logits(model)
+    torch.testing.assert_close(ours, ablated_by_hand(model, 0, 24, 32))
+    assert (ours - logits(model)).abs().max() > 1e-3
+
+
+def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):
+    """Its configuration says how it is packed; the device is where its kernels put it."""
+    quantization = pytest.importorskip("torchao.quantization")
+    from transformers import AutoModelForCausalLM, TorchAoConfig
+
+    tiny_llama().save_pretrained(tmp_path / "plain")
+    settings = TorchAoConfig(quantization.Int8WeightOnlyConfig())
+    model = AutoModelForCausalLM.from_pretrained(
+        tmp_path / "plain", quantization_config=settings, dtype=torch.float32
+    )
+    model.save_pretrained(tmp_path / "packed")
+    tiny_tokenizer().save_pretrained(tmp_path / "packed")
+    gated = load(str(tmp_path / "packed"), device="cpu", dtype="stored")
+    assert type(gated.model.model.layers[0].self_attn.o_proj.weight) is not nn.Parameter
+    torch.testing.assert_close(logits(gated.model), logits(model))
+    assert gated.fingerprint
