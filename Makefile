@@ -3,20 +3,30 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: install demo test lint docs pictures clean
+.PHONY: install demo test lint docs pictures compat release clean
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+# what a user installs
+$(CORE): pyproject.toml constraints.txt
+	@echo "Installing broca into $(VENV): torch, transformers, lm-eval and what they need, about 80 packages."
+	@echo "The download is 0.5 GB with a torch for CPUs and 3 GB with one for GPUs: some minutes."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
-	touch $(STAMP)
+	$(PIP) -e .
+	@touch $(CORE)
 
-demo: install
-	$(BIN)/broca localize reference --task addition --out broca-out
+# and what a developer needs besides
+$(STAMP): $(CORE)
+	$(PIP) -e '.[dev]'
+	@touch $(STAMP)
+
+demo: $(CORE)
+	@echo "Localizing addition in a shipped model: about a minute on two cores. Nothing else is downloaded."
+	$(BIN)/broca --offline localize reference --task addition --out broca-out
 
 test: install
 	$(BIN)/python -m pytest -n auto --dist loadfile
@@ -34,6 +44,14 @@ docs: install
 
 pictures: install
 	BROCA_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/browser
+
+# the wheel on every Python here, with the oldest and the newest packages that pyproject.toml allows
+compat:
+	$(PYTHON) scripts/compat.py
+
+# builds, checks and test-installs what would be uploaded; it uploads nothing
+release:
+	$(PYTHON) scripts/release.py
 
 clean:
 	rm -rf $(VENV) broca-out build .pytest_cache .mypy_cache .ruff_cache

@@ -1,11 +1,12 @@
 """Figures for papers: the width of a column or a page, fonts inside, the same file every time."""
 
 import re
+import sys
 
 import pytest
 from reports.test_page import make_result
 
-from broca.errors import BadInput
+from broca.errors import BadInput, MissingExtra
 from broca.reports import plots
 from broca.reports.paper import INCHES
 
@@ -52,3 +53,10 @@ def test_unknown_formats_and_places_are_refused(figure, tmp_path):
         figure.save(tmp_path / "figure.pdf", width="poster")
     with pytest.raises(BadInput, match="cannot be written"):
         figure.save(tmp_path / "nowhere" / "figure.pdf")
+
+
+def test_without_matplotlib_the_extra_is_named(figure, tmp_path, monkeypatch):
+    """It is no part of the core: pages draw without it."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'broca\[figures\]'"):
+        figure.save(tmp_path / "figure.pdf")

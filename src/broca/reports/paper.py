@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput, MissingExtra, nearest
 from broca.reports.colours import LIGHT, step_colour
 from broca.reports.drawing import (
     Cells,
@@ -52,15 +52,21 @@ def save(drawing: Drawing, path: Path, *, format: Format, width: Width) -> None:
 
     Raises:
         BadInput: The format is unknown, or the file cannot be written.
+        MissingExtra: matplotlib is not installed.
     """
     if format not in get_args(Format):
         known = get_args(Format)
         raise BadInput(
             f"`format` '{format}' is unknown{nearest(format, known)}: use {', '.join(known)}"
         )
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    try:
+        from matplotlib import rc_context
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra(
+            "figures for papers need matplotlib: pip install 'broca[figures]'"
+        ) from error
 
     # what the layout has in pixels, matplotlib has in points
     scale = 72 * INCHES[width] / drawing.width

@@ -189,9 +189,7 @@ def _disks() -> Iterator[Check]:
     for name, place in places.items():
         there = next(path for path in (place, *place.parents) if path.exists())
         free = shutil.disk_usage(there).free
-        remedy = (
-            "" if free >= TIGHT_BYTES else "make room, or use another disk (HF_HOME, `out`)"
-        )
+        remedy = "" if free >= TIGHT_BYTES else "make room, or use another disk (HF_HOME, `out`)"
         yield Check(name, "ok", f"{free / _GIB:.1f} GiB in {place}", remedy)
 
 

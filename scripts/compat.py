@@ -1,0 +1,101 @@
+"""Installs the wheel on every supported Python here, with the oldest and the newest packages.
+
+`make compat`. The oldest are the lower bounds of pyproject.toml, each pinned; the newest are what
+pip takes by itself. torch alone is that of constraints.txt in both, because every other build of it
+needs gigabytes of CUDA libraries: its own lower bound is not tried here. `--torch` takes another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+
+from wheels import ROOT, build, environment, run, try_out
+
+SUPPORTED = ((3, 11), (3, 12), (3, 13))
+
+OUT = ROOT / "build" / "compat"
+
+
+def lower_bounds(pyproject: Path) -> dict[str, str]:
+    """The lowest version of every package that broca requires, by name."""
+    found = {}
+    for requirement in tomllib.loads(pyproject.read_text())["project"]["dependencies"]:
+        match = re.match(r"([\w-]+)>=([\w.]+)", requirement)
+        if match is None:
+            raise ValueError(f"'{requirement}' has no lower bound")
+        found[match[1]] = match[2]
+    return found
+
+
+def pinned_torch(constraints: Path) -> str:
+    """The version of torch that is tested."""
+    (line,) = (line for line in constraints.read_text().splitlines() if line.startswith("torch=="))
+    return line.removeprefix("torch==")
+
+
+def pythons() -> dict[tuple[int, int], str]:
+    """The supported versions of Python that this machine has, with their programs."""
+    found: dict[tuple[int, int], str] = {sys.version_info[:2]: sys.executable}
+    for version in SUPPORTED:
+        name = f"{version[0]}.{version[1]}"
+        pyenv = sorted(Path.home().glob(f".pyenv/versions/{name}.*/bin/python"))
+        program = shutil.which(f"python{name}") or (str(pyenv[-1]) if pyenv else None)
+        if program is not None:
+            found.setdefault(version, program)
+    return {version: found[version] for version in SUPPORTED if version in found}
+
+
+def attempt(wheel: Path, python: str, *, lowest: bool, torch: str, name: str) -> str:
+    """Installs and tries one combination; returns what went wrong, or nothing."""
+    folder = OUT / name
+    pins = lower_bounds(ROOT / "pyproject.toml") if lowest else {}
+    pins["torch"] = torch
+    OUT.mkdir(parents=True, exist_ok=True)
+    constraints = OUT / f"{name}.txt"
+    constraints.write_text("".join(f"{package}=={pin}\n" for package, pin in pins.items()))
+    try:
+        bin_ = environment(folder, python)
+        run(bin_ / "python", "-m", "pip", "install", "--quiet", "-c", constraints, wheel)
+        run(bin_ / "python", "-m", "pip", "check")
+        try_out(bin_, folder / "trial")
+    except RuntimeError as error:
+        return str(error)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return ""
+
+
+def main() -> None:
+    """Tries every combination and ends with 1 if one failed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser.add_argument("--torch", default=pinned_torch(ROOT / "constraints.txt"))
+    parser.add_argument("--python", action="append", help="3.11, ...; default: all that are here")
+    parser.add_argument("--packages", choices=("lowest", "newest", "both"), default="both")
+    options = parser.parse_args()
+    here = pythons()
+    names = {f"{major}.{minor}": program for (major, minor), program in here.items()}
+    for version in SUPPORTED:
+        if version not in here:
+            print(f"Python {version[0]}.{version[1]}: not on this machine", flush=True)
+    wheel, _ = build(ROOT / "build" / "dist")
+    failed = False
+    for name in options.python or names:
+        for packages in ("lowest", "newest"):
+            if options.packages not in (packages, "both"):
+                continue
+            wrong = attempt(
+                wheel, names[name], lowest=packages == "lowest", torch=options.torch,
+                name=f"{name}-{packages}",
+            )  # fmt: skip
+            print(f"Python {name}, {packages} packages: {wrong or 'ok'}", flush=True)
+            failed |= bool(wrong)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

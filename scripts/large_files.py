@@ -1,0 +1,36 @@
+"""Refuses pictures above 200 kB and archives of any size; `pre-commit` gives it the new files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+MOST_BYTES = 200_000
+
+PICTURES = {".gif", ".jpg", ".jpeg", ".png", ".svg", ".webp"}
+ARCHIVES = {".7z", ".bz2", ".gz", ".parquet", ".sqlite", ".tar", ".tgz", ".xz", ".zip", ".zst"}
+
+
+def refusals(files: list[Path]) -> list[str]:
+    """What is wrong with some files, a line each."""
+    found = []
+    for file in files:
+        if file.suffix.lower() in ARCHIVES:
+            found.append(f"{file}: archives and data bases of results stay outside the repository")
+        elif file.suffix.lower() in PICTURES and file.stat().st_size > MOST_BYTES:
+            found.append(f"{file}: {file.stat().st_size:,} bytes, a picture has {MOST_BYTES:,}")
+    return found
+
+
+def tracked(folder: Path) -> list[Path]:
+    """The files that git knows of in a folder."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=folder, capture_output=True, check=True)
+    files = (folder / name for name in listed.stdout.decode().split("\0") if name)
+    return [file for file in files if file.is_file()]
+
+
+if __name__ == "__main__":
+    wrong = refusals([Path(name) for name in sys.argv[1:]] or tracked(Path()))
+    print(*wrong, sep="\n", end="\n" if wrong else "")
+    sys.exit(bool(wrong))

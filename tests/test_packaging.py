@@ -1,0 +1,147 @@
+"""What surrounds the package: its metadata, its size, containers, hooks, templates, scripts."""
+
+import json
+import re
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture
+def scripts(monkeypatch):
+    """The folder of scripts, whose modules are imported by name."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    yield
+    for name in ("compat", "large_files", "release", "wheels"):
+        sys.modules.pop(name, None)
+
+
+def test_metadata_says_what_is_supported(scripts):
+    """Classifiers, the versions that `make compat` tries, types, addresses."""
+    from compat import SUPPORTED
+
+    named = {tuple(map(int, one.split(" :: ")[-1].split("."))) for one in PROJECT["classifiers"]
+             if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", one)}  # fmt: skip
+    assert named == set(SUPPORTED)
+    assert PROJECT["requires-python"] == f">=3.{min(SUPPORTED)[1]}"
+    assert "Typing :: Typed" in PROJECT["classifiers"]
+    assert (ROOT / "src" / "broca" / "py.typed").is_file()
+    assert {"Homepage", "Documentation", "Repository", "Changelog"} <= set(PROJECT["urls"])
+
+
+def test_lower_bounds_are_read(scripts):
+    """Every requirement of the core has one, and none is above what is tested."""
+    from compat import lower_bounds, pinned_torch
+
+    bounds = lower_bounds(ROOT / "pyproject.toml")
+    assert len(bounds) == len(PROJECT["dependencies"])
+    for name in ("numpy", "torch", "transformers"):
+        assert _numbers(bounds[name]) <= _numbers(version(name))
+    assert pinned_torch(ROOT / "constraints.txt") in (ROOT / "Dockerfile").read_text()
+
+
+def _numbers(text):
+    return [int(part) for part in re.findall(r"\d+", text)[:3]]
+
+
+def test_the_changelog_has_the_version():
+    """With its date, newest first."""
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0].split()[0] == PROJECT["version"]
+    assert [heading.split()[0] for heading in headings][-1] == "0.1.0"
+
+
+def test_the_repository_is_slim(scripts):
+    """No archives of results, no picture above 200 kB."""
+    from large_files import refusals, tracked
+
+    assert refusals(tracked(ROOT)) == []
+
+
+def test_large_pictures_and_archives_are_refused(scripts, tmp_path):
+    """By name; text of any size is allowed."""
+    from large_files import refusals
+
+    for name, size in (("a.png", 200_001), ("b.png", 200_000), ("c.zip", 1), ("d.txt", 300_000)):
+        (tmp_path / name).write_bytes(b"0" * size)
+    refused = refusals(sorted(tmp_path.iterdir()))
+    assert [Path(line.split(":")[0]).name for line in refused] == ["a.png", "c.zip"]
+
+
+def test_the_dockerfile_is_whole(scripts):
+    """Known instructions, files that exist, extras that exist, no root at the end."""
+    text = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text())
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    words = [line.split(maxsplit=1) for line in lines]
+    known = {"FROM", "ARG", "SHELL", "RUN", "WORKDIR", "COPY", "USER", "ENV", "ENTRYPOINT"}
+    assert {word for word, _ in words} <= known
+    assert words[0][0] == "FROM"
+    assert json.loads(words[-1][1]) == ["broca"]
+    for word, rest in words:
+        if word == "COPY":
+            assert all((ROOT / name).exists() for name in rest.split()[:-1])
+    (extras,) = re.findall(r"\.\[([\w,]+)\]", text)
+    assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
+    assert [rest for word, rest in words if word == "USER"][-1] == "1000"
+
+
+def test_the_devcontainer_installs_what_contributors_need():
+    """Its commands are words of the Makefile."""
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
+    target = container["postCreateCommand"].removeprefix("make ")
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert "bubblewrap" in container["onCreateCommand"]
+
+
+def test_hooks_run_what_lint_runs():
+    """Every tool of `make lint`, from the same environment."""
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    entries = [hook["entry"] for repo in config["repos"] for hook in repo["hooks"]]
+    recipe = (ROOT / "Makefile").read_text().split("\nlint:")[1].split("\n\n")[0]
+    for tool in re.findall(r"\$\(BIN\)/(\w+(?: (?:format|check))?)", recipe):
+        assert any(entry.startswith(f".venv/bin/{tool}") for entry in entries), tool
+    for entry in entries:
+        for name in re.findall(r"scripts/\S+", entry):
+            assert (ROOT / name).is_file()
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda file: file.stem
+)
+def test_issue_templates_are_forms(file):
+    """As GitHub reads them: a name, a description, fields with a label."""
+    form = yaml.safe_load(file.read_text())
+    if file.stem == "config":
+        assert form["contact_links"]
+        return
+    assert form["name"]
+    assert form["description"]
+    ids = [field["id"] for field in form["body"]]
+    assert len(ids) == len(set(ids))
+    for field in form["body"]:
+        assert field["type"] in ("input", "textarea")
+        assert field["attributes"]["label"]
+
+
+def test_a_release_needs_a_dated_entry_and_a_clean_tree(scripts, monkeypatch, tmp_path):
+    """Before anything is built."""
+    import release
+
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.3.0"\n')
+    (tmp_path / "CHANGELOG.md").write_text("## 0.3.0 (unreleased)\n")
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    with pytest.raises(RuntimeError, match="no dated entry"):
+        release.require_ready()
+    (tmp_path / "CHANGELOG.md").write_text("## 0.3.0 (2027-01-02)\n")
+    monkeypatch.setattr(release, "run", lambda *words: " M src/broca/errors.py\n")
+    with pytest.raises(RuntimeError, match="not committed"):
+        release.require_ready()
+    monkeypatch.setattr(release, "run", lambda *words: "")
+    assert release.require_ready() == "0.3.0"
