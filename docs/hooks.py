@@ -45,8 +45,8 @@ PUBLIC = {
     "Verbs": _in(
         "broca",
         "localize verify atlas stress compare plan refit rerun scan export apply explore chat "
-        "report view read list_tasks describe_task published_lists doctor reproduce compare_methods "
-        "simulate_methods",
+        "report view read list_tasks describe_task published_lists doctor reproduce "
+        "compare_methods simulate_methods",
     ),
     "Neurons, in `broca.neurons`": tuple(
         f"broca.verbs.neurons.{name}.{name}" for name in _NEURONS.split()

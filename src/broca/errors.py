@@ -101,7 +101,7 @@ class MissingExtra(BadInput):
 class JournalError(BrocaError):
     """Something is wrong with a journal; nothing that it held was changed."""
 
-    remedy = "`broca journal FILE --check` says more."
+    remedy = "Run `broca journal FILE --check` for details."
 
 
 class JournalBusy(JournalError):

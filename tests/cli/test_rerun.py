@@ -28,4 +28,4 @@ def test_a_result_that_was_changed_does_not_come_out_again(finished):
     done = broca("rerun", finished)
     assert done.returncode == 1
     assert "same selection" in done.stdout
-    assert "did not come out again" in done.stderr
+    assert "was not reproduced" in done.stderr

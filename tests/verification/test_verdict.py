@@ -64,7 +64,8 @@ def test_only_a_specific_set_is_needed():
     partly = verdict_of(DROPS, needed=(True, False))
     assert partly.label == "partly specific"
     assert partly.headline == (
-        "Ablating L0H1, L2H3 costs adding 84 points, but only 1 of 2 members surely contribute"
+        "Ablating L0H1, L2H3 costs adding 84 points, but only 1 of 2 members contribute "
+        "significantly"
     )
 
 

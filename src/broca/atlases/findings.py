@@ -48,8 +48,8 @@ class Findings:
 def find(matrix: Matrix, tasks: Sequence[str], components: Sequence[str], *, k: int) -> Findings:
     """Reads a matrix.
 
-    Clustered are the components that surely hurt a task, by their effects on the tasks that the
-    model can do; and these tasks, by what they lose to those components.
+    Clusters the components that hurt a task significantly, by their effects on the tasks that the
+    model can do, and these tasks, by what they lose to those components.
 
     Args:
         matrix: The effects.
@@ -183,5 +183,7 @@ def _reason(matrix: Matrix, contrast: Contrast) -> str:
     if contrast.selected:
         return ""
     if not contrast.controls:
-        return f"no component surely costs the task {matrix.least:g} or more"
-    return f"no component surely costs the task {matrix.least:g} more than it costs the others"
+        return f"no component significantly costs the task {matrix.least:g} or more"
+    return (
+        f"no component significantly costs the task {matrix.least:g} more than it costs the others"
+    )

@@ -21,7 +21,7 @@ class Contrast:
         values: Effect on the task minus the mean effect on them, `(components,)`.
         low: Lower ends of their 90 % intervals.
         high: Upper ends.
-        selected: At most k columns of those that are surely worse for the task, worst first.
+        selected: At most k columns of those that are significantly worse for the task, worst first.
     """
 
     task: int
@@ -35,8 +35,9 @@ class Contrast:
 def contrasts(matrix: Matrix, k: int) -> list[Contrast]:
     """Compares every task with the usable tasks of other capabilities.
 
-    Selected is who hurts the task, and costs it at least `least` more than the others, surely so
-    for all components together. A task that the intact model cannot do selects nothing.
+    Selects components that hurt the task and cost it at least `least` more than the others,
+    significantly so for all components together. A task that the intact model cannot do selects
+    nothing.
     """
     return [_contrast(matrix, task, k) for task in range(len(matrix.effects))]
 

@@ -33,6 +33,6 @@ def rerun(
     say(comparison.grade, *comparison.details)
     if not comparison.passed:
         raise NotReproduced(
-            f"'{folder}' did not come out again ({comparison.grade}): compare `versions` and "
+            f"'{folder}' was not reproduced ({comparison.grade}): compare `versions` and "
             "`machine` in its reproduce.json with this installation"
         )

@@ -136,7 +136,7 @@ def share_of(
         seed: Seed of the resamples.
 
     Returns:
-        None where the other drop is not surely above zero: a share of it says nothing.
+        None where the other drop is not significantly above zero: a share of it says nothing.
     """
     score = aggregate or _mean
     draws, own_draws = (

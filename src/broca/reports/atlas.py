@@ -152,7 +152,7 @@ def selection_table(atlas: Atlas) -> Table:
 
 
 def cluster_table(atlas: Atlas) -> Table:
-    """Components that surely hurt a task, by profile."""
+    """Components that significantly hurt a task, by profile."""
     return Table(
         "clusters",
         "Groups of components of one profile, with their mean effect on every task",

@@ -109,7 +109,9 @@ def curve(swept: Curve) -> Figure:
     chart = LineChart(
         tuple(lines), "components ablated", "points lost", mark=float(swept.flat_at)
     )  # fmt: skip
-    caption = f"From k = {swept.flat_at} on, no further component surely costs 5 points more."
+    caption = (
+        f"From k = {swept.flat_at} on, no further component costs 5 points more with confidence."
+    )
     return Figure("curve", caption, chart)
 
 

@@ -9,7 +9,7 @@ from broca.results.verification import Verdict, Verification
 
 _HEADLINES = {
     "specific": "{model} needs {set} for {task}",
-    "partly specific": "Ablating {set} costs {task}, but not surely it alone",
+    "partly specific": "Ablating {set} costs {task}, but the loss is not clearly confined to it",
     "universal": "Most tasks of {model} need {set}, not {task} alone",
     "not localized at head level": "{task} is not localized in {set}",
     "breaks the model": "{model} breaks without {set}, which says nothing on {task}",

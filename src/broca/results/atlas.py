@@ -173,7 +173,7 @@ class Atlas(Result):
         high: Upper ends.
         universal: Components that most tasks need, and about alike, worst first.
         selections: What each task needs beyond the others, in the order of `tasks`.
-        clusters: Components that surely hurt a task, by profile.
+        clusters: Components that significantly hurt a task, by profile.
         task_clusters: Tasks by profile.
         groups: Whether selections keep to key/value groups; None where that means nothing.
         groups_note: Why not; empty otherwise.

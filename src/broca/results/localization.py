@@ -13,7 +13,7 @@ from broca.results.verification import Verdict, Verification
 
 @dataclass(frozen=True)
 class SearchInfo:
-    """How components were looked for.
+    """The search and its settings.
 
     Attributes:
         method: Name of the method.

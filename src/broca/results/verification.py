@@ -216,7 +216,7 @@ class Curve:
 
     Attributes:
         points: From none to the first ten.
-        flat_at: The k from which no further component surely costs more.
+        flat_at: The k from which no further component significantly costs more.
     """
 
     points: tuple[CurvePoint, ...]

@@ -19,12 +19,12 @@ from broca.searches.records import Method
 class CoAblation:
     """Every component alone, then every other one beside the leaders, on the same items.
 
-    The leaders are those that surely harm the task alone, `leaders` of them at most. The growth of
-    a component is its effect beside the leaders beyond its effect alone: a backup grows, a dead
-    head does not. The leaders come first; the places that are left go to those that surely harm
-    the task beside the leaders, then to those that do alone. A component selected by its single
-    ablation keeps that effect; any other component has its effect beside the leaders. Cost: up to
-    2 x (components + 1) x items rows.
+    The leaders are the components that harm the task significantly when ablated alone, `leaders`
+    of them at most. The growth of a component is its effect beside the leaders less its effect
+    alone: a backup grows, a dead head does not. The leaders are selected first, then the components
+    that harm the task significantly beside the leaders, then those that do so alone. A component
+    selected by its single ablation keeps that effect; any other component has its effect beside the
+    leaders. Cost: up to 2 x (components + 1) x items rows.
 
     Attributes:
         leaders: Most leaders; by default half of k, rounded up.
@@ -47,7 +47,7 @@ class CoAblation:
         alone = _changes((yield Plan.crossed(masks, items)), len(items))
         effects, intervals = mean_with_interval(alone)
         order, leaders, reason = harmful(
-            effects, intervals, most, reason="no component alone surely lowers the score"
+            effects, intervals, most, reason="no component alone significantly lowers the score"
         )
         record = {"items": len(items), "leaders": most}
         if not leaders:
@@ -91,8 +91,8 @@ def _changes(measurement: Measurement, items: int) -> NDArray[np.float64]:
 
 METHOD = Method(
     name="co-ablation",
-    measures="every head alone, then beside the leaders: backups show",
-    answers="who stands in for whom",
+    measures="every head alone, then beside the leaders, which reveals backups",
+    answers="which heads stand in for each other",
     rows="2 x heads x items",
     make=CoAblation,
     order=8,

@@ -63,7 +63,7 @@ class Coar:
             effects,
             intervals,
             problem.k,
-            reason="the regressions give no component a coefficient that is surely negative",
+            reason="the regressions give no component a coefficient that is significantly negative",
         )
         record = {"items": len(items), "masks": masks_per_item - 1, "share": self.share}
         return Ranking(effects, order, selected, reason, record, intervals=intervals)
@@ -87,7 +87,7 @@ def _least_squares(masks: NDArray[np.bool_], responses: NDArray[np.float64]) -> 
 METHOD = Method(
     name="coar",
     measures="a linear regression on random ablations for every item, averaged",
-    answers="who matters to the average item",
+    answers="which heads matter to the average item",
     rows="2 x heads x items",
     make=Coar,
     order=7,

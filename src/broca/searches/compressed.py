@@ -100,7 +100,7 @@ class CompressedSensing:
 BERNOULLI = Method(
     name="cs-bernoulli",
     measures="random groups of heads, then a Lasso",
-    answers="who matters in company",
+    answers="which heads matter beside other ablated heads",
     rows="200 masks x items",
     make=partial(CompressedSensing, design=designs.bernoulli),
     order=4,

@@ -225,7 +225,7 @@ def items_per_mask(drops: NDArray[np.float64], *, prefix: float, item: float) ->
 METHOD = Method(
     name="cs-fresh",
     measures="a new random group in every row, its size from a pilot",
-    answers="who matters in company, with fewer rows",
+    answers="which heads matter beside other ablated heads, with fewer rows",
     rows="2,000",
     make=FreshMasks,
     order=13,

@@ -53,7 +53,7 @@ class Gradient:
 METHOD = Method(
     name="gradient",
     measures="the gradient of the gates of the intact model",
-    answers="who moves the answer at first order",
+    answers="which heads move the answer to first order",
     rows="3 x items",
     make=Gradient,
     order=9,

@@ -69,7 +69,7 @@ class IntegratedGradient:
 METHOD = Method(
     name="gradient-integrated",
     measures="the gradient of the gates integrated while all gates close",
-    answers="shares of the loss of everything",
+    answers="how the loss of all heads is shared among them",
     rows="24 x items",
     make=IntegratedGradient,
     order=11,

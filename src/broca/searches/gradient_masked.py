@@ -72,7 +72,7 @@ class MaskedGradient:
 METHOD = Method(
     name="gradient-masked",
     measures="the gradient of the gates averaged over rows with 5 to 15 % of the heads off",
-    answers="who moves the answer where the model is hurt",
+    answers="which heads move the answer when others are ablated",
     rows="12 x items",
     make=MaskedGradient,
     order=10,

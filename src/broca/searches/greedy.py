@@ -65,7 +65,7 @@ class Greedy:
 METHOD = Method(
     name="greedy",
     measures="every head beside those already chosen, k times",
-    answers="who matters next",
+    answers="which head matters most after those chosen",
     rows="about k x heads x items",
     make=Greedy,
     order=3,

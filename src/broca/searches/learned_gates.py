@@ -173,7 +173,7 @@ class _Training:
 METHOD = Method(
     name="learned-gates",
     measures="gates trained under a push to open and one to close",
-    answers="who is needed, in the way, irrelevant",
+    answers="which heads are needed, harmful or irrelevant",
     rows="2,352",
     make=LearnedGates,
     order=12,

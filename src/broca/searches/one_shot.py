@@ -41,7 +41,7 @@ class OneShot:
 METHOD = Method(
     name="one-shot",
     measures="every head alone",
-    answers="who matters alone",
+    answers="which heads matter when ablated alone",
     rows="(heads + 1) x items",
     make=OneShot,
     order=2,

@@ -40,7 +40,7 @@ def harmful(
     *,
     reason: str,
 ) -> tuple[tuple[int, ...], tuple[int, ...], str]:
-    """Selects at most k components that surely hurt: their interval lies below zero.
+    """Selects at most k components that significantly hurt: their interval lies below zero.
 
     What is less than a hundredth of the largest effect is not selected either: many exact samples
     make anything sure.

@@ -152,7 +152,7 @@ class _Belief:
 METHOD = Method(
     name="thompson",
     measures="adaptive groups: the worst heads of a draw from what is believed so far",
-    answers="who matters, with few rows on who does not",
+    answers="which heads matter, with few rows on the others",
     rows="20 x heads",
     make=Thompson,
     order=6,

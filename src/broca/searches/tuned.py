@@ -158,7 +158,7 @@ def _counts(problem: Problem, sizes: int) -> tuple[int, ...]:
 METHOD = Method(
     name="cs-tuned",
     measures="`cs-stratified` at 16 settings, the one whose heads hurt most together",
-    answers="who matters in company, at the setting that shows it best",
+    answers="which heads matter beside other ablated heads, at the best setting",
     rows="about 1,600 masks x items",
     make=Tuned,
     order=14,

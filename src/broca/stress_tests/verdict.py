@@ -44,7 +44,7 @@ def judge(shifts: Sequence[Shift], positive: Interval) -> tuple[StressLabel, str
     if broad:
         return "broad-state", f"{moved}, but {broad[0]} does as much."
     if equal:
-        return "soft", f"{moved}, but not surely more than {equal[0]}."
+        return "soft", f"{moved}, but not significantly more than {equal[0]}."
     return "transfers", f"{moved}, more than each of {len(controls)} controls."
 
 

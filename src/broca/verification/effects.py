@@ -59,7 +59,7 @@ class Matrix:
 
     @property
     def hurts(self) -> Bools:
-        """Whether a loss surely costs a task something that counts, each by itself."""
+        """Whether a loss significantly costs a task something that counts, each by itself."""
         _, high = interval(self.effects, self.resampled)
         shown = (self.usable & self.fits)[:, None]
         hurts: Bools = (high < 0) & (self.effects <= -self.least) & shown
@@ -75,10 +75,11 @@ class Matrix:
 def universal(matrix: Matrix) -> list[int]:
     """Columns of the components that most tasks need, and about alike, worst first.
 
-    Each must hurt two thirds of the usable tasks; surely cost two thirds of their capabilities
-    something that counts, as the mean of a capability's tasks; and cost the capabilities other than
-    the one that it hurts most at least `EVEN` of what that one loses, on average: what one
-    capability needs far more than the others is its own. One capability alone says nothing.
+    Each must hurt two thirds of the usable tasks; cost two thirds of their capabilities
+    significantly more than a negligible amount, as the mean of a capability's tasks; and cost the
+    capabilities other than the one that it hurts most at least `EVEN` of what that one loses, on
+    average: a component that one capability needs far more than the others belongs to it. With a
+    single capability nothing is universal.
     """
     capabilities = np.array(matrix.capabilities)
     names = np.unique(capabilities[matrix.usable])

@@ -42,7 +42,7 @@ Answer = Callable[[Plan], list[tuple[Output, ...]]]
 """What the model answers in every row of a plan."""
 
 FLAT = 0.05
-"""A curve is flat from the k after which no further head surely costs more than this."""
+"""A curve is flat from the k after which no further head significantly costs more than this."""
 
 
 @dataclass(frozen=True)
@@ -482,7 +482,7 @@ class Examiner:
         return interval_of(float(np.mean(values)), np.mean(draws, axis=0), level=self.scope.level)
 
     def _flat_at(self, rows: Values) -> int:
-        """The first k after which no larger one surely costs `FLAT` more."""
+        """The first k after which no larger one significantly costs `FLAT` more."""
         for k in range(len(rows)):
             later = [self._interval(self.trial.task, rows[k], row) for row in rows[k + 1 :]]
             if not any(one.value >= FLAT and one.low > 0 for one in later):

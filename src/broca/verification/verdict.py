@@ -25,7 +25,7 @@ SPILL = 0.25
 """Share of the task's drop that the others' mean drop may reach in a specific set."""
 
 WORST = 0.5
-"""Share of the task's drop that no single other task may surely reach in a specific set."""
+"""Share of the task's drop that no single other task may significantly reach in a specific set."""
 
 UNIVERSAL = 0.5
 """Share of the task's drop from which the others' mean drop makes a set universal."""
@@ -135,10 +135,10 @@ def judge(
     needed_heads = sum(one.needed for one in members)
     if members and 2 * needed_heads <= len(members):
         reasons.append(
-            f"only {needed_heads} of {len(members)} members surely contribute "
+            f"only {needed_heads} of {len(members)} members contribute significantly "
             f"({', '.join(one.head for one in members if one.needed) or 'none by itself'})"
         )
-        short.append(f"only {needed_heads} of {len(members)} members surely contribute")
+        short.append(f"only {needed_heads} of {len(members)} members contribute significantly")
     if reasons:
         return Verdict(
             "partly specific",
@@ -148,7 +148,7 @@ def judge(
     return Verdict(
         "specific",
         f"{lost}, {spill}, and {_reached(controls, 'specific')} are as specific; "
-        f"{needed_heads} of {len(members)} members surely contribute.",
+        f"{needed_heads} of {len(members)} members contribute significantly.",
         headline=f"The model needs {named} for {own.task}",
     )
 

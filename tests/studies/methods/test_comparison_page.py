@@ -53,5 +53,5 @@ def test_a_method_is_ahead_only_where_its_interval_is(lines):
     sure = replace(first, specific=0.5, low=0.4, high=0.6)
     assert headline("m", [sure, *apart]) == f"{first.method} finds the most specific sets on m"
     unsure = replace(first, specific=0.5, low=0.25, high=0.6)
-    assert headline("m", [unsure, *apart]) == "No method is surely ahead on m"
+    assert headline("m", [unsure, *apart]) == "No method is significantly ahead on m"
     assert headline("m", [line for line in lines if not line.cells]) == "Every method refused m"

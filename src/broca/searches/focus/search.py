@@ -238,7 +238,7 @@ def _notes(measuring: Measuring, budget: int) -> tuple[str, ...]:
 METHOD = Method(
     name="focus",
     measures="random groups on the task and the others, then small sets together",
-    answers="which set matters to this task alone",
+    answers="which set this task needs and the others do not",
     rows="at most 800 for each task measured",
     make=Focus,
     order=1,

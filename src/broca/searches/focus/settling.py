@@ -53,7 +53,7 @@ class Winner:
     error: float
 
     def surely_below(self, least: float) -> bool:
-        """Whether it is surely worth less."""
+        """Whether it is significantly worth less."""
         return self.worth + _SURELY * self.error < least
 
 
@@ -81,7 +81,7 @@ class _Additions:
         adds: What each adds to the set, `(members,)`.
         errors: Standard errors of that, `(members,)`.
         harms: What components do alone.
-        lasting: Places of those that surely harm alone, best rated first.
+        lasting: Places of those that significantly harm alone, best rated first.
     """
 
     inside: NDArray[np.intp]
@@ -141,7 +141,7 @@ def settle(
 ) -> Generator[Plan, Measurement, Settled]:
     """Asks of each member what it adds and what it does alone; settles the set and its size.
 
-    Where even the winner surely does next to no harm, nothing more is measured.
+    Where even the winner significantly does next to no harm, nothing more is measured.
 
     Args:
         measuring: Measures; what is left of its rows goes to the last comparison.
@@ -152,7 +152,9 @@ def settle(
         least: Least harm that is a finding.
     """
     if measuring.stop and winner.surely_below(least):
-        measuring.forgo(measuring.left, f"the best set found is surely worth less than {least:.2f}")
+        measuring.forgo(
+            measuring.left, f"the best set found is worth significantly less than {least:.2f}"
+        )
         return Settled(winner.members, {}, _no_finding(winner.task, winner.others))
     additions = yield from _measure_members(measuring, promising, winner.members, rows, least)
     answers = _answers(winner.members, additions, cost, measuring.problem.k)
@@ -218,8 +220,8 @@ def _measure_members(
 def _answers(winner: Bools, additions: _Additions, cost: float, k: int) -> Bools:
     """The sets of the last comparison, in the order of preference: `(answers, short list)`.
 
-    Members leave one by one, those first that add least, but for those that surely add. What
-    surely harms alone stays to the end, and is put back.
+    Members leave one by one, those first that add least, but for those that significantly add. What
+    significantly harms alone stays to the end, and is put back.
     """
     worth = dict(zip(additions.inside.tolist(), additions.adds.tolist(), strict=True))
     sure = set(additions.inside[additions.adds - _SURELY * additions.errors > cost].tolist())
@@ -268,7 +270,7 @@ def _blended(
 
 
 def first_good(table: Table, sets: Bools, model: PairwiseModel, cost: float, harmful: Bools) -> int:
-    """The first set that the best one does not surely beat; a harmful one if there is any.
+    """The first set that the best one does not significantly beat; a harmful one if there is any.
 
     Args:
         table: Drops of the sets on fresh items.

@@ -45,7 +45,7 @@ def headline(model: str, lines: Sequence[MethodSummary]) -> str:
         return f"Every method refused {model}"
     others = [line.high for line in lines if line.cells and line.method != leader.method]
     if others and leader.low <= max(others):
-        return f"No method is surely ahead on {model}"
+        return f"No method is significantly ahead on {model}"
     return f"{leader.method} finds the most specific sets on {model}"
 
 
