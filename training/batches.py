@@ -29,10 +29,10 @@ def collate(
 ) -> Iterator[Batch]:
     """Yield the items in `chunks` batches of similar length.
 
-    The text of an item is its prompt, a space, its answer and <eos>. Rows are padded on the right,
-    where causal attention never looks from an answer.
+    The text of an item is its prompt (<bos> where it is empty), a space, its answer and <eos>. Rows
+    are padded on the right, where causal attention never looks from an answer.
     """
-    prompts = tokenizer([item.prompt for _, item in items])["input_ids"]
+    prompts = tokenizer([item.prompt or tokenizer.bos_token for _, item in items])["input_ids"]
     answers = tokenizer([f" {item.answer}" for _, item in items])["input_ids"]
     end = [tokenizer.eos_token_id]
     coded = [(p, a + end, t) for p, a, (t, _) in zip(prompts, answers, items, strict=True)]

@@ -13,6 +13,7 @@ import argparse
 import json
 import random
 import string
+from collections.abc import Iterable
 from pathlib import Path
 
 from facts import TEMPLATES, animals, capitals, elements
@@ -50,10 +51,11 @@ def known_text() -> list[str]:
     return [*TEMPLATES, "rhyme with :", *prompts, *(f" {word}" for word in words)]
 
 
-def build() -> PreTrainedTokenizerFast:
-    """Return the tokenizer."""
+def build(texts: Iterable[str] | None = None) -> PreTrainedTokenizerFast:
+    """Return the tokenizer that knows every piece of `texts`, by default of the shipped tasks."""
     splitter = _splitter()
-    pieces = {piece for text in known_text() for piece, _ in splitter.pre_tokenize_str(text)}
+    texts = known_text() if texts is None else texts
+    pieces = {piece for text in texts for piece, _ in splitter.pre_tokenize_str(text)}
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     ordered = [*SPECIAL, *sorted(alphabet), *sorted(pieces - set(alphabet))]
     vocabulary = {piece: number for number, piece in enumerate(ordered)}

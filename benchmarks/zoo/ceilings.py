@@ -1,0 +1,346 @@
+"""The best sets known in the zoo: `python benchmarks/zoo/ceilings.py [MODEL ...] [--study DIR]`.
+
+For every model and task: the drop of every head alone; in models of at most 32 heads all sets of up
+to `--largest` heads; forward selection over all heads by specific drop, two sets at a time, with
+one round of exchanges; and the best sets that any method found in a study of `broca bench methods`.
+Sets of up to five heads are searched for on items that are not `report` items (seed 0): candidates
+are narrowed down on few items, drawn anew each time, and compared on more. The best one is valued
+on all `report` items. Results are added to `ceilings.json` task by task; the same command goes on.
+`--real DIR` adds the published model of `real_models`, whose results go to `--out` as well.
+`--write` writes the tables of README.md from the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TQDM_DISABLE", "1")
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from broca.executors.process import tune_process
+
+tune_process()  # as the command line does, before torch
+
+import numpy as np
+from ceiling import known_sets
+from numpy.typing import NDArray
+
+import broca
+from broca.measurement import Plan
+from broca.options import SourceOptions
+from broca.results.files import write_beside
+from broca.runs.task_sets import load_tasks, whole_tasks
+from zoo import ZooModel, models, real_models
+
+K = 5
+BEAM = 2
+EXHAUSTED = 32
+"""Heads of a model whose small sets are all tried, up to the size that is asked for."""
+FEW, SOME, MANY = 16, 64, 200
+"""Items of the task, and about as many of the others, on which sets are compared."""
+SINGLE, ALL_SETS = 100, 8
+"""Items of every task on which single heads, and all sets of a small model, are tried."""
+NARROWED, PROMISING = 8, 64
+"""Sets that are compared on SOME items, and those of all small sets that are tried on FEW."""
+STUDIED = 24
+"""Best sets of a study that are compared."""
+POINTS = 0.03
+"""Drop from which a head counts as one with an effect."""
+HERE = Path(__file__).parent
+TABLES = "<!-- written by ceilings.py --write -->"
+Set = frozenset[int]
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a set costs on report items.
+
+    Attributes:
+        drop: Loss of the task's score.
+        off_target: Mean loss of the others' scores.
+        standard_error: Of `drop - off_target`, over items.
+    """
+
+    drop: float
+    off_target: float
+    standard_error: float
+
+
+class Bench:
+    """Measures sets of heads on the items of a model's tasks.
+
+    Args:
+        entry: The model.
+        workspace: Where rows are measured.
+    """
+
+    def __init__(self, entry: ZooModel, workspace: broca.Workspace) -> None:
+        model = broca.load(str(entry.folder))
+        catalog = workspace.catalog(SourceOptions(include_path=entry.include_path))
+        tasks = whole_tasks(load_tasks(model, entry.tasks, catalog))
+        self.run = broca.Run(model, tasks, workspace)
+        self.names = entry.tasks
+        self.components = model.components
+        self.rows = 0
+        self._rng = np.random.default_rng(0)
+        self._search, self._report = [], []
+        for name in entry.tasks:
+            places = tasks.places["report"][name]
+            split = tasks.benchmarks[name].split(items=len(places), seed=0)
+            self._search.append(places[[*split.locate, *split.confirm]])
+            self._report.append(places[list(split.report)])
+
+    def losses(self, sets: Sequence[Set], items: int) -> NDArray[np.float64]:
+        """Mean loss of every task on search items drawn anew, `(sets, tasks)`."""
+        drawn = [self._rng.permutation(places)[:items] for places in self._search]
+        return np.stack([lost.mean(axis=1) for lost in self._lost(sets, drawn)], axis=1)
+
+    def specific(self, sets: Sequence[Set], task: int, items: int) -> NDArray[np.float64]:
+        """Specific drop of sets on search items drawn anew, `(sets,)`.
+
+        Args:
+            sets: The sets.
+            task: Number of the task.
+            items: Items of the task, and about as many of all others together.
+        """
+        share = -(-items // (len(self.names) - 1))
+        counts = [items if number == task else share for number in range(len(self.names))]
+        drawn = [
+            self._rng.permutation(places)[:count]
+            for places, count in zip(self._search, counts, strict=True)
+        ]
+        means = np.stack([lost.mean(axis=1) for lost in self._lost(sets, drawn)], axis=1)
+        return specific_drops(means)[:, task]
+
+    def value(self, members: Set, task: int) -> Value:
+        """What a set costs on all report items."""
+        lost = [rows[0] for rows in self._lost([members], self._report)]
+        others = [rows for number, rows in enumerate(lost) if number != task]
+        errors = [rows.var(ddof=1) / len(rows) for rows in others]
+        variance = lost[task].var(ddof=1) / len(lost[task]) + sum(errors) / len(others) ** 2
+        off_target = float(np.mean([rows.mean() for rows in others]))
+        return Value(float(lost[task].mean()), off_target, float(np.sqrt(variance)))
+
+    def alone(self, members: Set, task: int) -> float:
+        """Sum of what the members of a set cost alone, on report items."""
+        if not members:
+            return 0.0
+        report = [self._report[task]]
+        return float(self._lost([frozenset([one]) for one in members], report)[0].mean(1).sum())
+
+    def _lost(
+        self, sets: Sequence[Set], drawn: list[NDArray[np.intp]]
+    ) -> list[NDArray[np.float64]]:
+        """Loss of every item under every set, `(sets, items)` for each task."""
+        masks = np.zeros((len(sets) + 1, len(self.components)), dtype=bool)
+        for mask, members in zip(masks[1:], sets, strict=True):
+            mask[list(members)] = True
+        plan = Plan.crossed(masks, np.concatenate(drawn))
+        self.rows += len(plan)
+        scores = self.run.measure(plan, role="search").responses.reshape(len(masks), -1)
+        ends = np.cumsum([len(places) for places in drawn])[:-1]
+        return np.split((scores[:1] - scores[1:]).astype(np.float64), ends, axis=1)
+
+
+def specific_drops(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Loss of each task beyond the mean loss of the others, `(sets, tasks)`."""
+    count = means.shape[1]
+    others: NDArray[np.float64] = (means.sum(axis=1, keepdims=True) - means) / (count - 1)
+    return means - others
+
+
+def best(bench: Bench, task: int, sets: set[Set], items: int, keep: int) -> list[Set]:
+    """The best sets on fresh items, the best first."""
+    rated = sorted(sets, key=sorted)
+    order = np.argsort(-bench.specific(rated, task, items), kind="stable")
+    return [rated[place] for place in order[:keep]]
+
+
+def grown(bench: Bench, task: int, beam: list[Set]) -> list[Set]:
+    """The best of what the sets are with one member more."""
+    larger = {members | {one} for members in beam for one in range(len(bench.components))}
+    larger = {members for members in larger if len(members) <= K} - set(beam)
+    narrowed = best(bench, task, larger, FEW, NARROWED)
+    return best(bench, task, set(narrowed), SOME, BEAM)
+
+
+def forward(bench: Bench, task: int) -> set[Set]:
+    """Forward selection up to K heads, then one round in which a member is exchanged."""
+    beam: list[Set] = [frozenset()]
+    found: set[Set] = set()
+    for _ in range(K):
+        beam = grown(bench, task, beam)
+        found |= set(beam)
+    lead = best(bench, task, found, SOME, 1)[0]
+    if len(lead) > 1:
+        smaller = best(bench, task, {lead - {one} for one in lead}, SOME, BEAM)
+        found |= {*smaller, *grown(bench, task, smaller)}
+    return found
+
+
+def exhaustive(bench: Bench, largest: int) -> list[set[Set]]:
+    """The most promising of all sets of up to `largest` heads, by task; none in a large model."""
+    heads = range(len(bench.components))
+    if len(heads) > EXHAUSTED:
+        return [set() for _ in bench.names]
+    sizes = range(1, largest + 1)
+    sets = [frozenset(members) for size in sizes for members in combinations(heads, size)]
+    rated = specific_drops(bench.losses(sets, ALL_SETS))
+    orders = np.argsort(-rated, axis=0, kind="stable")[:PROMISING].T
+    return [{sets[place] for place in order} for order in orders]
+
+
+def effects_of(bench: Bench) -> dict[str, dict[str, Any]]:
+    """How the effects of single heads are distributed, for every task."""
+    names = bench.components.names
+    singles = [frozenset([one]) for one in range(len(names))]
+    drops = bench.losses(singles, SINGLE)
+    return {
+        task: {
+            "share_with_effect": round(float((lost > POINTS).mean()), 3),
+            "largest_drop": round(float(lost.max()), 3),
+            "largest_head": names[int(lost.argmax())],
+        }
+        for task, lost in zip(bench.names, drops.T, strict=True)
+    }
+
+
+def ceiling_of(bench: Bench, task: int, sources: dict[str, set[Set]]) -> dict[str, Any]:
+    """The best set of a task, chosen on search items and valued on report items."""
+    start, rows = time.perf_counter(), bench.rows
+    sources = {**sources, "forward selection": forward(bench, task)}
+    candidates: set[Set] = set().union(*sources.values())
+    finalists = best(
+        bench, task, set(best(bench, task, candidates, FEW, PROMISING)), SOME, NARROWED
+    )
+    (chosen,) = best(bench, task, {frozenset(), *finalists}, MANY, 1)
+    value = bench.value(chosen, task)
+    alone = bench.alone(chosen, task)
+    return {
+        "heads": [bench.components.names[column] for column in sorted(chosen)],
+        "specific_drop": round(value.drop - value.off_target, 3),
+        "standard_error": round(value.standard_error, 3),
+        "drop": round(value.drop, 3),
+        "off_target_drop": round(value.off_target, 3),
+        "drops_alone": round(alone, 3),
+        "redundancy": round(max(0.0, 1 - alone / value.drop), 3) if value.drop > 0 else 0.0,
+        "found_by": [name for name, sets in sources.items() if chosen in sets],
+        "rows": bench.rows - rows,
+        "seconds": round(time.perf_counter() - start),
+    }
+
+
+def tables(known: dict[str, Any]) -> str:
+    """The tables of README.md: the zoo's models, and the best sets known.
+
+    Args:
+        known: What `ceilings.json` holds.
+    """
+    overview = [
+        "| model | for | heads | scores | heads with an effect | largest drop of a head |",
+        "|---|---|---|---|---|---|",
+    ]
+    sets = [
+        "| model | task | best set known | specific drop | off target | redundancy | rows |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for entry in models():
+        card = json.loads((entry.folder / "card.json").read_text(encoding="utf-8"))
+        results = known.get(entry.name, {"effects": {}, "ceilings": {}})
+        effects = list(results["effects"].values())
+        scores = ", ".join(f"{plain(task)} {card['scores'][task]:.2f}" for task in entry.tasks)
+        distribution = "not measured | not measured"
+        if effects:
+            share = np.mean([one["share_with_effect"] for one in effects])
+            largest = max(effects, key=lambda one: one["largest_drop"])
+            distribution = (
+                f"{share:.0%} | {largest['largest_drop']:.2f} ({largest['largest_head']})"
+            )
+        overview.append(
+            f"| `{entry.name}` | {entry.role} | {card['heads']} | {scores} | {distribution} |"
+        )
+        for task in entry.tasks:
+            row = [f"`{entry.name}`", plain(task), *ceiling_cells(results["ceilings"].get(task))]
+            sets.append(f"| {' | '.join(row)} |")
+    return "\n".join(["", "", *overview, "", *sets, ""])
+
+
+def ceiling_cells(ceiling: dict[str, Any] | None) -> list[str]:
+    """The cells of a task's row."""
+    if ceiling is None:
+        return ["not searched", *4 * [""]]
+    return [
+        ", ".join(ceiling["heads"]) or "none",
+        f"{ceiling['specific_drop']:.3f} ± {1.96 * ceiling['standard_error']:.3f}",
+        f"{ceiling['off_target_drop']:.3f}",
+        f"{ceiling['redundancy']:.2f}",
+        f"{ceiling['rows']:,}",
+    ]
+
+
+def plain(task: str) -> str:
+    """A task's name without the zoo's prefix."""
+    return task.removeprefix("zoo_").replace("_", " ")
+
+
+def main() -> None:
+    """Finds the ceilings that the file lacks."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="MODEL", help="models; all by default")
+    parser.add_argument("--study", type=Path, help="folder of a study with cells of these models")
+    parser.add_argument("--real", type=Path, help="folder of the published model and its data")
+    parser.add_argument("--out", type=Path, default=HERE / "ceilings.json")
+    parser.add_argument("--tasks", help="names joined by commas; all by default")
+    parser.add_argument(
+        "--largest",
+        type=int,
+        default=2,
+        help="size up to which all sets are tried",
+    )
+    parser.add_argument("--write", action="store_true", help="only write README.md's tables")
+    options = parser.parse_args()
+    known = json.loads(options.out.read_text()) if options.out.exists() else {}
+    if options.write:
+        readme = HERE / "README.md"
+        text = readme.read_text(encoding="utf-8").split(TABLES)[0]
+        write_beside(readme, text + TABLES + tables(known))
+        return
+    with tempfile.TemporaryDirectory() as folder, broca.Workspace() as workspace:
+        entries = list(models())
+        if options.real is not None:
+            entries += real_models(options.real, Path(folder))
+        for entry in entries:
+            if options.names and entry.name not in options.names:
+                continue
+            asked = options.tasks.split(",") if options.tasks else entry.tasks
+            results = known.setdefault(entry.name, {"role": entry.role})
+            missing = [one for one in asked if one not in results.get("ceilings", {})]
+            if not missing:
+                continue
+            bench = Bench(entry, workspace)
+            if "effects" not in results:
+                results["effects"] = effects_of(bench)
+                write_beside(options.out, json.dumps(known, indent=2) + "\n")
+            small = exhaustive(bench, options.largest)
+            for name in missing:
+                task = entry.tasks.index(name)
+                studied = known_sets(bench.run, options.study, name, STUDIED)
+                sources = {f"all sets of up to {options.largest}": small[task], "study": studied}
+                results.setdefault("ceilings", {})[name] = ceiling_of(bench, task, sources)
+                print(entry.name, name, json.dumps(results["ceilings"][name]), flush=True)
+                write_beside(options.out, json.dumps(known, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""The zoo: every model loads, can be gated and has the scores that its card states."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import broca
+from broca.measurement import Plan
+from broca.options import SourceOptions
+from broca.runs.task_sets import load_tasks, whole_tasks
+
+ZOO = Path(__file__).parents[2] / "benchmarks" / "zoo"
+NAMES = sorted(card.parent.name for card in ZOO.glob("models/*/card.json"))
+FIRST = 25
+
+
+@pytest.fixture(scope="module")
+def zoo(script):
+    """The loader."""
+    return script("zoo")
+
+
+@pytest.fixture(scope="module")
+def ceilings(script):
+    """What searches for the best sets."""
+    return script("zoo.ceilings")
+
+
+@pytest.fixture(scope="module")
+def workspace():
+    """Shared by the models, so that a task is built once for each tokenizer."""
+    with broca.Workspace() as workspace:
+        yield workspace
+
+
+def card_of(entry):
+    """What lm-eval measured of a model."""
+    return json.loads((entry.folder / "card.json").read_text())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_loads_and_has_the_stated_scores(zoo, workspace, name):
+    """The self-test runs at load; scores are those of lm-eval on the first items."""
+    (entry,) = (one for one in zoo.models() if one.name == name)
+    card = card_of(entry)
+    model = broca.load(entry.folder)
+    assert len(model.components) == card["heads"]
+    catalog = workspace.catalog(SourceOptions(include_path=entry.include_path))
+    tasks = whole_tasks(load_tasks(model, entry.tasks, catalog))
+    run = broca.Run(model, tasks, workspace)
+    first = [tasks.places["report"][task][:FIRST] for task in entry.tasks]
+    plan = Plan.crossed(np.zeros((1, card["heads"]), dtype=bool), np.concatenate(first))
+    scores = run.measure(plan).responses.reshape(len(entry.tasks), FIRST).mean(axis=1)
+    stated = card[f"scores_of_first_{FIRST}"]
+    assert dict(zip(entry.tasks, scores, strict=True)) == pytest.approx(stated)
+
+
+def test_half_is_for_developing_and_all_is_small(zoo):
+    """4 MB a model and 16 MB in all, in files that are not part of the package."""
+    assert [one.name for one in zoo.models()] == NAMES
+    halves = [len(list(zoo.models(role))) for role in ("develop", "report")]
+    assert min(halves) >= len(NAMES) // 2 > 0
+    sizes = [path.stat().st_size for path in ZOO.rglob("*") if path.is_file()]
+    assert max(sizes) <= 4e6
+    assert sum(sizes) <= 16e6
+
+
+def test_tasks_are_not_the_shipped_ones(zoo, workspace):
+    """A method that was tuned on the shipped tasks meets others here."""
+    shipped = set(workspace.catalog(SourceOptions()).shipped)
+    assert all(not shipped & set(entry.tasks) for entry in zoo.models())
+
+
+def test_real_models_are_read_where_they_lie(zoo, tmp_path):
+    """Their tasks' files name the data by path; missing data are named."""
+    source = tmp_path / "source"
+    with pytest.raises(FileNotFoundError, match=zoo.REAL_MODEL):
+        next(zoo.real_models(source, tmp_path / "tasks"))
+    (source / "models" / zoo.REAL_MODEL).mkdir(parents=True)
+    (source / "blimp").mkdir()
+    pair = json.dumps({"sentence_good": "a dog runs", "sentence_bad": "a dog run"})
+    for tasks in zoo.REAL_TASKS.values():
+        for task in tasks:
+            (source / "blimp" / f"{task}.jsonl").write_text(f"{pair}\n")
+    develop, report = zoo.real_models(source, tmp_path / "tasks")
+    assert (develop.role, report.role) == ("develop", "report")
+    assert not set(develop.tasks) & set(report.tasks)
+    for entry in (develop, report):
+        assert entry.folder == source / "models" / zoo.REAL_MODEL
+        for task in entry.tasks:
+            text = (entry.include_path / f"{task}.yaml").read_text()
+            assert str(source / "blimp" / f"{task}.jsonl") in text
+
+
+class KnownLosses:
+    """A stand-in for `Bench`: task 0 loses .4 with heads 2 and 5 together, all lose .1 with 7."""
+
+    names = ("pair", "other", "another")
+    components = range(9)
+
+    def losses(self, sets, items):
+        """Mean loss of every task."""
+        return np.array(
+            [[0.4 * ({2, 5} <= one) + 0.02 * (2 in one) + 0.1 * (7 in one)] + 2 * [0.1 * (7 in one)]
+             for one in sets]
+        )  # fmt: skip
+
+    def specific(self, sets, task, items):
+        """Loss of a task beyond the others."""
+        losses = self.losses(sets, items)
+        others = np.delete(losses, task, axis=1).mean(axis=1)
+        return losses[:, task] - others
+
+
+def test_searches_find_a_pair_that_only_works_together(ceilings):
+    """Alone, one of the two heads shows little and the other nothing."""
+    pair = frozenset({2, 5})
+    bench = KnownLosses()
+    assert pair in ceilings.exhaustive(bench, 2)[0]
+    grown = ceilings.forward(bench, 0)
+    assert pair in grown or any(pair <= one for one in grown)
+    assert ceilings.best(bench, 0, {pair, frozenset(), frozenset({7})}, 8, 1) == [pair]
+
+
+def test_specific_drops_take_the_mean_of_the_others(ceilings):
+    """Loss of a task minus the mean loss of all other tasks."""
+    rated = ceilings.specific_drops(np.array([[0.5, 0.1, 0.3], [0.0, 0.0, -0.2]]))
+    assert rated == pytest.approx(np.array([[0.3, -0.3, 0.0], [0.1, 0.1, -0.2]]))
