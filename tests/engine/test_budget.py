@@ -1,9 +1,12 @@
 """The token budget."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
-from broca.engine.budget import Budget
+from broca.engine import budget
+from broca.engine.budget import SAFETY, Budget
 from broca.errors import OutOfMemory
 
 
@@ -31,6 +34,28 @@ def test_memory_shortage_halves_the_budget(tiny):
     assert not budget.attempt(fails, rows=2)
     assert budget.tokens == 50
     assert budget.attempt(lambda: None, rows=2)
+
+
+def test_budget_from_memory_leaves_a_safety_and_learns(tiny, monkeypatch):
+    """80 % of what is free at first; after a shortage later budgets begin with half of it."""
+    monkeypatch.setattr(budget, "_shares", {})
+    gpu = SimpleNamespace(
+        device=torch.device("cuda", 3), model=tiny.model, dtype="float32", structure=tiny.structure
+    )
+    free = 2**30
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 4 * free))
+    before = Budget(gpu, None)
+    config = tiny.model.config
+    keys_values = sum(2 * one.kv_heads * one.head_dim * 4 for one in tiny.structure.projections)
+    token = keys_values + 6 * 4 * 4 * config.hidden_size + 4 * config.vocab_size // 16
+    assert before.tokens == pytest.approx(0.8 * free / token, rel=0.01)
+
+    def fails():
+        raise torch.OutOfMemoryError("no memory")
+
+    before.attempt(fails, rows=2)
+    assert Budget(gpu, None).tokens == pytest.approx(before.tokens, rel=0.01)
+    assert budget.share_of(torch.device("cuda", 0)) == 1 - SAFETY
 
 
 def test_single_row_that_does_not_fit_is_an_error(tiny):

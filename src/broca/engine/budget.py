@@ -17,8 +17,19 @@ _CPU_CACHED_TOKEN = 1 / 16
 """What a cached token costs in a batch on a CPU, in tokens that are read: memory is not short."""
 
 
+SAFETY = 0.2
+"""Share of a GPU's free memory that a batch leaves alone at first."""
+
+_shares: dict[torch.device, float] = {}
+"""Of every device on which memory ran out in this process, the share of the free memory that
+batches take since."""
+
+
 class Budget:
     """The token budget of one engine.
+
+    It begins with all of the free memory but `SAFETY`, by estimate. Where memory runs out it is
+    halved, and so is what later engines of this process take of the same device.
 
     Args:
         model: The model, for its size and device.
@@ -26,6 +37,7 @@ class Budget:
     """
 
     def __init__(self, model: GatedModel, tokens: int | None) -> None:
+        self._device = model.device
         self.tokens = tokens or _from_memory(model)
         """Most tokens of a batch at present."""
         self._cached = 1.0 if model.device.type == "cuda" else _CPU_CACHED_TOKEN
@@ -61,21 +73,31 @@ class Budget:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         self.tokens = max(1, self.tokens // 2)
+        _shares[self._device] = share_of(self._device) / 2
         return False
 
 
+def share_of(device: torch.device) -> float:
+    """The share of a device's free memory that a batch takes."""
+    return _shares.get(device, 1 - SAFETY)
+
+
 def _from_memory(model: GatedModel) -> int:
-    """Tokens that take about half of a GPU's free memory; a fixed number on a CPU.
+    """Tokens that take a GPU's free memory but for the safety; a fixed number on a CPU.
 
     Counts keys and values, a few activations of the widest layer, and logits; the estimate is
-    coarse, and halving mends it where it was too bold.
+    coarse, and halving mends it where it was too bold. A model that is spread over several GPUs
+    has its keys and values where its layers are: the fullest GPU decides, as if it held them all.
     """
     if model.device.type != "cuda":
         return CPU_TOKENS
-    free, _ = torch.cuda.mem_get_info(model.device)
+    devices = {one.device for one in model.model.parameters() if one.device.type == "cuda"}
+    free = min(torch.cuda.mem_get_info(device)[0] for device in devices or {model.device})
     config = text_config(model.model.config)
     size = 4 if model.dtype == "float32" else 2
     keys_values = sum(2 * one.kv_heads * one.head_dim * size for one in model.structure.projections)
     widest = max(int(getattr(config, "intermediate_size", 0) or 0), 4 * int(config.hidden_size))
     logits = 4 * int(config.vocab_size) // 16  # one position in many is kept
-    return max(1024, int(0.5 * free / (keys_values + 6 * widest * size + logits)))
+    return max(
+        1024, int(share_of(model.device) * free / (keys_values + 6 * widest * size + logits))
+    )

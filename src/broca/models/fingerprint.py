@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,8 +16,9 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
     """Returns a digest of every weight: name, shape, type and bytes.
 
-    Tied weights are read once. Digests of tensors are taken in threads (hashing releases the
-    interpreter's lock) and combined in the order of the names.
+    Tied weights are read once, and weights that are offloaded from where they wait. Digests of
+    tensors are taken in threads (hashing releases the interpreter's lock) and combined in the order
+    of the names.
 
     Args:
         model: The model.
@@ -27,15 +29,39 @@ def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
         32 hexadecimal digits.
     """
     seen: set[int] = set()
-    tensors: list[tuple[str, Tensor]] = []
+    waiting = _offloaded(model)
+    tensors: list[tuple[str, Callable[[], Tensor]]] = []
     for name, tensor in _tensors(model):
+        if tensor.is_meta and name in waiting:
+            tensors.append((name, waiting[name]))
+            continue
         if tensor.numel() and tensor.data_ptr() in seen:
             continue
         seen.add(tensor.data_ptr())
-        tensors.append((name, tensor))
+        tensors.append((name, partial(_same, tensor)))
     with ThreadPoolExecutor() as pool:
-        digests = list(pool.map(lambda pair: _digest(pair[0], _cast(pair[1], dtype)), tensors))
+        digests = list(pool.map(lambda pair: _digest(pair[0], _cast(pair[1](), dtype)), tensors))
     return hashlib.blake2b(b"".join(digests), digest_size=16).hexdigest()
+
+
+def _same(tensor: Tensor) -> Tensor:
+    return tensor
+
+
+def _offloaded(model: nn.Module) -> dict[str, Callable[[], Tensor]]:
+    """What reads each weight that accelerate keeps in the memory of the CPU or on disk."""
+    readers: dict[str, Callable[[], Tensor]] = {}
+    for path, module in model.named_modules():
+        weights: Any = getattr(getattr(module, "_hf_hook", None), "weights_map", None)
+        if weights is None:
+            continue
+        own = {
+            **dict(module.named_parameters(recurse=False)),
+            **dict(module.named_buffers(recurse=False)),
+        }
+        for name in own:
+            readers[f"{path}.{name}" if path else name] = partial(weights.__getitem__, name)
+    return readers
 
 
 def _tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
@@ -45,12 +71,11 @@ def _tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
             yield from _parts(name, value)
 
 
-def _parts(name: str, tensor: Tensor) -> Iterator[tuple[str, Tensor]]:
-    flatten: Any = getattr(tensor, "__tensor_flatten__", None)
-    if flatten is None or not is_traceable_wrapper_subclass(tensor):
+def _parts(name: str, tensor: Any) -> Iterator[tuple[str, Tensor]]:
+    if not is_traceable_wrapper_subclass(tensor):
         yield name, tensor
         return
-    for part in sorted(flatten()[0]):
+    for part in sorted(tensor.__tensor_flatten__()[0]):
         yield from _parts(f"{name}.{part}", getattr(tensor, part))
 
 

@@ -347,6 +347,8 @@ class GatedModel:
         )
         if self.kinds != "heads":
             text += f"; components: {len(self.components)} {self.kinds}"
+        if text_config(self.model.config) is not self.model.config:
+            text += "; its text part alone"
         if self.structure.not_covered:
             text += f"; {len(self.structure.not_covered)} layers without attention heads left alone"
         return text

@@ -9,6 +9,7 @@ left-padded batch of different masks equals its rows one by one, in prefill and 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -124,7 +125,7 @@ def _tolerance(model: GatedModel) -> float:
 
 def _holds_plain_weights(module: nn.Module) -> bool:
     weight = getattr(adapted_matrix(module) or module, "weight", None)
-    return isinstance(weight, Tensor) and is_plain(weight)
+    return isinstance(weight, Tensor) and (is_plain(weight) or weight.is_meta)
 
 
 def _agree(model: GatedModel, ours: Tensor, reference: Tensor) -> tuple[bool, str]:
@@ -267,6 +268,9 @@ def _zeros_equal_zeroed_weights(model: GatedModel) -> tuple[bool, str]:
     tokens, attention = _tokens(model, rows=1)
     gates = _masks(model, rows=1)
     zeroable = [point for point in model.points if _can_be_zeroed(point)]
+    owners = Counter(_weight_place(point) for point in zeroable)
+    # a weight that several layers share would be zeroed in all of them
+    zeroable = [point for point in zeroable if owners[_weight_place(point)] == 1]
     for point in model.points:
         if point not in zeroable:
             gates[:, point.columns] = 1
@@ -279,6 +283,12 @@ def _zeros_equal_zeroed_weights(model: GatedModel) -> tuple[bool, str]:
     return _agree(model, _log_probabilities(ours), _log_probabilities(reference))
 
 
+def _weight_place(point: GatePoint) -> tuple[int, str]:
+    """What tells a point's weight from others, also where modules share one."""
+    weight: Tensor = (adapted_matrix(point.module) or point.module).weight  # type: ignore[assignment]
+    return weight.data_ptr(), point.place
+
+
 def _is_norm(point: GatePoint) -> bool:
     """Whether the slices enter a norm, not a projection."""
     return not is_projection(point.module)
@@ -286,7 +296,7 @@ def _is_norm(point: GatePoint) -> bool:
 
 def _can_be_zeroed(point: GatePoint) -> bool:
     """Whether ablating the point's components is the same as zeroing weights of its module."""
-    return point.place in ("input", "output") and _matrices(point, point.place) is not None  # type: ignore[arg-type]
+    return point.place in ("input", "output") and _matrices(point, point.place) is not None
 
 
 @contextmanager

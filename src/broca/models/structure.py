@@ -301,9 +301,9 @@ def is_plain(weight: Tensor) -> bool:
     """Whether a weight is an ordinary tensor of floating-point numbers, not a packed one.
 
     Quantized weights are integers, or of a subclass of `torch.Tensor` that stands for numbers which
-    it does not hold (torchao's).
+    it does not hold (torchao's). Offloaded weights are not there at all.
     """
-    ordinary = type(weight) in (Tensor, nn.Parameter)
+    ordinary = type(weight) in (Tensor, nn.Parameter) and not weight.is_meta
     return ordinary and weight.is_floating_point() and weight.element_size() > 1
 
 

@@ -279,7 +279,8 @@ class Catalog:
                 tasks = [harness_task(examples, tokenizer)]
             metric = metric or next(iter(tasks[0].aggregation()))
         else:
-            tasks, group = self._loaded.pop(name, None) or self.harness_tasks(name)
+            early = name in self._loaded
+            tasks, group = self._loaded.pop(name) if early else self.harness_tasks(name)
             if metric is None and function is None and name not in self.included:
                 metric = paper_metric(name)
         if function is not None:

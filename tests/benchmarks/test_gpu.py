@@ -1,0 +1,51 @@
+"""The benchmark of real sizes runs from end to end at a tiny one."""
+
+import json
+
+import pytest
+
+
+def test_every_part_is_measured(script, capsys):
+    """Each figure is there and is positive; the table has a line for each."""
+    gpu = script("gpu")
+    (report,) = gpu.main(["--device", "cpu", "--shape", "tiny"])
+    expected = {
+        "matrix rate", "load: random weights made", "load: structure and self-test",
+        "load: self-test alone", "load: digest of the weights",
+        "load: from files, with self-test", "choice: rows/s, bare forward",
+        "choice: rows/s, masks", "choice: share of the bare forward",
+        "choice: rows/s, masks, shared contexts", "choice: share of the matrix rate",
+        "generation: rows/s, transformers", "generation: rows/s, a mask a row",
+        "generation: rows/s, one mask", "generation: rows/s, the paper's protocol",
+        "gradients: rows/s", "peak memory, GiB",
+    }  # fmt: skip
+    assert set(report.figures) == expected
+    assert all(value > 0 for value in report.figures.values())
+    out = capsys.readouterr().out
+    assert out.count("\n| ") == len(expected)
+
+
+def test_a_shape_that_does_not_fit_is_named(script, capsys, monkeypatch):
+    """Others follow; as JSON there is nothing else on stdout."""
+    gpu = script("gpu")
+
+    def too_large(*_):
+        raise gpu.torch.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(gpu, "random_model", too_large)
+    gpu.main(["--device", "cpu", "--shape", "tiny", "--json"])
+    (report,) = json.loads(capsys.readouterr().out)
+    assert report["notes"] == ["does not fit the memory of the device"]
+
+
+@pytest.mark.parametrize("name", ["100m", "360m", "llama-3.2-1b", "llama-3.1-8b", "qwen3-14b"])
+def test_shapes_have_the_size_of_their_names(script, name):
+    """Counted without weights."""
+    gpu = script("gpu")
+    with gpu.torch.device("meta"):
+        model = gpu.random_model(gpu.SHAPES[name], "meta")
+    millions = sum(one.numel() for one in model.parameters()) / 1e6
+    expected = {
+        "100m": 125, "360m": 362, "llama-3.2-1b": 1236, "llama-3.1-8b": 8030, "qwen3-14b": 14768,
+    }[name]  # fmt: skip
+    assert abs(millions - expected) < 0.01 * expected

@@ -1,0 +1,37 @@
+"""GSM8K and HumanEval from files of their format, by lm-eval's own definitions."""
+
+import json
+
+import paper_data
+import pytest
+
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Small files in the published formats, and a tiny model in a folder."""
+    folder = tmp_path_factory.mktemp("real")
+    for split in ("train", "test"):
+        lines = [json.dumps(paper_data._gsm8k(split, row)) for row in range(10)]
+        (folder / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
+    lines = [json.dumps(paper_data._humaneval("test", row)) for row in range(9)]
+    (folder / "HumanEval.jsonl").write_text("\n".join(lines) + "\n")
+    tiny_llama(layers=1, context=2048).save_pretrained(folder / "model")
+    tiny_tokenizer().save_pretrained(folder / "model")
+    return folder
+
+
+def test_texts_and_scores_are_those_of_lm_eval(place, script, capsys):
+    """Document by document, under `limit` and `gen_kwargs`; `localize` meets the same score."""
+    arguments = [
+        "--model", place / "model", "--gsm8k", place, "--humaneval", place / "HumanEval.jsonl",
+        "--limit", 8, "--gen-kwargs", "max_gen_toks=12",
+    ]  # fmt: skip
+    found = script("real_tasks").main([str(word) for word in arguments])
+    assert [one.task for one in found] == ["gsm8k_local", "humaneval_local"]
+    for one in found:
+        assert one.documents == one.equal_texts == 8
+        assert one.ours == one.harness
+    out = capsys.readouterr().out
+    assert out.count("refused after scoring the intact model: the intact model scores 0.000") == 2

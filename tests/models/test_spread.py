@@ -1,0 +1,62 @@
+"""Models that are spread over devices, or offloaded: two devices that a CPU stands for."""
+
+import accelerate
+import numpy as np
+import pytest
+import torch
+
+from broca.engine import Engine
+from broca.models import load, self_test
+from broca.tasks import Request
+from broca.testing import tiny_llama, tiny_tokenizer
+
+PLACES = {
+    "model.embed_tokens": "cpu",
+    "model.layers.0": "cpu",
+    "model.layers.1": "disk",
+    "model.norm": "cpu",
+    "model.rotary_emb": "cpu",
+    "lm_head": "cpu",
+}
+
+
+@pytest.fixture(params=["second layer on disk", "all in the CPU's memory"])
+def spread(request, tmp_path):
+    """A model whose weights wait elsewhere until a module is run."""
+    model = tiny_llama()
+    if request.param == "second layer on disk":
+        return accelerate.dispatch_model(model, PLACES, main_device="cpu", offload_dir=tmp_path)
+    return accelerate.cpu_offload(model, execution_device="cpu")
+
+
+def test_it_answers_as_the_whole_model_does(spread):
+    """Self-test, digest, log-likelihoods, generations and slopes, under masks of their own."""
+    projection = spread.model.layers[1].self_attn.o_proj
+    assert projection.weight.is_meta
+    whole, ours = (load(model, tiny_tokenizer(), name="m") for model in (tiny_llama(), spread))
+    assert all(check.passed for check in self_test(ours))
+    assert ours.fingerprint == whole.fingerprint
+    requests = [Request("loglikelihood", (3, 4, 5), (6, 7)) for _ in range(40)]
+    requests += [Request("generate_until", (8, 9, 10 + n), max_new_tokens=4) for n in range(40)]
+    rng = np.random.default_rng(0)
+    gates = (rng.random((len(requests), 8)) > 0.3).astype(np.float32)
+    expected, found = (
+        Engine(model).run(requests, gates, np.arange(len(requests))) for model in (whole, ours)
+    )
+    for ours_, theirs in zip(found, expected, strict=True):
+        if hasattr(theirs, "text"):
+            assert ours_.text == theirs.text
+        else:
+            assert ours_.value == pytest.approx(theirs.value, abs=1e-5)
+    assert projection.weight.is_meta, "its weights were left where they are"
+    assert ours.differentiable
+
+
+def test_weights_are_held_once_however_many_lanes():
+    """Copies of the modules share every tensor."""
+    model = load(tiny_llama(), tiny_tokenizer())
+    places = {tensor.data_ptr() for tensor in model.model.state_dict().values()}
+    copies = [model.copy() for _ in range(3)]
+    for copy in copies:
+        assert {tensor.data_ptr() for tensor in copy.model.state_dict().values()} == places
+    assert torch.equal(copies[0].model.lm_head.weight, model.model.lm_head.weight)
