@@ -7,7 +7,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t
 
 from broca.errors import BadInput
 from broca.measurement import Execute, Plan
@@ -92,6 +91,8 @@ def _interval(values: NDArray[np.float64], span: float) -> tuple[float, float]:
         span: The responses' range: one imagined item that is off by it keeps the interval of equal
             values from having no width.
     """
+    from scipy.stats import t
+
     count = len(values)
     spread = np.sqrt((values.var() * count + span**2) / (count + 1))
     half = float(t.ppf(0.95, count) * spread / np.sqrt(count))

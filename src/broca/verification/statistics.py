@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from broca.results.base import Interval
 
@@ -102,6 +101,8 @@ def interval_of(value: float, draws: Values, *, level: float = 0.05) -> Interval
 
 def mcnemar_exact(before: Values, after: Values) -> float:
     """Two-sided p-value of McNemar's exact test on right/wrong scores of the same items."""
+    from scipy import stats  # takes a second to import, and is needed at the end of a run
+
     lost = int(np.sum(before > after))
     gained = int(np.sum(before < after))
     if lost + gained == 0:
@@ -166,6 +167,8 @@ def power(items: int, drop: float, *, gained: float = 0.0, level: float = 0.05) 
     Raises:
         ValueError: The shares do not fit into one.
     """
+    from scipy import stats  # takes a second to import, and is needed at the end of a run
+
     lost = drop + gained
     if min(gained, drop) < 0 or lost + gained > 1:
         raise ValueError(f"drop {drop} and gained {gained} are no shares of the items")
@@ -196,6 +199,8 @@ def items_needed(
     Raises:
         ValueError: `drop` is not positive.
     """
+    from scipy import stats  # takes a second to import, and is needed at the end of a run
+
     if drop <= 0:
         raise ValueError(f"a drop of {drop} cannot be detected with any number of items")
     variance = drop + 2 * gained
