@@ -37,7 +37,7 @@ lint: install
 	$(BIN)/mypy
 
 docs: install
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	$(PIP) -e '.[docs]'
 	$(BIN)/python docs/commands.py
 	$(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python docs/hooks.py check build/site

@@ -57,7 +57,13 @@ PUBLIC = {
         "Localization Verification Atlas StressTest Comparison Refit Repetition Export Scan "
         "TaskList TaskDescription Diagnosis BrocaError",
     ),
-    "Options": _in("broca", "TaskOptions EngineOptions ExecutorOptions Scope"),
+    "Options": (
+        *_in("broca", "TaskOptions EngineOptions ExecutorOptions Scope"),
+        *_in(
+            "broca.options",
+            "SearchOptions SourceOptions AblationOptions ModelOptions JournalOptions RunOptions",
+        ),
+    ),
     "Building blocks": _in("broca", "Run Workspace"),
     "Methods and recoveries": (
         *_in("broca.searches", "Method GeneratorSearch Problem Ranking"),

@@ -229,13 +229,13 @@ class SearchOptions:
     """Search method; default: focus, or cs-stratified where a recovery is given."""
 
     rows: int | None = None
-    """Most (mask, item) rows of the search; default: what the method needs."""
+    """Maximum number of (mask, item) rows of the search; default: what the method needs."""
 
     k: int = 5
-    """Most heads to select."""
+    """Maximum number of heads to select."""
 
     items: int = 100
-    """Most items to search on."""
+    """Maximum number of items to search on."""
 
     response: str | None = None
     """What the search measures: accuracy (the task's metric), margin or probability;
@@ -276,7 +276,7 @@ class EngineOptions:
     """
 
     token_budget: int | None = None
-    """Most tokens of a batch, padding included; default: from the free memory."""
+    """Maximum number of tokens of a batch, padding included; default: from the free memory."""
 
     share_prefixes: Switch = "auto"
     """Read a prompt prefix once for all rows that share it and their mask: auto, on or
@@ -500,7 +500,7 @@ class TrainingOptions:
     """Learning rate of Adam."""
 
     epochs: int = 20
-    """Most passes over the training items."""
+    """Maximum number of passes over the training items."""
 
     batch: int = 8
     """Items of a training step."""

@@ -60,7 +60,7 @@ def assembled(
         chart: What the search found.
         scores: Score of every task on the intact model.
         referenced: What the rows returned.
-        k: Most components to select for a task.
+        k: Maximum number of components to select for a task.
         seed: Seed of the run.
         started: When the run began, on `time.perf_counter`.
     """

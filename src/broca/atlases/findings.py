@@ -55,7 +55,7 @@ def find(matrix: Matrix, tasks: Sequence[str], components: Sequence[str], *, k: 
         matrix: The effects.
         tasks: Names of its rows.
         components: Names of its columns.
-        k: Most components of a selection.
+        k: Maximum number of components of a selection.
     """
     active = np.flatnonzero(matrix.sure.any(axis=0))
     usable = np.flatnonzero(matrix.usable)

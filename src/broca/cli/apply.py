@@ -21,7 +21,7 @@ def apply(
     print_options: Annotated[PrintOptions, without("json")],
     model_options: Annotated[ModelOptions, without("components", "dtype")],
 ) -> None:
-    """Write the whole model that PATCH makes of MODEL.
+    """Apply PATCH to MODEL and write the whole model.
 
     Args:
         patch: The folder that `broca export --kind patch` wrote.

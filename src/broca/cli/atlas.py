@@ -27,12 +27,12 @@ def atlas(
     print_options: PrintOptions,
     **parameters: Any,
 ) -> None:
-    """Rate every head of MODEL on several tasks at once: universal heads, own heads, clusters.
+    """Rate every head of MODEL on several tasks at once: universal and special heads, clusters.
 
     Args:
-        rows: Most (mask, item) rows over all tasks; default: 800 for each.
-        k: Most heads to select for a task.
-        items: Most items of each task.
+        rows: Maximum number of (mask, item) rows over all tasks; default: 800 for each.
+        k: Maximum number of heads to select for a task.
+        items: Maximum number of items of each task.
         response: What is measured: accuracy, margin or probability; default: probability where
             every task has items with a margin.
         components: heads, kv-groups, attention, mlp, layers, experts, joined by +.

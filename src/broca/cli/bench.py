@@ -52,11 +52,11 @@ def methods(
         budgets: Rows for each measured task, 100,400,...; default: what a method takes by itself.
         seeds: How many seeds, of items and searches alike.
         first_seed: The first seed; splits a long comparison.
-        report_items: Most report items of the task, and of all others together.
-        exhaustive: Items on which every head is lost alone, for top-k recall and calibration; 0 for
-            neither.
+        report_items: Maximum number of report items of the task, and of all others together.
+        exhaustive: Items on which every head is ablated alone, for top-k recall and calibration; 0
+            for neither.
         candidate: The method that the others are compared with.
-        again: Methods whose cells are run again, of those that the command names.
+        again: Methods of this command whose cells are run again.
         out: Folder of the results; what it holds is not measured again.
     """
     import broca

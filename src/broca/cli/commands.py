@@ -52,7 +52,7 @@ class PrintOptions:
     """Print the result as JSON on stdout, as it is written."""
 
     plain: bool = False
-    """Progress as plain lines, as it is anyway where stderr is no terminal."""
+    """Print progress as plain lines, the default where stderr is no terminal."""
 
     quiet: bool = False
     """Print no progress, only the result, warnings and errors."""

@@ -44,8 +44,8 @@ def compare(
         heads: Components to ablate together in every model, L0H4+L1H8.
         revision: A revision of the one model that is given; may be repeated.
         rows: Rows with random masks for each model and task.
-        items: Most items of a task for these rows.
-        limit: Most report items of a task.
+        items: Maximum number of items of a task for these rows.
+        limit: Maximum number of report items of a task.
         response: accuracy, margin or probability; default: probability where models share it.
         level: Level of tests, and rate of false discoveries.
         seed: Seed of everything random; default: the first run's, or 0.

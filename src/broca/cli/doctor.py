@@ -17,7 +17,7 @@ MARKS = {"ok": "ok", "missing": "--", "broken": "!!"}
 
 @command
 def doctor(*, print_options: PrintOptions) -> None:
-    """Look at versions, devices, isolation, extras, memory, disk; say what mends what is missing.
+    """Check versions, devices, isolation, extras, memory and disk; print what mends each problem.
 
     Args:
         json: Print the checks as JSON.

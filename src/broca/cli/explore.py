@@ -35,7 +35,7 @@ def explore(
         tasks: Tasks with a live score, T1,T2; auto: the run's, or those that suit the model.
         host: Address to serve on; 0.0.0.0 lets other machines in, with a token.
         port: Port; 0 takes a free one.
-        token: What the address must carry; default: none on this machine, else a drawn one.
+        token: Token of the address; default: none on this machine, else a random one.
         public: Let anyone use the page at an open address, without a token, as a Space does.
         exports: Folder of what is exported from the page; default: one that goes with the page.
         open: Open the page in the browser.

@@ -13,7 +13,7 @@ app = App(name="lm-eval", help_flags=(), version_flags=(), end_of_options_delimi
 
 @app.default
 def lm_eval(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
-    """Hand all arguments to lm-eval, which knows the model broca (run --model broca)."""
+    """Run lm-eval's own command line with broca among its models (run --model broca)."""
     from lm_eval.__main__ import cli_evaluate
 
     import broca.integrations.lm_eval  # noqa: F401  # registers the model

@@ -41,7 +41,7 @@ COMMANDS = {
         "apply": "broca.cli.apply:apply",
         "lm-eval": "broca.cli.lm_eval:app",
     },
-    "Read what was measured again": {
+    "Use measured rows again": {
         "journal": "broca.cli.journal:journal",
         "rerun": "broca.cli.rerun:rerun",
         "refit": "broca.cli.refit:refit",
@@ -56,7 +56,8 @@ COMMANDS = {
 app = make_app(
     "broca",
     "Find which attention heads a language model needs for a capability, and prove it.\n\n"
-    "`broca` alone says how to begin. `broca --offline COMMAND` makes no network call at all.",
+    "`broca` without a command shows how to begin. `broca --offline COMMAND` makes no network "
+    "call at all.",
     COMMANDS,
 )
 app.help_epilogue = "Exit codes: " + "; ".join(

@@ -15,7 +15,7 @@ def plan(*, print_options: PrintOptions, **parameters: Any) -> None:
     """Print the rows, tokens and time of every method on MODEL, from a few timed rows.
 
     Args:
-        rows: Most rows of a search; default: what each needs.
+        rows: Maximum number of rows of a search; default: what each needs.
         sample: Rows to time, in each response.
     """
     import broca

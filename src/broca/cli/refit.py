@@ -29,7 +29,7 @@ def refit(
     Args:
         run: The out folder of a run of `broca localize`.
         recovery: {recoveries}.
-        k: Most heads to select; default: the run's.
+        k: Maximum number of heads to select; default: the run's.
         resamples: Resamples for intervals and frequencies; 0: none.
         out: Folder for refit.json.
     """

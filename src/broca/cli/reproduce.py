@@ -27,7 +27,7 @@ def reproduce(
     run_options: PaperRunOptions,
     print_options: PrintOptions,
 ) -> None:
-    """Repeat a table or figure of the paper; published figures stand beside where they exist.
+    """Repeat a table or figure of the paper; published figures stand beside it where they exist.
 
     Args:
         name: One of {studies}, several as A,B, or all.
@@ -37,7 +37,7 @@ def reproduce(
         method: Search behind the lists; the paper's by default.
         rows: Rows of each search; default: what the method needs.
         items: Items of each search.
-        limit: Most report items of each task.
+        limit: Maximum number of report items of each task.
         k: Heads of each list.
         keep_universal: Leave universal heads in the lists.
         out: Folder for JSON, CSV, the page, and the measured rows.

@@ -24,7 +24,7 @@ def tasks(
 
     Args:
         name: A task or group to show; without one, tasks are listed.
-        model: Whose tokenizer and context length to show a task with.
+        model: Model whose tokenizer and context length a task is shown with.
     """
     import broca
 

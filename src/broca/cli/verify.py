@@ -48,12 +48,12 @@ def verify(
         target: The out folder of a run; with `heads`, a model.
         heads: Heads to verify, L0H4+L1H8, or published:MODEL/TASK/METHOD.
         neurons: Neurons to ablate too, L2N17+L3N4, or a folder of `broca neurons locate`.
-        task: The task they are claimed for; default: the run's.
+        task: The task that they are claimed for; default: the run's.
         model: The model, where the run's has moved.
         same_skill: More tasks of the same capability, T1,T2.
         both_ways: Localize the same-skill tasks too and cross-measure.
         controls: Random sets of each kind; about twice as many where few reach the set; 0: none.
-        limit: Most report items of each task; default: all.
+        limit: Maximum number of report items of each task; default: all.
         ablation: zero, mean or resample; default: the run's, or zero.
         components: heads, kv-groups, attention, mlp, layers, experts, joined by +.
         seed: Seed; default: the run's, whose items it keeps apart, or 0.

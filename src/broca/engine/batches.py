@@ -59,7 +59,7 @@ def shared_batches(
         model: The model.
         groups: Groups whose prefixes are read together.
         masking: Gates of every mask.
-        rows: Most rows of a batch.
+        rows: Maximum number of rows of a batch.
     """
     prefixes, prefix_attention = left_padded([g.prefix for g in groups], device=model.device)
     gates, replacement = masking.of([group.members[0] for group in groups])

@@ -112,7 +112,7 @@ class Explorer:
             prompt: What the model is asked.
             off: The components.
             scale: Their gate, from 0 to 2.
-            longest: Most tokens of an answer.
+            longest: Maximum number of tokens of an answer.
             chat: Whether the prompt stands in the model's chat template, where it has one.
 
         Raises:

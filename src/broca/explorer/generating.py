@@ -137,7 +137,7 @@ class Generator:
         Args:
             prompt: Its tokens, one at least.
             gates: For every row the gates of all components, `(components,)`.
-            longest: Most tokens of a continuation.
+            longest: Maximum number of tokens of a continuation.
         """
         stream = Stream(len(gates))
         self._new.put([

@@ -41,7 +41,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         device_map: `auto` spreads it over devices.
         allow_pickle: Whether weights in pickle format may be loaded.
         trust_remote_code: Whether Python files that come with the model may be run.
-        token_budget: Most tokens of a batch; found from the free memory if None.
+        token_budget: Maximum number of tokens of a batch; found from the free memory if None.
         options: What lm-eval passes to every model and this one does not need.
 
     Raises:

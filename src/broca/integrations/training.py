@@ -42,7 +42,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         others: Other tasks, whose mean drop is subtracted.
         tokenizer: The tokenizer; by default the trainer's `processing_class`.
         every: Steps between two measurements.
-        limit: Most report items of each task.
+        limit: Maximum number of report items of each task.
         atlas_rows: Rows of an atlas of `task` and `others`, kept in `atlases` by step.
         scale: Factor of the set's outputs; 0 ablates.
         components: Kinds of components that the set is of.

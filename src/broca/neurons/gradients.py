@@ -136,7 +136,7 @@ class Attributor:
         blocks: Its feed-forward blocks.
         alphas: Factors of the activations at which gradients are taken: `steps_of(19)` for
             integrated gradients, `(1.0,)` for gradient x activation.
-        token_budget: Most tokens of a batch; found from the free memory if None.
+        token_budget: Maximum number of tokens of a batch; found from the free memory if None.
     """
 
     def __init__(

@@ -139,7 +139,7 @@ def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -
     Args:
         task: A key of `PARAPHRASED`.
         contents: Most contents.
-        wordings: Most wordings of a content.
+        wordings: Maximum number of wordings of a content.
         seed: Seed of the choice.
 
     Raises:

@@ -43,7 +43,7 @@ class SensingOptions:
         split: Parts into which a selected group is split for the next level.
         keep: Groups that a level hands on, at most.
         smallest: Neurons of the groups at which splitting ends.
-        items: Most items of a level: masks are worth more than items.
+        items: Maximum number of items of a level: masks are worth more than items.
         sparsity: Share of the groups that a mask ablates. A sure model hides single groups, so it
             is higher than for heads.
 

@@ -16,7 +16,7 @@ class PaperLasso(Regression):
 
     Args:
         alpha: Penalty, on the scale of standardized responses.
-        max_iter: Most passes of coordinate descent.
+        max_iter: Maximum number of passes of coordinate descent.
         baseline: Response of the intact model. If given, the intercept is fixed at it, as in
             eq. (1) of the paper; else the intercept is fitted, as in its released code.
 

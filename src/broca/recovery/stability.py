@@ -22,7 +22,7 @@ class StabilitySelection(Regression):
     Args:
         pairs: Pairs of halves.
         threshold: Share of the halves that must select a component.
-        largest: Most components that a half selects.
+        largest: Maximum number of components that a half selects.
         alpha: Penalty of the Lasso, on the scale of standardized responses.
         seed: Seed of the halves.
 

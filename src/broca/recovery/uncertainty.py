@@ -107,7 +107,7 @@ def uncertainty(
         masks: 1 where a component was ablated, `(masks, components)`.
         responses: Mean response under each mask, `(masks,)`.
         recovery: The fitted recovery.
-        k: Most components that are selected.
+        k: Maximum number of components that are selected.
         seed: Seed of the resamples.
         resamples: How many.
     """

@@ -183,7 +183,7 @@ class Atlas(Result):
         masks: Fresh masks that effects were estimated from.
         share: Mean share of the components that a mask ablated, as the pilot chose.
         least: Least effect that counts.
-        k: Most components of a selection.
+        k: Maximum number of components of a selection.
         resamples: Resamples behind the intervals.
         shrunk: Whether masks were so few that effects are too small.
         seed: Seed of everything random.

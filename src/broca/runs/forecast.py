@@ -17,7 +17,7 @@ class Step:
 
     Attributes:
         stage: The stage that begins it.
-        rows: Most rows that it measures.
+        rows: Maximum number of rows that it measures.
         kind: Rows of one kind take about the same time, such as those of one response.
     """
 

@@ -48,7 +48,7 @@ class AtlasProblem:
     Attributes:
         components: Number of components.
         tasks: Positions of every task's items in the bank, by its name.
-        rows: Most rows to spend, or None for 800 for each task.
+        rows: Maximum number of rows to spend, or None for 800 for each task.
         seed: Seed of everything random.
         continuous: Whether every item has a margin, and so a probability.
     """

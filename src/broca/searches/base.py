@@ -40,8 +40,8 @@ class Problem:
     Attributes:
         components: Number of components.
         items: Positions of the task's `locate` items in the bank.
-        k: Most components to select.
-        rows: Most rows to spend, or None for what the method needs by itself.
+        k: Maximum number of components to select.
+        rows: Maximum number of rows to spend, or None for what the method needs by itself.
         seed: Seed of everything random.
         confirm: Positions of the task's `confirm` items, which no screening saw.
         others: The tasks that the selection should leave alone.

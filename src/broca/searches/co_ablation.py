@@ -27,7 +27,7 @@ class CoAblation:
     leaders. Cost: up to 2 x (components + 1) x items rows.
 
     Attributes:
-        leaders: Most leaders; by default half of k, rounded up.
+        leaders: Maximum number of leaders; by default half of k, rounded up.
     """
 
     leaders: int | None = None

@@ -95,7 +95,7 @@ class _Rounds:
     Attributes:
         strategy: Its options.
         problem: What it solves.
-        budget: Most rows.
+        budget: Maximum number of rows.
     """
 
     strategy: FreshMasks

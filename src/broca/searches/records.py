@@ -57,7 +57,8 @@ class Method:
             others come from a pilot that also tried sizes that leave nothing of the task.
         counting: Options with which it asks for the most rows and does nothing slow besides, for
             estimates.
-        most: Most rows for a problem without a budget; None where its plans are counted.
+        most: Maximum number of rows for a problem without a budget; None where its plans are
+            counted.
         counted_losses: Responses that make it ask for the most rows, for estimates.
     """
 

@@ -37,7 +37,7 @@ class Thompson:
     evaluation). The effect is the belief's mean. Cost: 20 x components rows, or the budget.
 
     Attributes:
-        group: Most components that a row ablates; by default k.
+        group: Maximum number of components that a row ablates; by default k.
         rounds: How often the belief is brought up to date.
     """
 

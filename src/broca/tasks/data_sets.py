@@ -60,7 +60,7 @@ def read_data_set(
 
     Args:
         name: With or without `data:`: a short name, a hub id, a folder, or a JSON-lines file.
-        limit: Most rows to read, from the first.
+        limit: Maximum number of rows to read, from the first.
         fields: Which column is the `prompt` and which the `answer`, where they are not known.
 
     Returns:

@@ -54,7 +54,7 @@ def split_items(task: str, count: int, *, items: int, seed: int) -> Split:
     Args:
         task: Name of the task; with the seed it decides the cut.
         count: Documents of the task.
-        items: Most items of `locate` and of `confirm`.
+        items: Maximum number of items of `locate` and of `confirm`.
         seed: Seed of the cut.
 
     Raises:
@@ -72,7 +72,7 @@ def split_parts(task: str, parts: Sequence[SplitPart], *, items: int, seed: int)
     Args:
         task: Name of the group.
         parts: Its tasks.
-        items: Most items of `locate` and of `confirm`, over all tasks.
+        items: Maximum number of items of `locate` and of `confirm`, over all tasks.
         seed: Seed of the cut.
 
     Raises:

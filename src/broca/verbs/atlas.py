@@ -43,9 +43,9 @@ def atlas(
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         tasks: The tasks, as a list or joined by commas. `auto`: all shipped tasks for a shipped
             model, else all of `include_path`.
-        rows: Most (mask, item) rows over all tasks; 800 for each by default.
-        k: Most components to select for a task.
-        items: Most items of each task.
+        rows: Maximum number of (mask, item) rows over all tasks; 800 for each by default.
+        k: Maximum number of components to select for a task.
+        items: Maximum number of items of each task.
         response: What the rows measure: by default `probability` where every task has items with a
             margin, else `accuracy`.
         seed: Seed of the items, the masks and everything else that is random.

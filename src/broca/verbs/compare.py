@@ -51,8 +51,8 @@ def compare(
         revisions: Revisions on the hub of a model that is given alone, in their order.
         rows: Rows with random masks for each model and task; by default six for each component,
             at least 1,000.
-        items: Most items of a task for these rows.
-        limit: Most report items of a task, which scores are of; all by default.
+        items: Maximum number of items of a task for these rows.
+        limit: Maximum number of report items of a task, which scores are of; all by default.
         response: What these rows return: by default `probability`, or `accuracy` where right
             answers are each model's own.
         level: Level of tests and intervals, and the rate of false discoveries.

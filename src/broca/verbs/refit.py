@@ -33,7 +33,7 @@ def refit(
     Args:
         folder: The folder of a run of `broca localize`, finished or not.
         recovery: Name of a recovery, or any scikit-learn regressor with `coef_`.
-        k: Most components to select; the run's own by default.
+        k: Maximum number of components to select; the run's own by default.
         resamples: Resamples of the masks; 0 leaves out intervals and frequencies.
 
     Raises:

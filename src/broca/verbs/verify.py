@@ -53,7 +53,7 @@ def verify(
         seed: Seed of the item split, the random sets and the resampling. Give the seed of the
             search: it keeps the items that the search saw out of the verification.
         both_ways: Whether to localize every same-skill task too, and measure its heads on `task`.
-        limit: Most report items of each task; all by default.
+        limit: Maximum number of report items of each task; all by default.
         scope: How much is measured; everything by default.
         on_progress: Receives what is going on.
 

@@ -21,8 +21,8 @@ def fidelity(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) 
     Args:
         task: A shipped task, or data:NAME whose rows have paraphrases: counterfact, or JSON lines
             with prompt, answer and paraphrases.
-        contents: Most items, each in several wordings.
-        wordings: Most wordings of an item.
+        contents: Maximum number of items, each in several wordings.
+        wordings: Maximum number of wordings of an item.
     """
     run_verb("fidelity", out, print_options, **parameters)
 

@@ -17,10 +17,10 @@ SENTENCES = {
     "task": "A task (shipped, own or lm-eval's), or data:NAME (a hub id, folder or JSON-lines "
     "file).",
     "tasks": "Data sets, T1,T2,..., or auto: all shipped tasks.",
-    "others": "Data sets to measure on besides: T1,T2, auto, or nothing.",
+    "others": "Further data sets to measure on: T1,T2, auto, or nothing.",
     "method": "cnl, knowledge-neurons, activation, gradient, random or sensing.",
-    "items": "Most items to locate on.",
-    "report_items": "Most items to measure on.",
+    "items": "Maximum number of items to locate on.",
+    "report_items": "Maximum number of items to measure on.",
     "draws": "Random sets to compare each located set with.",
     "matching": "Random sets match the size, or the number in every layer.",
     "out": "Folder for results; what is measured there is reused.",

@@ -136,7 +136,7 @@ class Measuring:
 
     Attributes:
         problem: What is to be solved.
-        budget: Most rows.
+        budget: Maximum number of rows.
         weight: What a drop of the others counts for.
         stop: Whether stages may end before their rows are spent, once they know enough.
         rows: Rows so far.

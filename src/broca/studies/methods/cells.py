@@ -23,13 +23,13 @@ class CellKey:
         fingerprint: Of the model's weights.
         task: The task that was localized.
         others: The tasks that the selection should leave alone.
-        items: Most items to search on.
-        report_items: Most report items of the task, and of all others together.
-        exhaustive: Most items on which every component was ablated alone; 0 where none was.
+        items: Maximum number of items to search on.
+        report_items: Maximum number of report items of the task, and of all others together.
+        exhaustive: Maximum number of items on which every component was ablated alone; 0 for none.
         method: Name of the method.
         budget: Rows for each measured task; None for what the method takes by itself.
         seed: Seed of the items and of the search.
-        k: Most components to select.
+        k: Maximum number of components to select.
         task_options: How the tasks were asked, where that differs from their files.
     """
 

@@ -88,7 +88,7 @@ def compare_methods(
             capability are neither searched nor scored.
         budgets: Rows for each measured task; None for what a method takes by itself.
         seeds: Seeds of the items and of the searches.
-        report_items: Most report items of the task, and of all others together.
+        report_items: Maximum number of report items of the task, and of all others together.
         exhaustive: Items on which every component is ablated alone, for top-k recall and
             calibration; 0 for neither.
         candidate: The method that the others are compared with.

@@ -96,7 +96,7 @@ def single_effects(run: Run, task: str, response: Response, *, items: int) -> Si
         run: A run on all items of the task.
         task: The task.
         response: What the rows return.
-        items: Most items, drawn from all that have a response, whatever a seed cuts.
+        items: Maximum number of items, drawn from all that have a response, whatever a seed cuts.
 
     Returns:
         None where no item of the task has such a response.

@@ -28,10 +28,10 @@ class Grid:
         methods: Names of the methods.
         budgets: Rows for each measured task; None for what the method takes by itself.
         seeds: Seeds of the items and of the searches.
-        k: Most components to select.
-        items: Most items to search on.
-        report_items: Most report items of the task, and of all others together.
-        exhaustive: Most items on which every component is ablated alone; 0 for none.
+        k: Maximum number of components to select.
+        items: Maximum number of items to search on.
+        report_items: Maximum number of report items of the task, and of all others together.
+        exhaustive: Maximum number of items on which every component is ablated alone; 0 for none.
         task_options: How the tasks are asked.
     """
 

@@ -53,7 +53,7 @@ class SimulatedKey:
         method: Name of the method.
         rows: Rows that it may spend.
         seed: Seed of the problem and of the search.
-        k: Most components to select.
+        k: Maximum number of components to select.
     """
 
     components: int
@@ -113,7 +113,7 @@ class SimulatedGrid:
         scenarios: Names of scenarios.
         rows: Rows that each method may spend.
         seeds: Seeds of problems and searches.
-        k: Most components to select.
+        k: Maximum number of components to select.
     """
 
     methods: tuple[str, ...]

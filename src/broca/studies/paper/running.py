@@ -69,7 +69,7 @@ def reproduce(
         method: Search behind every list of heads; the paper's by default.
         rows: Rows of each search; default: what the method needs.
         items: Items of each search.
-        limit: Most report items of each task.
+        limit: Maximum number of report items of each task.
         k: Heads of each list.
         keep_universal: Whether lists keep universal heads, which the paper filters out.
         seed: Seed of everything random.

@@ -39,7 +39,7 @@ class StudySettings:
 
     Attributes:
         tasks: Tasks to measure: a list, names joined by commas, or `auto`.
-        limit: Most report items of each task.
+        limit: Maximum number of report items of each task.
         keep_universal: Whether lists keep universal heads.
         seed: Seed of everything random.
         search: Method, rows, items and k of every search.

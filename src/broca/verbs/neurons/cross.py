@@ -51,8 +51,8 @@ def cross(
             or `sensing`.
         draws: Random sets to compare each located set with.
         matching: Random sets match the `size`, or the number in every `layer`.
-        items: Most items of each task to locate and train on, and to stop training by.
-        report_items: Most items of each task to measure on.
+        items: Maximum number of items of each task to locate and train on, and to stop training by.
+        report_items: Maximum number of items of each task to measure on.
         seed: Seed of the item split, the draws and the intervals.
         on_progress: Receives what is going on.
 

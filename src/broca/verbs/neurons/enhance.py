@@ -53,8 +53,8 @@ def enhance(
         without: What located neurons are while all others are trained: `zeroed` or `frozen`.
         draws: Random sets to compare each located set with.
         matching: Random sets match the `size`, or the number in every `layer`.
-        items: Most items to locate and train on, and most to stop training by.
-        report_items: Most items of each task to measure on.
+        items: Maximum number of items to locate and train on, and most to stop training by.
+        report_items: Maximum number of items of each task to measure on.
         seed: Seed of the item split, the draws, the order of items and the intervals.
         on_progress: Receives what is going on.
 

@@ -41,8 +41,8 @@ def fidelity(
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: `addition`, `capitals`, `mc_biology` or `mc_chemistry`, whose paraphrases are shipped;
             or `data:NAME` whose rows have paraphrases.
-        contents: Most items, each in several wordings.
-        wordings: Most wordings of an item of a shipped task.
+        contents: Maximum number of items, each in several wordings.
+        wordings: Maximum number of wordings of an item of a shipped task.
         seed: Seed of the items, the drawn pairs and the intervals.
         on_progress: Receives what is going on.
 

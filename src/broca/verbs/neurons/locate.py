@@ -44,7 +44,7 @@ def locate(
         others: Tasks that method `activation` compares with; `auto` as in `broca.localize`.
         method: `cnl` (commonality neurons), `knowledge-neurons`, `activation`, `gradient`, `random`
             or `sensing`.
-        items: Most items to locate on.
+        items: Maximum number of items to locate on.
         seed: Seed of the item split and of everything else that is random.
         on_progress: Receives what is going on.
 

@@ -37,7 +37,7 @@ def overlap(
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         tasks: The tasks, as a list or joined by commas; `auto`: all shipped ones.
-        items: Most items of each task to locate on.
+        items: Maximum number of items of each task to locate on.
         seed: Seed of the item split and of the halves.
         on_progress: Receives what is going on.
 

@@ -52,7 +52,7 @@ def reliability(
         factors: What located neurons are multiplied with, as a list or joined by commas.
         draws: Random sets to compare each located set with.
         matching: Random sets match the `size`, or the number in every `layer`.
-        items: Most items to locate on.
+        items: Maximum number of items to locate on.
         seed: Seed of the item split, the draws and the intervals.
         on_progress: Receives what is going on.
 
