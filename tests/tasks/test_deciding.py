@@ -2,16 +2,9 @@
 
 import numpy as np
 import pytest
-from harness_tasks import write_tasks
 
-from broca.tasks import Catalog, LogLikelihood, RequestTokenizer
+from broca.tasks import LogLikelihood, RequestTokenizer
 from broca.testing import tiny_tokenizer
-
-
-@pytest.fixture(scope="module")
-def catalog(tmp_path_factory):
-    """Tasks of every kind."""
-    return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
 
 
 def answers(benchmark, item, seed):

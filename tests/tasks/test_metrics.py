@@ -1,20 +1,13 @@
 """Metrics are named as lm-eval names them; the default is the one that measures the skill."""
 
 import pytest
-from harness_tasks import write_tasks
 
 from broca.errors import TaskUnusable
-from broca.tasks import Catalog, RequestTokenizer
+from broca.tasks import RequestTokenizer
 from broca.tasks.metrics import choose_metric, full_metric_names, number_of
 from broca.testing import tiny_tokenizer
 
 TOKENIZER = RequestTokenizer(tiny_tokenizer(), max_length=256)
-
-
-@pytest.fixture(scope="module")
-def catalog(tmp_path_factory):
-    """Tasks of every kind."""
-    return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
 
 
 @pytest.mark.parametrize(

@@ -1,52 +1,12 @@
 """One lm-eval task with its requests built: targets, splits, prompts and scores."""
 
-import json
 from dataclasses import replace
 
 import pytest
-from harness_tasks import write_tasks
 
 from broca.errors import TaskUnusable
-from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
+from broca.tasks import Catalog, Generation, LogLikelihood, TaskOptions
 from broca.tasks.prepared import prepare
-from broca.testing import tiny_tokenizer
-
-TASK = """
-task: {name}
-dataset_path: json
-dataset_kwargs: {{data_files: {{test: {folder}/{data}.jsonl}}}}
-test_split: test
-output_type: {kind}
-doc_to_text: "{{{{question}}}}"
-doc_to_target: "{{{{answer}}}}"
-target_delimiter: ""
-"""
-
-
-@pytest.fixture
-def tokenizer():
-    """A byte-level tokenizer without a chat template."""
-    return RequestTokenizer(tiny_tokenizer(), max_length=1024)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A good task, one with a syntax error, one without data, and three with an empty target."""
-    documents = [{"question": f"{n} =", "answer": "" if n == 5 else str(n)} for n in range(9)]
-    (tmp_path / "empty.jsonl").write_text("\n".join(map(json.dumps, documents)))
-    (tmp_path / "good.jsonl").write_text("\n".join(map(json.dumps, documents[:5] * 2)))
-    for name, data, kind in (
-        ("good", "good", "generate_until"),
-        ("absent", "absent", "generate_until"),
-        ("empty_generation", "empty", "generate_until"),
-        ("empty_likelihood", "empty", "loglikelihood"),
-        ("empty_rolling", "empty", "loglikelihood_rolling"),
-    ):
-        text = TASK.format(name=name, folder=tmp_path, data=data, kind=kind)
-        (tmp_path / f"{name}.yaml").write_text(text)
-    (tmp_path / "broken.yaml").write_text("task: broken\ndoc_to_text: 'a\nmetric_list: ]\n")
-    (tmp_path / "child.yaml").write_text("task: child\ninclude: nothing.yaml\n")
-    return tmp_path
 
 
 @pytest.mark.parametrize("kind", ["likelihood", "rolling"])
@@ -109,12 +69,6 @@ def test_locate_items_come_from_the_other_split(tokenizer):
     for part in (split.locate, split.confirm):
         assert len(part) == 30
         assert {benchmark.items[number].prompt for number in part} <= training
-
-
-@pytest.fixture(scope="module")
-def catalog(tmp_path_factory):
-    """Tasks of every kind that lm-eval has."""
-    return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
 
 
 def prepared(catalog, name, tokenizer, **options):

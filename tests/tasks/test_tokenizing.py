@@ -1,7 +1,5 @@
 """Requests in tokens, as lm-eval's own model makes them."""
 
-import json
-
 import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
@@ -9,43 +7,6 @@ from lm_eval.models.huggingface import HFLM
 from broca.errors import BadInput, TaskUnusable
 from broca.tasks import Catalog, RequestTokenizer, TaskOptions
 from broca.testing import tiny_llama, tiny_tokenizer
-
-TASK = """
-task: {name}
-dataset_path: json
-dataset_kwargs: {{data_files: {{test: {folder}/{data}.jsonl}}}}
-test_split: test
-output_type: {kind}
-doc_to_text: "{{{{question}}}}"
-doc_to_target: "{{{{answer}}}}"
-target_delimiter: ""
-"""
-
-
-@pytest.fixture
-def tokenizer():
-    """A byte-level tokenizer without a chat template."""
-    return RequestTokenizer(tiny_tokenizer(), max_length=1024)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A good task, one with a syntax error, one without data, and three with an empty target."""
-    documents = [{"question": f"{n} =", "answer": "" if n == 5 else str(n)} for n in range(9)]
-    (tmp_path / "empty.jsonl").write_text("\n".join(map(json.dumps, documents)))
-    (tmp_path / "good.jsonl").write_text("\n".join(map(json.dumps, documents[:5] * 2)))
-    for name, data, kind in (
-        ("good", "good", "generate_until"),
-        ("absent", "absent", "generate_until"),
-        ("empty_generation", "empty", "generate_until"),
-        ("empty_likelihood", "empty", "loglikelihood"),
-        ("empty_rolling", "empty", "loglikelihood_rolling"),
-    ):
-        text = TASK.format(name=name, folder=tmp_path, data=data, kind=kind)
-        (tmp_path / f"{name}.yaml").write_text(text)
-    (tmp_path / "broken.yaml").write_text("task: broken\ndoc_to_text: 'a\nmetric_list: ]\n")
-    (tmp_path / "child.yaml").write_text("task: child\ninclude: nothing.yaml\n")
-    return tmp_path
 
 
 def test_chat_template_of_a_tokenizer_without_one_is_refused(folder, tokenizer):
