@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -10,31 +12,82 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
-import torch
 
-from broca.models import GatedModel, load
-from broca.testing import tiny_llama, tiny_tokenizer
+import broca
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broca.models import GatedModel  # what starts the test processes need not import torch
+
+TESTS = Path(__file__).parent
+FOLDERS = (
+    "browser", "studies/paper", "cli/neurons", "cli", "studies/methods", "verbs/neurons",
+)  # fmt: skip
+"""Folders whose files share runs or a browser: one test process takes all files of one."""
+
+LONGEST = (
+    "browser", "verbs/test_kills.py", "studies/paper", "verbs/test_on_ray.py", "cli",
+    "verbs/test_localize.py", "verbs/test_verify.py", "executors/test_ray.py", "runs/test_run.py",
+    "studies/methods", "cli/neurons", "verbs", "models/test_architectures.py",
+    "searches/focus/test_search.py", "tasks/test_paper.py", "neurons/test_gradients.py",
+    "searches/test_searches.py",
+)  # fmt: skip
+"""What takes longest, with files of a few seconds left to fill the end of parallel processes."""
+
+
+def _place(file: Path, names: Sequence[str]) -> str | None:
+    """The most specific of some names, of files and folders, that a test file belongs to."""
+    inside = file.relative_to(TESTS)
+    return next((str(path) for path in (inside, *inside.parents) if str(path) in names), None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts what takes longest first."""
+    places = {item: _place(item.path, LONGEST) for item in items}
+    items.sort(key=lambda item: LONGEST.index(places[item]) if places[item] else len(LONGEST))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Under `--dist loadfile` one test process takes all files of a folder of `FOLDERS`."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class FolderScheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return _place(config.rootpath / file, FOLDERS) or file
+
+    config.option.loadscopereorder = False  # keeps the order above
+    return FolderScheduling(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread_each() -> None:
     """Tests run in parallel processes: one thread each keeps them from slowing each other."""
+    import torch
+
     torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
 def tiny() -> GatedModel:
     """A gated Llama of random weights: 2 layers, 4 heads on 2 KV heads."""
+    from broca.models import GatedModel
+    from broca.testing import tiny_llama, tiny_tokenizer
+
     return GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
 
 
 @pytest.fixture(scope="session")
 def reference() -> GatedModel:
     """The shipped model `reference`."""
-    return load("reference", device="cpu")
+    return broca.load("reference", device="cpu")
 
 
 @pytest.fixture(scope="session")
 def planted() -> GatedModel:
     """The shipped model `planted`."""
-    return load("planted", device="cpu")
+    return broca.load("planted", device="cpu")
