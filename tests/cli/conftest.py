@@ -1,9 +1,22 @@
-"""A finished run of the command line, shared by its tests."""
+"""What all commands share: models that are loaded once, and a finished run."""
 
+import functools
 from shutil import copytree
 
 import pytest
 from cli.running import SMALL, broca
+
+from broca.models import load
+
+_load = functools.cache(load)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded_once():
+    """A model is loaded once for all commands that name it with the same options."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("broca.runs.setup.load", _load)
+        yield
 
 
 @pytest.fixture(scope="session")

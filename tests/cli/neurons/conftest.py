@@ -1,18 +1,13 @@
-"""One load of the model and one located set for all commands."""
-
-import functools
+"""One located set for all commands."""
 
 import pytest
 from cli.neurons.running import neurons
 
-from broca.models import load
 
-
-@pytest.fixture(scope="session", autouse=True)
-def _loaded_once():
-    """The model is loaded once for all commands, and tables are wide enough for their words."""
+@pytest.fixture(scope="module", autouse=True)
+def _wide():
+    """Tables are wide enough for their words."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("broca.runs.setup.load", functools.cache(load))
         patch.setenv("COLUMNS", "200")
         yield
 
