@@ -38,16 +38,16 @@ def test_a_recovery_decides_the_method_where_none_is_named():
 
 def test_only_methods_that_compare_measure_the_others(tasks):
     """The task's own items come first."""
-    alone = measured_places("one-shot", tasks)
+    alone = measured_places("one-shot", tasks, SearchOptions())
     assert list(alone) == ["sorting"]
     np.testing.assert_array_equal(alone["sorting"], tasks.places["locate"]["sorting"])
-    assert list(measured_places("focus", tasks)) == ["sorting", "capitals"]
+    assert list(measured_places("focus", tasks, SearchOptions())) == ["sorting", "capitals"]
 
 
 @pytest.mark.parametrize("continuous", [True, False])
 def test_a_problem_has_the_items_and_the_budget(reference, tasks, continuous):
     """And says whether rows can have margins and gradients."""
-    places = measured_places("focus", tasks)
+    places = measured_places("focus", tasks, SearchOptions())
     options = SearchOptions(k=3, rows=700)
     problem = problem_of(reference, tasks, places, options, seed=5, continuous=continuous)
     assert (problem.components, problem.k, problem.rows, problem.seed) == (96, 3, 700, 5)
@@ -61,7 +61,7 @@ def test_a_problem_has_the_items_and_the_budget(reference, tasks, continuous):
 
 def test_one_task_in_a_stated_response_is_not_taken_for_comparable(reference, tasks):
     """A probability of several tasks can be compared; a margin that the user named is as it is."""
-    places = measured_places("one-shot", tasks)
+    places = measured_places("one-shot", tasks, SearchOptions())
     for response, expected in ((None, True), ("margin", False)):
         options = SearchOptions(response=response)
         problem = problem_of(reference, tasks, places, options, seed=0, continuous=True)

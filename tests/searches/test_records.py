@@ -16,12 +16,12 @@ PROBLEM = Problem(
 
 def test_menu_has_a_fixed_order():
     """That of the README; a method without a place comes after these."""
-    assert list(METHODS)[:14] == [
-        "focus", "one-shot", "greedy", "cs-bernoulli", "cs-stratified", "thompson", "coar",
-        "co-ablation", "gradient", "gradient-masked", "gradient-integrated", "learned-gates",
-        "cs-fresh", "cs-tuned",
+    assert list(METHODS)[:15] == [
+        "focus", "pooled", "one-shot", "greedy", "cs-bernoulli", "cs-stratified", "thompson",
+        "coar", "co-ablation", "gradient", "gradient-masked", "gradient-integrated",
+        "learned-gates", "cs-fresh", "cs-tuned",
     ]  # fmt: skip
-    assert max(METHODS[name].order for name in list(METHODS)[:14]) < Method.order
+    assert max(METHODS[name].order for name in list(METHODS)[:15]) < Method.order
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
@@ -44,10 +44,10 @@ def test_what_require_lets_through_can_be_searched(method):
 
 def test_options_are_those_of_the_strategy():
     """With their defaults; what a record presets is none."""
-    assert METHODS["one-shot"].options == {}
-    assert METHODS["gradient-masked"].options == {"low": 0.05, "high": 0.15}
+    assert METHODS["one-shot"].options == {"contrast": 0.0}
+    assert METHODS["gradient-masked"].options == {"low": 0.05, "high": 0.15, "contrast": 0.0}
     assert set(METHODS["cs-stratified"].options) == {
-        "sparsity", "recovery", "intercept", "resamples",
+        "sparsity", "recovery", "intercept", "resamples", "contrast",
     }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def test_values_are_refused_without_a_problem():
     """Before a model is loaded."""
     with pytest.raises(BadInput, match="contrast must be 0 or more"):
         METHODS["focus"].strategy({"contrast": -1})
-    with pytest.raises(BadInput, match="it has none"):
+    with pytest.raises(BadInput, match="it has contrast"):
         METHODS["greedy"].strategy({"recovery": "lasso"})
 
 

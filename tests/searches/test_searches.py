@@ -97,3 +97,22 @@ def test_unknown_method_is_refused_with_the_nearest_name():
     """A typo is answered with the name that was meant."""
     with pytest.raises(UnknownName, match="did you mean 'greedy'"):
         make_search("greeedy", Problem(4, ITEMS, 1, None, 0))
+
+
+@pytest.mark.parametrize("components", [2, 7, 16])
+@pytest.mark.parametrize("method", METHODS)
+def test_no_default_refuses_a_small_model(method, components):
+    """The first of a few components, which costs half the response, comes first in the ranking."""
+    problem = Problem(
+        components, ITEMS, 5, None, 0, confirm=ITEMS + 20, continuous=True, differentiable=True
+    )
+    slopes = np.zeros(components, dtype=np.float32)
+    slopes[0] = -0.5
+
+    def execute(plan):
+        noise = np.random.default_rng(len(plan)).normal(0, 0.05, len(plan))
+        responses = 1 + plan.masks[plan.mask_index] @ slopes.astype(float) + noise
+        slope = -np.tile(slopes, (len(plan), 1))  # of opening a gate
+        return Measurement(plan, responses, slope if plan.gradients else None)
+
+    assert searches.run(make_search(method, problem), execute).order[0] == 0

@@ -49,7 +49,7 @@ def localization_steps(
         verify: Whether it ends with statistics, random sets and a verdict.
         interactions: How many components are measured in pairs.
     """
-    trial, places = tasks.trial(), measured_places(method, tasks)
+    trial, places = tasks.trial(), measured_places(method, tasks, options)
     report = _count(trial.places)
     wants_answers = (options.response or searches.require_method(method).response) != "accuracy"
     pairs = (1 + interactions + interactions * (interactions - 1) // 2) if interactions else 0
@@ -127,12 +127,13 @@ def _search_rows(model: GatedModel, tasks: TaskSet, method: str, options: Search
     if options.rows is not None:
         return options.rows
     record = searches.require_method(method)
-    places = measured_places(method, tasks)
+    places = measured_places(method, tasks, options)
     problem = problem_of(model, tasks, places, options, seed=0, continuous=True)
     if record.most is not None:
         return record.most(problem)
     lengths = np.array([tokens_of(item) for _, item in tasks.bank], dtype=np.int64)
-    return count_rows(method, problem, lengths, ANY_SPEED).rows
+    contrast = float(options.options.get("contrast", 0.0))
+    return count_rows(method, problem, lengths, ANY_SPEED, contrast=contrast).rows
 
 
 def _answers(tasks: TaskSet, places: Places) -> int:

@@ -29,9 +29,10 @@ def method_of(options: SearchOptions) -> str:
     return method
 
 
-def measured_places(method: str, tasks: TaskSet) -> Places:
+def measured_places(method: str, tasks: TaskSet, options: SearchOptions) -> Places:
     """Positions of the `locate` items that a method measures, by task; the task's own first."""
-    others = tasks.others if searches.require_method(method).measures_others else ()
+    weighs = searches.require_method(method).weighs_others(options.options)
+    others = tasks.others if weighs else ()
     names = (tasks.task, *others)
     return {name: tasks.places["locate"][name] for name in names}
 
@@ -47,7 +48,7 @@ def refer(method: str, options: SearchOptions, run: Run) -> Referenced:
     accuracy_will_do = response is None and not record.needs_gradients
     return run.referenced(
         response or record.response,
-        measured_places(method, run.tasks),
+        measured_places(method, run.tasks, options),
         otherwise="the search measures the tasks' own metrics" if accuracy_will_do else None,
     )
 
@@ -99,6 +100,6 @@ def require_search(method: str, options: SearchOptions, model: GatedModel, tasks
     Raises:
         BadInput: The method refuses them.
     """
-    places = measured_places(method, tasks)
+    places = measured_places(method, tasks, options)
     problem = problem_of(model, tasks, places, options, seed=0, continuous=True)
     searches.require_method(method).require(problem, options.options)

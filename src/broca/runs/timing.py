@@ -26,7 +26,12 @@ _SHARE = 0.05
 
 
 def count_rows(
-    method: str, problem: Problem, lengths: NDArray[np.int64], speeds: dict[str, float]
+    method: str,
+    problem: Problem,
+    lengths: NDArray[np.int64],
+    speeds: dict[str, float],
+    *,
+    contrast: float = 0.0,
 ) -> MethodCost:
     """Asks a search for its plans and counts instead of measuring.
 
@@ -35,11 +40,15 @@ def count_rows(
         problem: What it would solve.
         lengths: Tokens of a row of each bank item.
         speeds: Tokens a second in `accuracy`, and in `probability` where there is one.
+        contrast: The option of methods that look at the task alone.
     """
     record = searches.require_method(method)
+    options = dict(record.counting)
+    if not record.measures_others and contrast:
+        options["contrast"] = contrast
     default: Response = record.response if "probability" in speeds else "accuracy"
     continuous = default != "accuracy"
-    others = problem.others if record.measures_others else ()
+    others = problem.others if record.weighs_others(options) else ()
     problem = replace(problem, others=others, continuous=continuous, differentiable=continuous)
     counted = {"accuracy": [0, 0], "probability": [0, 0]}
     slope = 1e-3 if record.counted_losses == "additive" else 0.0
@@ -47,7 +56,7 @@ def count_rows(
     noise = np.random.default_rng(problem.seed).random if random else np.zeros
     directions = np.random.default_rng(problem.seed)
     try:
-        search = record.search(problem, record.counting)
+        search = record.search(problem, options)
     except BadInput as error:
         return MethodCost(method, 0, 0, 0.0, "accuracy", str(error))
     while (plan := search.ask()) is not None:

@@ -8,8 +8,16 @@ from broca.errors import UnknownName, nearest
 from broca.recovery.choosing import recovery_name
 from broca.recovery.menu import Menu
 from broca.searches.atlas import FEWEST_ROWS
-from broca.searches.base import GeneratorSearch, OtherTask, Problem, Ranking, Search, run
-from broca.searches.records import Method, Strategy
+from broca.searches.base import (
+    GeneratorSearch,
+    OtherTask,
+    Problem,
+    Ranking,
+    Search,
+    Strategy,
+    run,
+)
+from broca.searches.records import Method
 
 METHODS = Menu(Method, package="broca.searches", group="broca.searches")
 """Every method by the name that `method` takes; its files are imported at the first look-up."""

@@ -174,6 +174,23 @@ SearchGenerator = Generator[Plan, Measurement, Ranking]
 """A search from start to end: it yields plans, is sent measurements, and returns a ranking."""
 
 
+class Strategy(Protocol):
+    """A method with its options set: it holds nothing of a problem, and solves any number of them.
+
+    Its constructor takes the options by keyword and refuses values that make no sense.
+    """
+
+    def require(self, problem: Problem) -> object:
+        """Refuses a problem that it cannot solve; nothing is measured or drawn.
+
+        Raises:
+            BadInput: The row budget is too small, or the options do not fit the problem.
+        """
+
+    def generate(self, problem: Problem) -> SearchGenerator:
+        """The search from start to end: yields plans, is sent measurements, returns a ranking."""
+
+
 class GeneratorSearch(Generic[Result]):
     """Wraps a generator that yields plans and returns a result, such as a ranking.
 

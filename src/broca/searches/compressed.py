@@ -34,7 +34,8 @@ class CompressedSensing:
 
     Attributes:
         design: `bernoulli` or `stratified` from `broca.designs`.
-        sparsity: Share of the components that a mask ablates.
+        sparsity: Share of the components that a mask ablates; 0.05, or one of them where that is
+            none, if None.
         recovery: Name of the regression that turns responses into effects, or any scikit-learn
             regressor with `coef_`.
         intercept: `fitted`, or `baseline` to fix it at the intact model's response (eq. 1).
@@ -42,7 +43,7 @@ class CompressedSensing:
     """
 
     design: Callable[..., NDArray[np.bool_]]
-    sparsity: float = DEFAULT_SPARSITY
+    sparsity: float | None = None
     recovery: Any = "lasso"
     intercept: Intercept = "fitted"
     resamples: int = RESAMPLES
@@ -87,14 +88,22 @@ class CompressedSensing:
         record = {
             "masks": len(masks),
             "items": len(problem.items),
-            "sparsity": self.sparsity,
+            "sparsity": self._share(problem),
             "recovery": recovery_name(self.recovery),
             "intercept": self.intercept,
         }
         return replace(ranking, options=record)
 
     def _masks(self, masks: int, problem: Problem) -> NDArray[np.bool_]:
-        return self.design(masks, problem.components, sparsity=self.sparsity, seed=problem.seed)
+        sparsity = self._share(problem)
+        return self.design(masks, problem.components, sparsity=sparsity, seed=problem.seed)
+
+    def _share(self, problem: Problem) -> float:
+        """The share of the components that a mask ablates."""
+        if self.sparsity is not None:
+            return self.sparsity
+        # a little more than one component, which rounding would lose; at most half of them
+        return min(0.5, max(DEFAULT_SPARSITY, 1.001 / problem.components))
 
 
 BERNOULLI = Method(

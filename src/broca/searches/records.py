@@ -6,34 +6,18 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from broca.errors import BadInput, nearest
 from broca.measurement import Response
-from broca.searches.base import GeneratorSearch, Problem, Ranking, SearchGenerator
+from broca.searches.base import GeneratorSearch, Problem, Ranking, Strategy
+from broca.searches.contrasted import Contrasted
 
 Losses = Literal["none", "additive", "random"]
 """Responses that an estimate invents for a search whose rows it counts: `none` loses nothing,
 `additive` a little for each ablated component, `random` is noise."""
 
 _NO_OPTIONS: Mapping[str, Any] = {}
-
-
-class Strategy(Protocol):
-    """A method with its options set: it holds nothing of a problem, and solves any number of them.
-
-    Its constructor takes the options by keyword and refuses values that make no sense.
-    """
-
-    def require(self, problem: Problem) -> object:
-        """Refuses a problem that it cannot solve; nothing is measured or drawn.
-
-        Raises:
-            BadInput: The row budget is too small, or the options do not fit the problem.
-        """
-
-    def generate(self, problem: Problem) -> SearchGenerator:
-        """The search from start to end: yields plans, is sent measurements, returns a ranking."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +72,12 @@ class Method:
         """Its options by name, with their defaults."""
         preset = set(self.make.keywords) if isinstance(self.make, partial) else set()
         parameters = inspect.signature(self.make).parameters
-        return {name: value.default for name, value in parameters.items() if name not in preset}
+        own = {name: value.default for name, value in parameters.items() if name not in preset}
+        return own if self.measures_others else {**own, "contrast": 0.0}
+
+    def weighs_others(self, options: Mapping[str, Any] = _NO_OPTIONS) -> bool:
+        """Whether it measures the other tasks with these options: every method has a contrast."""
+        return self.measures_others or bool(options.get("contrast"))
 
     def require_options(self, names: Iterable[str]) -> None:
         """Refuses options that the method does not have.
@@ -111,7 +100,14 @@ class Method:
             BadInput: The method has no such option, or it cannot have such a value.
         """
         self.require_options(options)
-        return self.make(**options)
+        if self.measures_others or "contrast" not in options:
+            return self.make(**options)
+        own = {name: value for name, value in options.items() if name != "contrast"}
+        weight = options["contrast"]
+        if not isinstance(weight, (int, float)) or not 0 <= weight < float("inf"):
+            raise BadInput(f"contrast must be 0 or more, not {weight!r}")
+        alone = self.make(**own)
+        return Contrasted(strategy=alone, weight=float(weight)) if weight else alone
 
     def require(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> Strategy:
         """Refuses what `search` would refuse; nothing is measured or drawn.

@@ -46,7 +46,7 @@ class Thompson:
 
     def require(self, problem: Problem) -> tuple[int, int]:
         """The budget in rows, and the most components that a row ablates."""
-        group = problem.k if self.group is None else self.group
+        group = min(problem.k, problem.components) if self.group is None else self.group
         if not 1 <= group <= problem.components or self.rounds < 1:
             raise BadInput(
                 f"thompson takes groups of 1 to {problem.components} and 1 round or more, not "

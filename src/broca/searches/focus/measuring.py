@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Measured = Generator[Plan, Measurement, Any]
 """Yields plans, is sent their measurements, and returns what they say."""
+Part = Literal["items", "confirm"]
+"""Items to search on, or items that the search keeps for its decisions."""
 
 _DOUBT = 30
 """Rows that the belief in repeatable items counts for."""
@@ -157,6 +159,8 @@ class Measuring:
         self.rng = np.random.default_rng([self.problem.seed, 0xF0C5])
         self.response: Response | None = "probability" if self.problem.continuous else None
         self._intact: dict[int, float] = {}
+        self._confirm: dict[str, NDArray[np.intp]] = {}
+        self._confirm_intact: dict[int, float] = {}
         self._levels: dict[str, _Level] = {}
         self._queues: dict[tuple[str, str], list[int]] = {}
         self._turn = 0
@@ -179,6 +183,10 @@ class Measuring:
         """
         self.budget -= rows
         self.enough.append(why)
+
+    def allow(self, rows: int) -> None:
+        """Lets the search go on for some more rows."""
+        self.budget = self.rows + rows
 
     @property
     def intact_level(self) -> float:
@@ -251,6 +259,57 @@ class Measuring:
         task = lost[:, :items]
         others = lost[:, items:] if self.problem.others else np.zeros_like(task)
         return Table(task, others, self.weight, drawn[:items])
+
+    def measure_confirm(self, rows: int) -> Measured:
+        """Measures the intact model on `confirm` items, in the tasks' own metrics."""
+        self._confirm = self._drawn("confirm", rows)
+        items = np.concatenate(list(self._confirm.values()))
+        none = np.zeros((1, self.problem.components), dtype=bool)
+        index = np.zeros(len(items), dtype=np.intp)
+        responses = yield from self._ask(none, index, items, response="accuracy")
+        self._confirm_intact = dict(zip(items.tolist(), responses.tolist(), strict=True))
+
+    def each_on_one(self, masks: Bools, others: int, part: Part) -> Measured:
+        """What every mask costs on an item of the task, and the first on one of another task.
+
+        Args:
+            masks: `(masks, components)`.
+            others: How many of the first masks the others are asked about, in turn.
+            part: `items`, whose rows measure `response`, or `confirm`, whose rows measure the
+                tasks' own metrics; the intact model was measured on both.
+
+        Returns:
+            Drops `(masks + others,)`, the task's first, and the items of these rows.
+        """
+        names = [""] * len(masks) + [self._next_other() for _ in range(others)]
+        index = np.concatenate([np.arange(len(masks)), np.arange(others)])
+        if part == "items":
+            items = np.array([self._next(name, part) for name in names], dtype=np.intp)
+            responses = yield from self._ask(masks, index, items)
+            return self._lost(names, items, responses), items
+        items = np.array([self._next_confirmed(name) for name in names], dtype=np.intp)
+        responses = yield from self._ask(masks, index, items, response="accuracy")
+        intact = np.array([self._confirm_intact[item] for item in items.tolist()])
+        return intact - responses, items
+
+    def _drawn(self, part: str, rows: int) -> dict[str, NDArray[np.intp]]:
+        """Items of each task: as many of the task as of all others together.
+
+        A mask's effect differs between items, so that more rows on the same few items tell less and
+        less of the task.
+        """
+        drawn = {}
+        for name, task in self._tasks.items():
+            items = task.confirm if part == "confirm" and len(task.confirm) else task.items
+            shares = max(1, len(self._tasks) - 1) if name else 1
+            drawn[name] = self.rng.permutation(items)[: max(4, rows // (2 * shares))]
+        return drawn
+
+    def _next_confirmed(self, name: str) -> int:
+        queue = self._queues.setdefault((name, "confirmed"), [])
+        if not queue:
+            queue += self.rng.permutation(self._confirm[name]).tolist()
+        return int(queue.pop())
 
     def slopes(self, masks: Bools, items: int) -> Measured:
         """What closing each gate costs beside every mask, item by item, by gradients.

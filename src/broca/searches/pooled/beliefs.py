@@ -1,0 +1,275 @@
+"""What the rows measured so far say of any set of components, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.searches.pooled.posterior import Evidence, Posterior
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Columns = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Features:
+    """What a mask is described by: its components, pairs of them, and the number of its pairs.
+
+    Attributes:
+        columns: Components with an effect of their own.
+        short: Components whose interactions have a coefficient each; all are among `columns`. The
+            last coefficient is the mean interaction of all pairs, so that large masks, which lose
+            less than the sum of their effects, and small ones can be described together.
+    """
+
+    columns: Columns
+    short: Columns
+
+    @cached_property
+    def pairs(self) -> tuple[Columns, Columns]:
+        """First and second members of the pairs, as places on the short list."""
+        first, second = np.triu_indices(len(self.short), 1)
+        return first, second
+
+    def __len__(self) -> int:
+        return len(self.columns) + len(self.pairs[0]) + 1
+
+    def of(self, masks: Bools) -> Floats:
+        """The features of masks, `(masks, features)`."""
+        first, second = self.pairs
+        listed, sizes = masks[:, self.short], masks.sum(axis=1, keepdims=True)
+        return np.hstack(
+            [masks[:, self.columns], listed[:, first] & listed[:, second], sizes * (sizes - 1) / 2]
+        ).astype(float)
+
+    @property
+    def kinds(self) -> Columns:
+        """Which coefficients are alike: effects 0, interactions 1, the mean interaction 2."""
+        return np.repeat(np.arange(3), [len(self.columns), len(self.pairs[0]), 1])
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Masks, what each cost on a row, the items of these rows, and which rows are like them."""
+
+    masks: Bools
+    losses: Floats
+    items: Columns
+    group: int
+
+
+@dataclass
+class Beliefs:
+    """What sets of components are worth: what the task loses beyond what the others lose.
+
+    Attributes:
+        components: Number of components.
+        k: Most members of a set that is proposed.
+        cost: What each member must add.
+        weight: What a loss of the others counts for.
+        features: Describes masks; sets are proposed over its short list.
+        rng: Draws coefficients and where searches for the best set start.
+    """
+
+    components: int
+    k: int
+    cost: float
+    weight: float
+    features: Features
+    rng: np.random.Generator
+    _task: list[_Rows] = field(default_factory=list)
+    _others: list[_Rows] = field(default_factory=list)
+
+    def add(self, masks: Bools, losses: Floats, items: Columns, *, group: int) -> None:
+        """Takes what masks cost on a row each.
+
+        Args:
+            masks: `(masks, components)`.
+            losses: What each cost the task, then what the first of them cost the others, `(rows,)`.
+            items: The items of these rows, `(rows,)`.
+            group: Rows of a group have the same noise.
+        """
+        count, first = len(masks), len(losses) - len(masks)
+        self._task.append(_Rows(masks, losses[:count], items[:count], group))
+        if first:
+            self._others.append(_Rows(masks[:first], losses[count:], items[count:], group))
+
+    def describe(self, features: Features) -> None:
+        """Learns from all rows so far, in terms of these features.
+
+        Args:
+            features: Describes masks from now on.
+        """
+        self.features = features
+        self.task, self.others = Posterior(features.kinds), None
+        if self._others:
+            self.others = Posterior(features.kinds)
+        self.fit()
+
+    def fit(self) -> None:
+        """Learns from all rows so far."""
+        self.task.fit(self._evidence(self._task), self.rng)
+        if self.others is not None:
+            self.others.fit(self._evidence(self._others), self.rng)
+
+    def _evidence(self, rows: list[_Rows]) -> list[Evidence]:
+        """What rows say, for each group of them that there is."""
+        evidence = []
+        for group in sorted({each.group for each in rows}):
+            mine = [each for each in rows if each.group == group]
+            described = np.vstack([self.features.of(each.masks) for each in mine])
+            losses = np.concatenate([each.losses for each in mine])
+            items = np.concatenate([each.items for each in mine])
+            mains = len(self.features.columns)
+            evidence.append(Evidence.of(described, losses, items, mains))
+        return evidence
+
+    @property
+    def coefficients(self) -> Floats:
+        """Expected coefficients of what sets are worth, `(features,)`."""
+        if self.others is None:
+            return self.task.mean
+        beyond: Floats = self.task.mean - self.weight * self.others.mean
+        return beyond
+
+    def values(self, sets: Bools) -> Floats:
+        """What sets are expected to be worth, `(sets,)`."""
+        worth: Floats = self.features.of(sets) @ self.coefficients
+        return worth
+
+    def errors(self, sets: Bools) -> Floats:
+        """Standard errors of that, `(sets,)`."""
+        described = self.features.of(sets)
+        variances = self.task.variances(described)
+        if self.others is not None:
+            variances = variances + self.weight**2 * self.others.variances(described)
+        return np.sqrt(variances)
+
+    def additions(self, sets: Bools, beside: Bools) -> tuple[Floats, Floats]:
+        """Draws of what sets are worth more than others, and what they cost the task more.
+
+        Args:
+            sets: `(sets, components)`, or one for all.
+            beside: `(sets, components)`.
+
+        Returns:
+            Two arrays, `(draws, sets)` each.
+        """
+        described = self.features.of(sets) - self.features.of(beside)
+        task: Floats = self.task.draws @ described.T
+        if self.others is None:
+            return task, task
+        return task - self.weight * self.others.draws @ described.T, task
+
+    def doubt_of_others(self) -> float:
+        """Rows of the others for each of the task that make the best set's worth surest.
+
+        Errors fall with the root of the rows, so that rows go where standard errors are, at least a
+        tenth, and at most as many as of the task.
+        """
+        if self.others is None:
+            return 0.0
+        best = self.features.of(self.best(self.coefficients, self._start())[None])
+        task, others = (np.sqrt(each.variances(best)[0]) for each in (self.task, self.others))
+        return float(np.clip(self.weight * others / max(task, 1e-9), 0.1, 1.0))
+
+    def draw(self) -> Floats:
+        """One of the draws of the coefficients of what sets are worth, `(features,)`."""
+        drawn: Floats = self.rng.choice(self.task.draws)
+        if self.others is None:
+            return drawn
+        beyond: Floats = drawn - self.weight * self.rng.choice(self.others.draws)
+        return beyond
+
+    def propose(self, number: int) -> Bools:
+        """Sets that may be the best, as often as they may be (Thompson sampling).
+
+        Returns:
+            `(number, components)`.
+        """
+        sets = [self.best(self.draw(), self._start()) for _ in range(number)]
+        return np.array(sets)
+
+    def candidates(self, number: int, *, tries: int = 200) -> Bools:
+        """The best sets by expectation, among those that are or may be the best.
+
+        Returns:
+            `(at most number, components)`, best first.
+        """
+        expected = self.coefficients
+        sets = [self.best(expected, self._start()) for _ in range(tries // 10)]
+        sets += [self.best((expected + self.draw()) / 2, self._start()) for _ in range(tries)]
+        distinct = np.unique(np.array(sets), axis=0)
+        distinct = distinct[distinct.any(axis=1)]
+        return distinct[np.argsort(-self.values(distinct), kind="stable")[:number]]
+
+    def bound(self, *, share: float = 0.95, draws: int = 200) -> float:
+        """What the best of all sets is worth at most, in a share of the posterior's draws.
+
+        Every draw has a best set of its own, and the bound is a quantile of what these are worth:
+        it holds for whichever set is the best, not for one that was named.
+        """
+        best = []
+        for _ in range(draws):
+            drawn = self.draw()
+            members = self.best(drawn, self._start())
+            best.append(float(self.features.of(members[None])[0] @ drawn))
+        return float(np.quantile(best, share))
+
+    def best(self, coefficients: Floats, start: Bools) -> Bools:
+        """The best set that adding, removing or swapping one member at a time reaches.
+
+        Args:
+            coefficients: Of what sets are worth, `(features,)`.
+            start: Places on the short list, `(short list,)`.
+
+        Returns:
+            The set, `(components,)`.
+        """
+        alone, together = self._quadratic(coefficients)
+        members = start.copy()
+        while True:
+            gain = alone + together @ members  # of adding a component, or of having one
+            inside, outside = np.flatnonzero(members), np.flatnonzero(~members)
+            steps: list[tuple[float, tuple[int, ...]]] = []
+            if len(inside) < self.k and len(outside):
+                new = int(outside[np.argmax(gain[outside])])
+                steps.append((float(gain[new]), (new,)))
+            if len(inside):
+                old = int(inside[np.argmin(gain[inside])])
+                steps.append((-float(gain[old]), (old,)))
+            if len(inside) and len(outside):
+                swaps = gain[outside] - gain[inside][:, None] - together[np.ix_(inside, outside)]
+                leaves, enters = np.unravel_index(np.argmax(swaps), swaps.shape)
+                pair = (int(inside[leaves]), int(outside[enters]))
+                steps.append((float(swaps[leaves, enters]), pair))
+            pays, changed = max(steps, default=(0.0, ()))
+            if pays <= 1e-9:
+                break
+            members[list(changed)] ^= True
+        full = np.zeros(self.components, dtype=bool)
+        full[self.features.short[members]] = True
+        return full
+
+    def _quadratic(self, coefficients: Floats) -> tuple[Floats, Floats]:
+        """Effects of the short list less the cost of a member, and interactions `(n, n)`."""
+        features = self.features
+        first, second = features.pairs
+        places = np.searchsorted(features.columns, features.short)
+        together = np.full((len(features.short),) * 2, coefficients[-1])
+        np.fill_diagonal(together, 0.0)
+        pairs = coefficients[len(features.columns) : -1]
+        together[first, second] += pairs
+        together[second, first] += pairs
+        return coefficients[places] - self.cost, together
+
+    def _start(self) -> Bools:
+        """A random set of at most k places on the short list."""
+        start = np.zeros(len(self.features.short), dtype=bool)
+        size = int(self.rng.integers(0, min(self.k, len(start)) + 1))
+        start[self.rng.choice(len(start), size, replace=False)] = True
+        return start

@@ -1,0 +1,393 @@
+"""Pooled: every row of a search adds to one belief about all sets, whatever stage asked for it.
+
+Where effects are small and many, a stage that decides by its own few rows decides by noise. So no
+stage throws away what an earlier one learned:
+
+1. a pilot finds the size of masks that costs about a third of the intact response;
+2. a screen of random masks about that size, a fresh one for every row of the task, a part of them
+   on the others too;
+3. rounds of small sets that may be the best by all rows so far (Thompson sampling), each on another
+   item that the screen did not see, in the task's own metric;
+4. the sets believed best meet on the same items, and the better half goes on;
+5. each member of the winner is left out in turn, and those that are not believed to add leave.
+
+The answer is one of three: found, nothing of `least` or more, not enough rows to tell. Where no
+budget is given the search goes on in the third case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from broca.errors import BadInput
+from broca.measurement import Measurement, Plan
+from broca.recovery import NonPositiveLasso, additivity
+from broca.searches.base import Problem, Ranking, SearchGenerator
+from broca.searches.focus.measuring import Measuring
+from broca.searches.pilot import MOST_MASKS, pilot, random_masks
+from broca.searches.pooled.beliefs import Beliefs, Bools, Features
+from broca.searches.records import Method
+
+ROWS_PER_TASK = 800
+"""Rows for each measured task, the task itself and each other one, where no budget is given."""
+
+_MOST = 4
+"""How many times those rows it goes on for where they do not tell."""
+_FEWEST_ROWS = 300
+"""Without other tasks; twice as many with them."""
+_SCREEN = 0.45
+"""Part of the rows for the screen."""
+_ROUNDS = 0.35
+"""Part for the rounds; what is left is for the sets that meet."""
+_NUMBER = 6
+"""Rounds: each begins with what the one before learned."""
+_SHARED = 0.25
+"""Share of the screen's masks that the others are asked about: their mean is the steadier."""
+_SPREAD = 0.5
+"""Mask sizes vary by up to this factor's exponential around the pilot's."""
+_SHORT = 20
+"""Components over which sets are proposed, and whose interactions are learned."""
+_COLUMNS = 256
+"""Most components with a coefficient of their own, those that rows move most."""
+_HOPE = 0.5
+"""Standard errors that a component is given for the short list: it may do more than it seems to."""
+_MEETING = 8
+"""Sets that meet on fresh items."""
+_HEATS = 3
+"""Times that they meet; the better half goes on."""
+_PART = 0.05
+"""Part of what the set is worth that each member has to add."""
+_SPECIFIC = 0.2
+"""Part of what a member takes from the task that the others must not lose as well: noise should not
+decide over a member that harms all tasks alike."""
+_DOUBT = 0.25
+"""Standard errors by which what a member adds is counted lower: more would cost weak members that
+do add, fewer would keep idle ones (experiments/LOG.md)."""
+_MEMBERS = 0.5
+"""Part of the rows of the meetings that is kept for members."""
+_CERTAIN = 1.645
+"""Standard errors on either side of a 90 % interval; a finding is that far above nothing."""
+
+_FAR = 20
+"""How many times the rows spent are still told as a number: beyond, an estimate is a guess."""
+
+Answer = Literal["found", "nothing", "not enough rows"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a search says.
+
+    Attributes:
+        answer: `found`; `nothing` where no set is worth a finding; `not enough rows` where the
+            search cannot tell.
+        members: The best set, `(components,)`.
+        worth: What it costs the task beyond the others.
+        error: Standard error of that.
+        bound: What the best of all sets costs at most, at 95 %.
+        spent: Rows that were spent.
+        rows: About how many rows would tell; None where those spent do.
+    """
+
+    answer: Answer
+    members: Bools
+    worth: float
+    error: float
+    bound: float
+    spent: int
+    rows: int | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why nothing was selected, in words; empty where something was."""
+        known = f"the best set costs the task {self.worth:.2f} +- {self.error:.2f} more than others"
+        if self.answer == "found":
+            return ""
+        if self.answer == "nothing":
+            return f"no specific harm: no set costs {self.bound:.2f} or more at 95 %, {known}"
+        if self.rows is None or self.rows > _FAR * self.spent:
+            return f"not enough rows to tell: {known}; more than {_FAR} times as many would"
+        return f"not enough rows to tell: {known}; about {self.rows:,} rows would"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooled:
+    """Finds the set whose loss harms the task most beyond what it does to the others.
+
+    Without a budget it spends 800 rows for each measured task, and where these do not tell whether
+    there is anything to find, up to four times as many.
+
+    Attributes:
+        cost: Specific drop that each member of a set must add, at least; a twentieth of the set's
+            where that is more.
+        least: Least drop of the task beyond the others that is a finding.
+        contrast: What a drop of the others counts for. 1 looks for the largest specific drop, the
+            task's less the others' mean; 0 for the largest drop of the task, whoever else suffers.
+    """
+
+    cost: float = 0.005
+    least: float = 0.05
+    contrast: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.cost < 1 or not 0 < self.least < 1:
+            raise BadInput(
+                f"pooled's cost and least are drops from 0 to 1, not {self.cost} and {self.least}"
+            )
+        if self.contrast < 0:
+            raise BadInput(f"pooled's contrast must be 0 or more, not {self.contrast}")
+
+    def require(self, problem: Problem) -> int:
+        """The budget in rows."""
+        budget = problem.rows
+        if budget is None:
+            budget = ROWS_PER_TASK * (1 + len(problem.others))
+        fewest = _FEWEST_ROWS * (2 if problem.others else 1)
+        if budget < fewest:
+            raise BadInput(
+                f"`rows` {budget} is too few for pooled: it needs {fewest} at least; use more rows "
+                "or another method"
+            )
+        return budget
+
+    def generate(self, problem: Problem) -> SearchGenerator:
+        """Screens, proposes sets, settles the answer, and ranks."""
+        budget = self.require(problem)
+        most = _MOST * budget if problem.rows is None else budget
+        measuring = Measuring(problem, budget, self.contrast)
+        yield from measuring.measure_intact(budget // 20)
+        yield from measuring.measure_confirm(budget // 20)
+        size, _ = yield from pilot(
+            measuring.drops,
+            problem.components,
+            masks=min(MOST_MASKS, max(1, budget // 100)),
+            rng=measuring.rng,
+            intact=measuring.intact_level,
+        )
+        search = _Search(self, measuring, size)
+        rows = measuring.left
+        while True:
+            yield from search.screen(int(_SCREEN * rows))
+            yield from search.propose(int(_ROUNDS * rows))
+            outcome = yield from search.settle()
+            rows = min(measuring.rows, most - measuring.rows)
+            if outcome.answer != "not enough rows" or rows < budget // 2:
+                return search.ranked(outcome)
+            measuring.allow(rows)
+
+
+class _Search:
+    """A search: what it believes so far.
+
+    Args:
+        strategy: Its options.
+        measuring: Measures.
+        size: About how many components a mask of the screen ablates.
+    """
+
+    def __init__(self, strategy: Pooled, measuring: Measuring, size: int) -> None:
+        problem = measuring.problem
+        self._strategy, self._measuring, self._size = strategy, measuring, size
+        self._masks = np.zeros((0, problem.components), dtype=bool)
+        self._lost = np.zeros(0)
+        none = np.zeros(0, dtype=np.intp)
+        self._beliefs = Beliefs(
+            problem.components,
+            problem.k,
+            strategy.cost,
+            strategy.contrast,
+            Features(none, none),
+            measuring.rng,
+        )
+
+    def screen(self, rows: int) -> Generator[Plan, Measurement, None]:
+        """Measures random masks, a fresh one for every row of the task, and lists the promising."""
+        measuring, problem = self._measuring, self._measuring.problem
+        number = int(rows / (1 + _SHARED)) if problem.others else rows
+        factors = np.exp(measuring.rng.uniform(-_SPREAD, _SPREAD, number))
+        sizes = np.clip(np.round(self._size * factors), 1, problem.components).astype(int)
+        masks = random_masks(
+            sizes, np.arange(problem.components), problem.components, measuring.rng
+        )
+        shared = round(_SHARED * number) if problem.others else 0
+        lost, items = yield from measuring.each_on_one(masks, shared, "items")
+        self._beliefs.add(masks, lost, items, group=0)
+        self._masks = np.vstack([self._masks, masks])
+        self._lost = np.append(self._lost, lost[:number])
+        self._list_promising()
+
+    def _list_promising(self) -> None:
+        """Chooses the components that have coefficients, and the short list among them."""
+        beliefs, components = self._beliefs, self._measuring.problem.components
+        columns = np.arange(components)
+        if components > _COLUMNS:
+            centered = self._masks - self._masks.mean(axis=0)
+            moved = centered.T @ (self._lost - self._lost.mean())
+            columns = np.sort(np.argsort(-moved, kind="stable")[:_COLUMNS])
+        beliefs.describe(Features(columns, columns[:0]))
+        alone = np.zeros((len(columns), components), dtype=bool)
+        alone[np.arange(len(columns)), columns] = True
+        hoped = beliefs.values(alone) + _HOPE * beliefs.errors(alone)
+        short = columns[np.argsort(-hoped, kind="stable")[:_SHORT]]
+        beliefs.describe(Features(columns, np.sort(short)))
+
+    def propose(self, rows: int) -> Generator[Plan, Measurement, None]:
+        """Measures sets that may be the best, each on a fresh item of the task and of another."""
+        measuring, beliefs = self._measuring, self._beliefs
+        for _ in range(_NUMBER):
+            share = beliefs.doubt_of_others() if measuring.problem.others else 0.0
+            number = int(rows / _NUMBER / (1 + share))
+            sets = beliefs.propose(number)
+            lost, items = yield from measuring.each_on_one(sets, round(share * number), "confirm")
+            beliefs.add(sets, lost, items, group=1)
+            beliefs.fit()
+
+    def settle(self) -> Generator[Plan, Measurement, Outcome]:
+        """Lets the sets believed best meet on fresh items, and takes out members that add nothing.
+
+        Spends the rows that are left.
+        """
+        measuring, beliefs = self._measuring, self._beliefs
+        sets = beliefs.candidates(_MEETING)
+        if not len(sets):
+            return self._outcome(np.zeros(self._masks.shape[1], dtype=bool))
+        spare = int(_MEMBERS * measuring.left)
+        for heat in range(_HEATS):
+            yield from self._meet(sets, (measuring.left - spare) // (_HEATS - heat))
+            better = np.argsort(-beliefs.values(sets), kind="stable")
+            sets = sets[better[: (len(sets) + 1) // 2]]
+        outcome = self._outcome(sets[0])
+        if outcome.answer != "found":  # the rows kept for its members tell more of the set
+            yield from self._meet(sets[:1], measuring.left)
+            outcome = self._outcome(sets[0])
+        if outcome.answer == "found":
+            return self._outcome((yield from self._without_idle(outcome)), found=True)
+        return outcome
+
+    def _meet(self, sets: Bools, rows: int) -> Generator[Plan, Measurement, None]:
+        """Measures sets on the same items, as many as the rows allow."""
+        measuring = self._measuring
+        items = rows // measuring.bundle_rows(1) // (len(sets) + 1)
+        if items < 1:
+            return
+        met = yield from measuring.crossed(sets, items)
+        losses, places = [met.task.ravel()], [np.tile(met.items, len(sets))]
+        if measuring.problem.others:
+            losses.append(met.others.ravel())
+            places.append(np.tile(-1 - np.arange(items), len(sets)))  # an item of the others each
+        self._beliefs.add(
+            np.repeat(sets, items, axis=0), np.concatenate(losses), np.concatenate(places), group=1
+        )
+        self._beliefs.fit()
+
+    def _outcome(self, members: Bools, *, found: bool = False) -> Outcome:
+        """Which of the three answers holds, if it is not known that a set was found."""
+        measuring, beliefs, least = self._measuring, self._beliefs, self._strategy.least
+        spent, worth = measuring.rows, float(beliefs.values(members[None])[0])
+        error = float(beliefs.errors(members[None])[0])
+        bound = max(worth + _CERTAIN * error, beliefs.bound())
+        if found or (worth >= least and worth > _CERTAIN * error):
+            return Outcome("found", members, worth, error, bound, spent)
+        if bound <= least:
+            return Outcome("nothing", members, worth, error, bound, spent)
+        # errors shrink with the root of the rows: so many bring the bound down to `least`, or what
+        # is known above it
+        known = min(max(worth, 0.0), 0.75 * least)
+        needed = math.ceil(spent * ((bound - known) / (least - known)) ** 2 / 100) * 100
+        return Outcome("not enough rows", members, worth, error, bound, spent, needed)
+
+    def _without_idle(self, outcome: Outcome) -> Generator[Plan, Measurement, Bools]:
+        """The set without members that do not add more than their cost, or harm all tasks alike.
+
+        Every member is left out in turn, on the same items. Members leave one by one, the idlest
+        first.
+        """
+        beliefs, members = self._beliefs, outcome.members
+        if members.sum() < 2:
+            return members
+        sets = np.vstack([members[None], _each_left_out(members)])
+        yield from self._meet(sets, self._measuring.left)
+        cost = max(self._strategy.cost, _PART * outcome.worth)
+        while members.sum() > 1:
+            smaller = _each_left_out(members)
+            adds, task = beliefs.additions(members[None], smaller)
+            beyond = adds.mean(axis=0) - _DOUBT * adds.std(axis=0)
+            beyond -= np.maximum(cost, _SPECIFIC * task.mean(axis=0))
+            if beyond.min() >= 0:
+                break
+            members = smaller[int(np.argmin(beyond))]
+        return members
+
+    def ranked(self, outcome: Outcome) -> Ranking:
+        """Components by what the task loses with each alone; the selected ones first."""
+        beliefs, measuring = self._beliefs, self._measuring
+        components, columns = self._masks.shape[1], beliefs.features.columns
+        effects, halves = np.zeros(components), np.zeros(components)
+        others = np.zeros(components)
+        alone = np.zeros((len(columns), components), dtype=bool)
+        alone[np.arange(len(columns)), columns] = True
+        described = beliefs.features.of(alone)
+        effects[columns] = -(described @ beliefs.task.mean)
+        halves[columns] = _CERTAIN * np.sqrt(beliefs.task.variances(described))
+        if beliefs.others is not None:
+            others[columns] = -(described @ beliefs.others.mean)
+        contrast = effects - measuring.weight * others
+        members = np.flatnonzero(outcome.members) if outcome.answer == "found" else columns[:0]
+        first = members[np.argsort(contrast[members], kind="stable")]
+        later = np.setdiff1d(np.argsort(contrast, kind="stable"), first, assume_unique=True)
+        later = later[np.argsort(contrast[later], kind="stable")]
+        return Ranking(
+            effects,
+            tuple(int(column) for column in (*first, *later)),
+            tuple(int(column) for column in first),
+            outcome.reason,
+            self._recorded(outcome),
+            intervals=np.stack([effects - halves, effects + halves], axis=1),
+            others=others,
+            additivity=additivity(
+                self._masks, -self._lost, NonPositiveLasso(), seed=measuring.problem.seed
+            ),
+        )
+
+    def _recorded(self, outcome: Outcome) -> dict[str, object]:
+        """The settings that were used, and what the answer rests on."""
+        strategy, measuring = self._strategy, self._measuring
+        return {
+            "rows": measuring.rows,
+            "cost": strategy.cost,
+            "least": strategy.least,
+            "contrast": strategy.contrast,
+            "share": self._size / self._masks.shape[1],
+            "response": measuring.response,
+            "answer": outcome.answer,
+            "worth": outcome.worth,
+            "worth_error": outcome.error,
+            "bound": outcome.bound,
+            "rows_needed": outcome.rows,
+        }
+
+
+def _each_left_out(members: Bools) -> Bools:
+    """The set without each of its members in turn, `(members, components)`."""
+    inside = np.flatnonzero(members)
+    smaller = np.repeat(members[None], len(inside), axis=0)
+    smaller[np.arange(len(inside)), inside] = False
+    return smaller
+
+
+METHOD = Method(
+    name="pooled",
+    measures="random groups, then sets that may be the best, all rows in one regression",
+    answers="which set this task needs and the others do not, where many heads matter a little",
+    rows="800 for each task measured, at most 3,200",
+    make=Pooled,
+    order=1,
+    response="probability",
+    measures_others=True,
+    most=lambda problem: _MOST * ROWS_PER_TASK * (1 + len(problem.others)),
+)

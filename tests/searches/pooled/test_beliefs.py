@@ -1,0 +1,108 @@
+"""What rows say of sets: against scikit-learn, against all sets, and over many problems."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from broca.searches.pooled.beliefs import Beliefs, Features
+
+COUNT = 10
+
+
+def masks_of(rng, rows, size=3, components=COUNT):
+    """Random masks of one size."""
+    masks = np.zeros((rows, components), dtype=bool)
+    for mask in masks:
+        mask[rng.choice(components, size, replace=False)] = True
+    return masks
+
+
+def believing(task, others=None, *, rows=600, noise=0.05, seed=0, k=3, cost=0.01):
+    """Beliefs after rows of masks of one to three components; `task(mask)` is what one loses."""
+    rng = np.random.default_rng(seed)
+    masks = np.vstack([masks_of(rng, rows // 3, size) for size in (1, 2, 3)])
+
+    def losses(of):
+        return np.array([of(mask) for mask in masks]) + rng.normal(0, noise, len(masks))
+
+    columns = np.arange(COUNT)
+    features = Features(columns, columns)
+    beliefs = Beliefs(COUNT, k, cost, 1.0, features, np.random.default_rng(seed))
+    lost = [losses(task)] + ([] if others is None else [losses(others)])
+    beliefs.add(masks, np.concatenate(lost), np.arange(len(lost) * len(masks)), group=0)
+    beliefs.describe(features)
+    return beliefs
+
+
+def worth(mask):
+    """Effects, a pair that matters only together, and two that stand in for each other."""
+    return 0.2 * mask[0] + 0.15 * mask[5] - 0.1 * mask[0] * mask[5] + 0.3 * mask[3] * mask[7]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_best_set_is_the_best_of_all(seed):
+    """Of all 175 sets of at most three, by the coefficients that were learned."""
+    beliefs = believing(worth, lambda mask: 0.2 * mask[5], seed=seed)
+    every = [members for size in range(1, 4) for members in combinations(range(COUNT), size)]
+    sets = np.zeros((len(every), COUNT), dtype=bool)
+    for mask, members in zip(sets, every, strict=True):
+        mask[list(members)] = True
+    net = beliefs.values(sets) - 0.01 * sets.sum(axis=1)
+    best = beliefs.candidates(1)[0]
+    assert np.array_equal(best, sets[np.argmax(net)])
+    assert set(np.flatnonzero(best)) == {0, 3, 7}
+
+
+def test_what_the_others_lose_counts_against_a_set():
+    """The contrast's weight decides."""
+    beliefs = believing(lambda mask: 0.4 * mask[2], lambda mask: 0.3 * mask[2])
+    alone = np.eye(COUNT, dtype=bool)[2:3]
+    assert beliefs.values(alone)[0] == pytest.approx(0.1, abs=0.03)
+    beliefs.weight = 0.0
+    assert beliefs.values(alone)[0] == pytest.approx(0.4, abs=0.03)
+
+
+def test_errors_are_those_of_the_draws():
+    """The spread of what sets are worth, the task's and the others' draws being independent."""
+    beliefs = believing(worth, lambda mask: 0.2 * mask[5], noise=0.2)
+    sets = np.eye(COUNT, dtype=bool)[:3]
+    described = beliefs.features.of(sets)
+    task = (beliefs.task.draws @ described.T).var(axis=0)
+    others = (beliefs.others.draws @ described.T).var(axis=0)
+    np.testing.assert_allclose(beliefs.errors(sets), np.sqrt(task + others))
+
+
+def test_rows_go_where_doubt_is():
+    """As many of the others as of the task where both are as noisy; a tenth at least."""
+    both = believing(worth, lambda mask: 0.2 * mask[0] + 0.1 * mask[3], noise=0.2)
+    assert 0.1 <= both.doubt_of_others() <= 1
+    assert believing(worth).doubt_of_others() == 0
+    both.weight = 0.01
+    assert both.doubt_of_others() == 0.1
+
+
+def test_bound_holds_for_the_best_set():
+    """In about 95 % of problems whose effects are as the prior says; and it is no idle bound."""
+    held, excess = [], []
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 1])
+        effects = rng.normal(0, 0.04, COUNT)
+        best = np.sort(effects)[-3:].clip(0).sum()
+        beliefs = believing(
+            lambda mask, effects=effects: float(effects @ mask), noise=0.3, seed=seed, cost=0.0
+        )
+        bound = beliefs.bound()
+        held.append(bound >= best)
+        excess.append(bound - best)
+    assert np.mean(held) >= 0.9
+    assert np.mean(excess) < 0.25
+
+
+def test_proposals_have_at_most_k_members_and_differ():
+    """Draws of a posterior that is not sure propose more than one set."""
+    beliefs = believing(lambda mask: 0.05 * mask[:6].sum(), rows=60, noise=0.3)
+    sets = beliefs.propose(30)
+    assert sets.shape == (30, COUNT)
+    assert sets.sum(axis=1).max() <= 3
+    assert len(np.unique(sets, axis=0)) > 5

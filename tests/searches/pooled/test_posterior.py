@@ -1,0 +1,123 @@
+"""Draws of sparse coefficients, against sums over all models and scikit-learn."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from scipy.stats import multivariate_normal
+from sklearn.linear_model import BayesianRidge
+
+from broca.searches.pooled.posterior import _PRIOR, _WIDTHS, Evidence, Posterior
+
+
+def fitted(described, losses, items=None, *, seed=0, kinds=None, fits=1):
+    """The posterior after rows, each on an item of its own where no items are given."""
+    items = np.arange(len(losses)) if items is None else items
+    kinds = np.zeros(described.shape[1], dtype=int) if kinds is None else kinds
+    posterior = Posterior(kinds)
+    evidence = [Evidence.of(described, losses, items, described.shape[1])]
+    rng = np.random.default_rng(seed)
+    for _ in range(fits):
+        posterior.fit(evidence, rng)
+    return posterior, evidence[0]
+
+
+def test_means_are_those_of_a_sum_over_all_models():
+    """Three coefficients are nothing or of six widths: 343 models with known posteriors."""
+    rng = np.random.default_rng(0)
+    described = (rng.random((60, 3)) < 0.4).astype(float)
+    losses = described @ [0.12, 0.0, 0.03] + rng.normal(0, 0.15, 60)
+    draws = []
+    for seed in range(10):
+        posterior, evidence = fitted(described, losses, seed=seed, fits=6)
+        draws.append(posterior.mean)
+    noise = posterior.noise[0] ** 2 * evidence.design_effect
+    logs, means = [], []
+    for parts in product(range(len(_WIDTHS)), repeat=3):
+        variances = np.square(_WIDTHS[list(parts)])
+        covariance = described * variances @ described.T + noise * np.eye(60)
+        counts = np.bincount(parts, minlength=len(_PRIOR))
+        logs.append(
+            multivariate_normal.logpdf(losses, cov=covariance)
+            + (gammaln(_PRIOR + counts) - gammaln(_PRIOR)).sum()
+        )
+        means.append(variances * (described.T @ np.linalg.solve(covariance, losses)))
+    weights = np.exp(np.array(logs) - max(logs))
+    expected = weights @ np.array(means) / weights.sum()
+    np.testing.assert_allclose(np.mean(draws, axis=0), expected, atol=0.006)
+
+
+def test_strong_effects_are_what_a_ridge_says():
+    """With many rows and no idle coefficient the prior says nothing: scikit-learn's fit."""
+    rng = np.random.default_rng(1)
+    described = (rng.random((3000, 6)) < 0.3).astype(float)
+    losses = described @ [0.3, 0.2, -0.2, 0.4, 0.1, 0.25] + rng.normal(0, 0.2, 3000)
+    posterior, _ = fitted(described, losses, fits=3)
+    reference = BayesianRidge(fit_intercept=False).fit(described, losses)
+    np.testing.assert_allclose(posterior.mean, reference.coef_, atol=0.005)
+    errors = np.sqrt(posterior.variances(np.eye(6)))
+    np.testing.assert_allclose(errors, np.sqrt(np.diag(reference.sigma_)), rtol=0.25)
+    assert posterior.noise[0] == pytest.approx(0.2, rel=0.05)
+
+
+def test_weak_effects_are_believed_where_many_are_real():
+    """The same weak effect among 39 others: real where they are weak too, noise among nothing."""
+
+    def first(others):
+        rng = np.random.default_rng(2)
+        described = (rng.random((1500, 40)) < 0.2).astype(float)
+        effects = np.full(40, others)
+        effects[0] = 0.05
+        losses = described @ effects + rng.normal(0, 0.4, 1500)
+        return fitted(described, losses)[0].mean[0]
+
+    assert first(0.05) > 2 * first(0.0)
+
+
+def test_idle_coefficients_are_mostly_exactly_zero():
+    """A spike, not a little of everything."""
+    rng = np.random.default_rng(3)
+    described = (rng.random((1000, 30)) < 0.2).astype(float)
+    losses = 0.5 * described[:, 4] + rng.normal(0, 0.2, 1000)
+    draws = fitted(described, losses)[0].draws
+    assert (np.delete(draws, 4, axis=1) == 0).mean() > 0.8
+    assert (draws[:, 4] != 0).all()
+
+
+def test_noise_is_estimated_for_each_group():
+    """A group of noisy rows and one of quiet rows."""
+    rng = np.random.default_rng(4)
+    described = (rng.random((800, 5)) < 0.4).astype(float)
+    losses = 0.3 * described[:, 2] + rng.normal(0, np.repeat([0.4, 0.05], 400))
+    items = np.arange(400)
+    posterior = Posterior(np.zeros(5, dtype=int))
+    halves = [slice(0, 400), slice(400, 800)]
+    evidence = [Evidence.of(described[half], losses[half], items, 5) for half in halves]
+    posterior.fit(evidence, np.random.default_rng(0))
+    np.testing.assert_allclose(posterior.noise, [0.4, 0.05], rtol=0.1)
+
+
+def test_rows_that_repeat_an_item_count_for_less():
+    """Twenty rows on each of thirty items, each item with effects of its own."""
+    rng = np.random.default_rng(5)
+    described = (rng.random((600, 4)) < 0.5).astype(float)
+    items = np.repeat(np.arange(30), 20)
+    own = rng.normal(0.5, 0.3, (30, 4))
+    losses = (described * own[items]).sum(axis=1) + rng.normal(0, 0.1, 600)
+    clustered = Evidence.of(described, losses, items, 4).design_effect
+    apart = Evidence.of(described, losses, np.arange(600), 4).design_effect
+    assert clustered > 2
+    assert apart == pytest.approx(1, abs=1e-9)
+    sure = fitted(described, losses)[0].variances(np.eye(4))
+    unsure = fitted(described, losses, items)[0].variances(np.eye(4))
+    assert unsure.mean() > 2 * sure.mean()
+
+
+def test_same_seed_same_draws():
+    """To the last digit."""
+    rng = np.random.default_rng(6)
+    described = (rng.random((200, 8)) < 0.3).astype(float)
+    losses = 0.2 * described[:, 1] + rng.normal(0, 0.2, 200)
+    first, second = (fitted(described, losses, seed=9)[0].draws for _ in range(2))
+    np.testing.assert_array_equal(first, second)

@@ -1,0 +1,166 @@
+"""Pooled on simulated tasks: small and many effects, backups, contrast, three answers."""
+
+import numpy as np
+import pytest
+
+from broca import searches
+from broca.errors import BadInput
+from broca.measurement import Measurement
+from broca.searches import OtherTask, Problem, make_search
+from broca.searches.pooled.search import Outcome
+
+ITEMS = 100
+COUNT = 40
+
+
+class Tasks:
+    """Several tasks over one model; `chances[t](mask)` is the probability that task `t` is done.
+
+    Items of task `t` are `t * 1000` and on. Every item is as hard under every mask.
+    """
+
+    def __init__(self, *chances, components=COUNT, seed=0):
+        self.chances, self.components, self.seed, self.rows = chances, components, seed, 0
+
+    def problem(self, *, k=5, rows=None, continuous=True):
+        """The first task against the others."""
+
+        def items(task, first):
+            return np.arange(1000 * task + first, 1000 * task + first + ITEMS)
+
+        others = tuple(
+            OtherTask(f"task {task}", items(task, 0), items(task, ITEMS))
+            for task in range(1, len(self.chances))
+        )
+        return Problem(
+            self.components, items(0, 0), k, rows, self.seed,
+            confirm=items(0, ITEMS), others=others, continuous=continuous,
+        )  # fmt: skip
+
+    def run(self, plan):
+        """Probabilities, or right and wrong where accuracy is asked for."""
+        self.rows += plan.cost
+        responses = np.empty(len(plan))
+        for row, (mask, item) in enumerate(zip(plan.mask_index, plan.item_index, strict=True)):
+            chance = self.chances[item // 1000](plan.masks[mask])
+            hard = np.random.default_rng([self.seed, int(item)]).random()
+            if plan.response == "probability":  # nearly all or nothing, as of two sentences
+                responses[row] = 1 / (1 + np.exp(-20 * (chance - hard)))
+            else:
+                responses[row] = float(hard < chance)
+        return Measurement(plan, responses)
+
+    def solve(self, *, options=None, **problem):
+        """The ranking of pooled."""
+        return searches.run(
+            make_search("pooled", self.problem(**problem), **(options or {})), self.run
+        )
+
+
+def harmed_by(columns, each, base=0.9):
+    """A task that loses `each` for every one of its columns."""
+    return lambda mask: max(0.0, base - each * int(mask[list(columns)].sum()))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_small_effects_of_many_components_are_found(seed):
+    """Ten of forty cost four points each: at least four of the five selected are of them."""
+    tasks = Tasks(harmed_by(range(10), 0.04), harmed_by((20, 21), 0.1), seed=seed)
+    ranking = tasks.solve(rows=4800)
+    assert ranking.options["answer"] == "found"
+    assert sum(column < 10 for column in ranking.selected) >= 4
+
+
+def test_leaves_out_what_every_task_needs():
+    """A component that harms all tasks most is no answer; without a contrast it is."""
+    shared = harmed_by((30,), 0.5)
+    tasks = Tasks(lambda mask: max(0.0, 0.9 - 0.5 * mask[30] - 0.2 * mask[3]), shared, shared)
+    selected = tasks.solve(rows=3000).selected
+    assert selected[0] == 3
+    assert 30 not in selected
+    assert 30 in tasks.solve(rows=3000, options={"contrast": 0.0}).selected
+
+
+def test_sees_components_that_matter_only_together():
+    """Two backups: either alone costs next to nothing, both cost most."""
+
+    def pair(mask):
+        return 0.1 if mask[5] and mask[20] else 0.9 - 0.04 * (mask[5] + mask[20])
+
+    ranking = Tasks(pair, harmed_by((9,), 0.4), seed=2).solve(rows=4800)
+    assert {5, 20} <= set(ranking.selected)
+
+
+def test_goes_on_where_rows_do_not_tell_and_says_how_many_would():
+    """A task that nothing harms: up to four times the rows, and not a word of nothing."""
+    tasks = Tasks(lambda mask: 0.8, harmed_by((9,), 0.2), seed=4)
+    ranking = tasks.solve()
+    assert ranking.selected == ()
+    assert ranking.options["rows"] == tasks.rows <= 4 * 1600
+    answer = ranking.options["answer"]
+    if answer == "nothing":
+        assert ranking.options["bound"] <= 0.05
+        assert "no specific harm" in ranking.reason
+    else:
+        assert answer == "not enough rows"
+        assert tasks.rows > 1600
+        assert ranking.options["rows_needed"] > tasks.rows
+        assert "not enough rows to tell" in ranking.reason
+
+
+def test_budget_is_kept():
+    """A budget that is given is never exceeded, whatever the answer."""
+    tasks = Tasks(lambda mask: 0.8, harmed_by((9,), 0.2), seed=5)
+    tasks.solve(rows=1500)
+    assert 1000 < tasks.rows <= 1500
+
+
+def test_same_seed_same_answer():
+    """And intervals hold their effects."""
+    first, second = (
+        Tasks(harmed_by((3, 7), 0.3), harmed_by((9,), 0.3), seed=6).solve(rows=2000)
+        for _ in range(2)
+    )
+    assert first.selected == second.selected
+    assert set(first.selected[:2]) == {3, 7}
+    assert len(first.selected) < 5
+    np.testing.assert_array_equal(first.effects, second.effects)
+    assert (first.intervals[:, 0] <= first.effects).all()
+    assert (first.effects <= first.intervals[:, 1]).all()
+    assert first.order[: len(first.selected)] == first.selected
+
+
+@pytest.mark.parametrize("components", [3, 600])
+def test_any_number_of_components(components):
+    """Fewer than the short list holds, and more than have a coefficient of their own."""
+    tasks = Tasks(harmed_by((1,), 0.8), harmed_by((2,), 0.5), components=components, seed=7)
+    assert tasks.solve(rows=1500, k=3).selected[0] == 1
+
+
+def test_works_without_other_tasks_and_without_probabilities():
+    """Alone, on the task's own metric."""
+    ranking = Tasks(harmed_by((1, 22), 0.35), seed=8).solve(rows=1500, continuous=False)
+    assert {1, 22} <= set(ranking.selected)
+
+
+def test_bad_options_and_budgets_are_refused():
+    """The message says what would do."""
+    problem = Tasks(harmed_by((1,), 0.1), harmed_by((2,), 0.1)).problem(rows=599)
+    with pytest.raises(BadInput, match="needs 600 at least"):
+        make_search("pooled", problem)
+    with pytest.raises(BadInput, match="drops from 0 to 1"):
+        make_search("pooled", Tasks(harmed_by((1,), 0.1)).problem(), least=0.0)
+    with pytest.raises(BadInput, match="contrast must be 0 or more"):
+        make_search("pooled", Tasks(harmed_by((1,), 0.1)).problem(), contrast=-1.0)
+
+
+def test_reasons_say_which_answer_and_how_many_rows_would_tell():
+    """A number where it is near, and that it is far where it is."""
+    none = np.zeros(3, dtype=bool)
+    assert Outcome("found", none, 0.2, 0.03, 0.3, 1000).reason == ""
+    nothing = Outcome("nothing", none, 0.01, 0.02, 0.04, 1000).reason
+    assert "no set costs 0.04 or more at 95 %" in nothing
+    near = Outcome("not enough rows", none, 0.03, 0.02, 0.1, 1000, 9000).reason
+    assert "about 9,000 rows would" in near
+    far = Outcome("not enough rows", none, 0.03, 0.02, 0.5, 1000, 90000).reason
+    assert "more than 20 times as many" in far

@@ -1,0 +1,103 @@
+"""Methods of one task that are told what other tasks lose as well."""
+
+import numpy as np
+import pytest
+
+from broca import searches
+from broca.errors import BadInput
+from broca.measurement import Measurement
+from broca.searches import METHODS, OtherTask, Problem, make_search
+
+COUNT = 12
+SHARED, OWN = 2, 7
+"""The component that every task needs most, and the one that the task alone needs."""
+ALONE = [name for name, method in METHODS.items() if not method.measures_others]
+
+
+def problem(*, rows=None, others=True):
+    """A task on items 0 to 39, another one on items 100 to 139."""
+    other = OtherTask("other", np.arange(100, 120), np.arange(120, 140))
+    return Problem(
+        COUNT, np.arange(20), 3, rows, 0, confirm=np.arange(20, 40),
+        others=(other,) if others else (), continuous=True, differentiable=True,
+    )  # fmt: skip
+
+
+class Model:
+    """Every task loses 0.6 with one component; the first task 0.3 with another."""
+
+    def __init__(self):
+        self.rows, self.asked = 0, []
+
+    def run(self, plan):
+        """Responses with a level of each item; slopes of the gates."""
+        self.rows += plan.cost
+        self.asked.append(plan)
+        first = plan.item_index < 100
+        slopes = np.zeros((len(plan), COUNT))
+        slopes[:, SHARED] = 0.6
+        slopes[first, OWN] = 0.3
+        lost = (plan.masks[plan.mask_index] * slopes).sum(axis=1)
+        level = 1 + 0.1 * np.sin(plan.item_index)
+        noise = np.random.default_rng(self.rows).normal(0, 0.01, len(plan))
+        return Measurement(plan, level - lost + noise, slopes if plan.gradients else None)
+
+
+@pytest.mark.parametrize("method", ALONE)
+def test_what_every_task_needs_comes_first_only_without_a_contrast(method):
+    """The wrapper changes what a method finds, and nothing else of it."""
+    alone = searches.run(make_search(method, problem()), Model().run)
+    assert alone.order[0] == SHARED
+    weighed = searches.run(make_search(method, problem(), contrast=1.0), Model().run)
+    assert weighed.order[0] == OWN
+    assert weighed.options["contrast"] == 1.0
+    assert weighed.effects[OWN] < weighed.effects[SHARED]
+
+
+@pytest.mark.parametrize("method", ["coar", "cs-fresh", "gradient-masked"])
+def test_a_budget_pays_for_partners_too(method):
+    """It is never exceeded, and the method has nearly half of it."""
+    model = Model()
+    searches.run(make_search(method, problem(rows=1200), contrast=1.0), model.run)
+    assert 700 < model.rows <= 1200
+
+
+def test_effects_are_those_of_the_task_less_those_of_the_others():
+    """One-shot on an exact model: -0.3 for what the task alone needs, nothing for what all need."""
+    ranking = searches.run(make_search("one-shot", problem(), contrast=1.0), Model().run)
+    assert ranking.effects[OWN] == pytest.approx(-0.3, abs=0.01)
+    assert ranking.effects[SHARED] == pytest.approx(0.0, abs=0.01)
+    half = searches.run(make_search("one-shot", problem(), contrast=0.5), Model().run)
+    assert half.effects[SHARED] == pytest.approx(-0.3, abs=0.01)
+
+
+def test_partners_are_the_same_under_every_mask():
+    """What differs between items cancels."""
+    model = Model()
+    searches.run(make_search("one-shot", problem(), contrast=1.0), model.run)
+    pairs = {}
+    for plan in model.asked:
+        if plan.item_index.min() >= 100:
+            continue  # partners on the intact model
+        half = len(plan) // 2
+        np.testing.assert_array_equal(plan.mask_index[:half], plan.mask_index[half:])
+        for item, partner in zip(plan.item_index[:half], plan.item_index[half:], strict=True):
+            assert pairs.setdefault(item, partner) == partner
+    assert len(set(pairs.values())) == 20
+
+
+def test_no_contrast_is_the_method_itself():
+    """To the last digit, and no row more."""
+    first, second = Model(), Model()
+    plain = searches.run(make_search("coar", problem()), first.run)
+    none = searches.run(make_search("coar", problem(), contrast=0), second.run)
+    np.testing.assert_array_equal(plain.effects, none.effects)
+    assert first.rows == second.rows
+
+
+def test_what_makes_no_sense_is_refused():
+    """No other tasks, and a weight below zero."""
+    with pytest.raises(BadInput, match="there are none: name some in `others`"):
+        make_search("coar", problem(others=False), contrast=1.0)
+    with pytest.raises(BadInput, match="contrast must be 0 or more"):
+        make_search("coar", problem(), contrast=-1)
