@@ -27,7 +27,7 @@ def test_name_of_a_component_without_index_reads_back(kind):
 
 @pytest.mark.parametrize("text", ["", "L", "H3", "L1H", "L1M2", "L-1H2", "l1h2", "L1H2x", "L1 H2"])
 def test_text_that_is_no_name_is_refused(text):
-    """What is no name is named in the message."""
+    """What is not a name is named in the message."""
     with pytest.raises(BadInput, match="not a component name"):
         Component.parse(text)
 

@@ -111,7 +111,7 @@ class JournalBusy(JournalError):
 
 
 class JournalDamaged(JournalError):
-    """A journal that is cut short, was altered, or is no journal."""
+    """A journal that is cut short, was altered, or is not a journal."""
 
     remedy = (
         "Restore the file from a copy, or move it away: the same command measures its rows anew."

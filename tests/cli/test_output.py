@@ -45,7 +45,7 @@ def test_other_writers_to_stdout_are_sent_to_stderr():
 
 
 def test_a_captured_stdout_stays_as_it_is(capsys):
-    """It is no file descriptor, so nobody else writes there."""
+    """It is not a file descriptor, so nobody else writes there."""
     captured = sys.stdout
     keep_stdout_for_results()
     assert sys.stdout is captured

@@ -33,7 +33,7 @@ def test_heads_groups_and_layers_become_pairs_and_slices(tiny):
 @pytest.mark.parametrize("component", ["L0M", "L1", "L0N3"])
 def test_other_components_are_refused(tiny, component):
     """They are no heads."""
-    with pytest.raises(UnsupportedModel, match=f"{component} is no query head"):
+    with pytest.raises(UnsupportedModel, match=f"{component} is not a query head"):
         head_slices(tiny, [component])
 
 

@@ -25,8 +25,8 @@ def test_anything_else_is_refused(tmp_path):
     with pytest.raises(BadInput, match=f"holds no {FILE}"):
         read_patch(tmp_path)
     (tmp_path / FILE).write_text("text")
-    with pytest.raises(BadInput, match="is no patch of broca"):
+    with pytest.raises(BadInput, match="is not a patch of broca"):
         read_patch(tmp_path)
     save_file(TENSORS, tmp_path / FILE)
-    with pytest.raises(BadInput, match=r"is no patch of broca .*base_fingerprint"):
+    with pytest.raises(BadInput, match=r"is not a patch of broca .*base_fingerprint"):
         read_patch(tmp_path)

@@ -97,7 +97,7 @@ def test_what_cannot_be_exported_is_refused_by_name(model, result, tmp_path):
         Request.of(model, None, "patch", None)
     with pytest.raises(BadInput, match="'adding' selected nothing"):
         Request.of(replace(result, selected=()), None, "patch", None)
-    with pytest.raises(BadInput, match="is no folder of a run"):
+    with pytest.raises(BadInput, match="is not a folder of a run"):
         Request.of(tmp_path / "nothing", None, "patch", None)
 
 

@@ -1,4 +1,4 @@
-"""Loading: local folders work; everything that is no decoder is refused in one line."""
+"""Loading: local folders work; everything that is not a decoder is refused in one line."""
 
 import copy
 import json

@@ -42,7 +42,7 @@ def test_names_become_settings():
         assert session.names("", ["sorting", "capitals"])[1] == ("sorting", "capitals")
         assert session.settings["tasks"] == ["sorting", "capitals"]
         for others in ("capitals,sorting", ["capitals", "sorting"]):
-            with pytest.raises(BadInput, match="a task is no control of itself"):
+            with pytest.raises(BadInput, match="a task is not a control of itself"):
                 session.names("sorting", others)
 
 

@@ -48,7 +48,7 @@ def test_a_run_is_read_as_its_localization(tmp_path):
 def test_other_files_are_refused(text, tmp_path):
     """In one line that says what to give."""
     (tmp_path / "any.json").write_text(text, encoding="utf-8")
-    with pytest.raises(BadInput, match="is no result of broca: give an out folder"):
+    with pytest.raises(BadInput, match="is not a result of broca: give an out folder"):
         read(tmp_path / "any.json")
     with pytest.raises(BadInput, match=r"holds no result of broca \(result\.json"):
         read(tmp_path)

@@ -166,7 +166,7 @@ def test_a_function_that_fails_or_gives_no_number_is_named():
     rows = [("p", "a")] * 8
     for function, message in [
         (lambda output, answer: 1 / 0, "'lambda' .* failed on output 'x': ZeroDivisionError"),
-        (lambda output, answer: None, "is no number for a single item"),
+        (lambda output, answer: None, "is not a number for a single item"),
     ]:
         benchmark = Catalog().load(broca.Task.from_examples(rows, metric=function), REQUESTS)
         with pytest.raises(TaskUnusable, match=message):

@@ -59,7 +59,7 @@ def test_perplexities_are_numbers_in_the_direction_of_the_metric(catalog):
 
 
 def test_metrics_of_the_whole_task_alone_are_refused(catalog):
-    """An item's part in an F1 or a Matthews correlation is no number."""
+    """An item's part in an F1 or a Matthews correlation is not a number."""
     (task,), _ = catalog.harness_tasks("choice")
-    with pytest.raises(TaskUnusable, match="is no number for a single item"):
+    with pytest.raises(TaskUnusable, match="is not a number for a single item"):
         number_of(choose_metric(task, "acc"), (1, 2), "item 3")

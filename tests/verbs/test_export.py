@@ -211,9 +211,9 @@ def test_folders_of_others_and_other_weights_are_refused(run, small, tmp_path):
     other = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
     with pytest.raises(BadInput, match="are not those of the result"):
         broca.export(other, tmp_path / "out", heads=broca.read(run))
-    with pytest.raises(BadInput, match="is no folder of a run"):
+    with pytest.raises(BadInput, match="is not a folder of a run"):
         broca.export("reference-small", tmp_path / "out")
-    with pytest.raises(BadInput, match="is no folder of a run"):
+    with pytest.raises(BadInput, match="is not a folder of a run"):
         broca.export(shipped_model_folder("reference-small"), tmp_path / "out")
 
 

@@ -41,5 +41,5 @@ def test_nothing_to_list_is_refused(tmp_path):
     """In one line that says what to give."""
     with pytest.raises(BadInput, match="holds no result of broca"):
         broca.view(tmp_path, out=tmp_path)
-    with pytest.raises(BadInput, match="is no folder"):
+    with pytest.raises(BadInput, match="is not a folder"):
         broca.view(tmp_path / "nowhere", out=tmp_path)

@@ -129,7 +129,7 @@ def _numbers(name: str, text: str) -> tuple[int, ...]:
     words = listed(text)
     for word in words:
         if not word.isdecimal() or int(word) < 1:
-            raise BadInput(f"`{name}`: '{word}' is no number above 0")
+            raise BadInput(f"`{name}`: '{word}' is not a number above 0")
     if not words:
         raise BadInput(f"`{name}` names no number")
     return tuple(dict.fromkeys(int(word) for word in words))

@@ -330,7 +330,7 @@ def _whole(_: Any, tokens: Sequence[Any]) -> int:
     try:
         return int(tokens[0].value)
     except ValueError:
-        raise ValueError(f"'{tokens[0].value}' is no whole number") from None
+        raise ValueError(f"'{tokens[0].value}' is not a whole number") from None
 
 
 def _wholes(_: Any, tokens: Sequence[Any]) -> list[int]:

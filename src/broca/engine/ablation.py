@@ -83,7 +83,7 @@ class Ablation:
         seed: Seed of what is drawn.
 
     Raises:
-        BadInput: An unknown kind, or a scale that is no number.
+        BadInput: An unknown kind, or a scale that is not a number.
     """
 
     kind: AblationName = "zero"

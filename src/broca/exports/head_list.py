@@ -163,7 +163,7 @@ def _heads_of(component: Component, by_layer: Mapping[int, Any]) -> Sequence[int
     if component.kind == "attention" and found is not None:
         return range(found.heads)
     raise UnsupportedModel(
-        f"{component.name} is no query head: `kind` heads lists heads, KV groups and attention "
+        f"{component.name} is not a query head: `kind` heads lists heads, KV groups and attention "
         "layers; use `kind` adapter"
     )
 

@@ -41,7 +41,7 @@ def read_patch(path: Path) -> Patch:
     """Reads a patch: its file, or the folder that it was exported to.
 
     Raises:
-        BadInput: It does not exist, or is no patch of broca.
+        BadInput: It does not exist, or is not a patch of broca.
     """
     file = path / FILE if path.is_dir() else path
     if not file.is_file():
@@ -55,6 +55,6 @@ def read_patch(path: Path) -> Patch:
         return Patch(said["base_fingerprint"], said["dtype"], tensors)
     except (OSError, SafetensorError, KeyError) as error:
         raise BadInput(
-            f"'{file}' is no patch of broca ({type(error).__name__}: {error}): give the folder "
+            f"'{file}' is not a patch of broca ({type(error).__name__}: {error}): give the folder "
             "that `broca export` with `kind` patch wrote"
         ) from error

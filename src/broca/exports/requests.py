@@ -230,7 +230,7 @@ def _read(path: str | Path) -> Exportable:
     place = Path(path).expanduser()
     if not place.exists() or (place / "config.json").is_file():
         raise BadInput(
-            f"'{path}' is no folder of a run, and no components are named: give `heads` such as "
+            f"'{path}' is not a folder of a run, and no components are named: give `heads` such as "
             "L0H4+L1H8"
         )
     result = read(place)

@@ -277,7 +277,7 @@ def _running(name: str, architecture: str) -> Iterator[None]:
     except Exception as error:  # the code of a model may raise anything
         raise UnsupportedModel(
             f"'{name}' ({architecture}) cannot be run on rows of tokens, with padding and a cache "
-            f"({type(error).__name__}: {_first_line(error)}): it is no decoder, or this "
+            f"({type(error).__name__}: {_first_line(error)}): it is not a decoder, or this "
             "transformers cannot run it"
         ) from error
 

@@ -66,7 +66,7 @@ def read_pairs(path: str | Path) -> list[Pair]:
     """Reads pairs from JSON lines: `relation`, and `first` and `second` with `prompt`, `answer`.
 
     Raises:
-        BadInput: The file cannot be read, or a line is no pair.
+        BadInput: The file cannot be read, or a line is not a pair.
     """
     file = Path(path).expanduser()
     if not file.is_file():
@@ -82,8 +82,8 @@ def read_pairs(path: str | Path) -> list[Pair]:
             pairs.append(Pair(str(data["relation"]), first, second))
         except (ValueError, KeyError, TypeError) as error:
             raise BadInput(
-                f"line {number} of '{path}' is no pair ({type(error).__name__}: {error}): it needs "
-                "relation, first and second, each of these with prompt and answer"
+                f"line {number} of '{path}' is not a pair ({type(error).__name__}: {error}): it "
+                "needs relation, first and second, each of these with prompt and answer"
             ) from error
     if not pairs:
         raise BadInput(f"`pairs` '{path}' is empty: there are no pairs to decouple")

@@ -131,8 +131,8 @@ def require_fitting(recovery: Any, *, name: str, baseline: bool) -> None:
     missing = [part for part in ("fit", "predict", "get_params") if not hasattr(recovery, part)]
     if missing:
         raise BadInput(
-            f"recovery {name} is no scikit-learn regressor: it lacks {', '.join(missing)}; give an "
-            "estimator with fit, predict and coef_"
+            f"recovery {name} is not a scikit-learn regressor: it lacks {', '.join(missing)}; give "
+            "an estimator with fit, predict and coef_"
         )
     if baseline and "baseline" not in recovery.get_params():
         raise BadInput(

@@ -225,7 +225,7 @@ class Atlas(Result):
         shape = [len(self.components)] * len(self.tasks)
         for name in ("effects", "low", "high"):
             if [len(row) for row in getattr(self, name)] != shape:
-                raise ValueError(f"{name} is no matrix of tasks x components")
+                raise ValueError(f"{name} is not a matrix of tasks x components")
 
     def effect(self, task: str, component: str) -> float:
         """One cell of the matrix.

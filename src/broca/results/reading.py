@@ -36,7 +36,7 @@ def read(path: str | Path) -> Result:
         path: The file or the folder.
 
     Raises:
-        BadInput: It does not exist, or is no result of broca.
+        BadInput: It does not exist, or is not a result of broca.
     """
     path = Path(path).expanduser()
     if path.is_dir():
@@ -56,13 +56,13 @@ def read(path: str | Path) -> Result:
     found = _kind_of(path)
     if found is None:
         raise BadInput(
-            f"'{path}' is no result of broca: give an out folder, or a file that broca wrote"
+            f"'{path}' is not a result of broca: give an out folder, or a file that broca wrote"
         )
     return found.read(path)
 
 
 def _kind_of(file: Path) -> type[Result] | None:
-    """What a file is: what it says, else what its name says; None if it is no result."""
+    """What a file is: what it says, else what its name says; None if it is not a result."""
     try:
         data: Any = json.loads(read_text(file))
     except (BadInput, ValueError, RecursionError):

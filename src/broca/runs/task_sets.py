@@ -219,7 +219,7 @@ def other_tasks(
         names = tuple(listed(others) if isinstance(others, str) else catalog.names_of(others))
         if task in names:
             raise BadInput(
-                f"task '{task}' is also named in `others`: a task is no control of itself"
+                f"task '{task}' is also named in `others`: a task is not a control of itself"
             )
     members = [member for name in names for member in PAPER_GROUPS.get(name, (name,))]
     return tuple(dict.fromkeys(name for name in members if name != task))
@@ -368,7 +368,7 @@ def require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
         if name != task and shared:
             raise BadInput(
                 f"`others`: '{name}' shares {', '.join(sorted(shared)[:3])} with '{task}': a task "
-                "is no control of itself"
+                "is not a control of itself"
             )
 
 
@@ -385,10 +385,10 @@ def require_ability(tasks: TaskSet, scores: Mapping[str, float]) -> None:
     benchmark, items = tasks.benchmarks[tasks.task], len(tasks.places["report"][tasks.task])
     score = scores[tasks.task]
     if benchmark.at_chance(score, items=items):
-        guess = f"guessing gives {benchmark.chance:.2f}" if benchmark.chance else "that is nothing"
+        guess = f" and guessing gives {benchmark.chance:.2f}" if benchmark.chance else ""
         raise NothingToLocalize(
             f"the intact model scores {score:.3f} on '{benchmark.name}' ({benchmark.metric}, "
-            f"{items} items) and {guess}: there is nothing to localize; choose a task that the "
+            f"{items} items){guess}: there is nothing to localize; choose a task that the "
             "model can do"
         )
 

@@ -184,7 +184,7 @@ class Benchmark:
             outputs: The model's answers to its requests, in their order.
 
         Raises:
-            TaskUnusable: The metric is no number for a single item.
+            TaskUnusable: The metric is not a number for a single item.
         """
         part, number = self._place(item)
         key = (item.number, part.decisive(number, outputs))

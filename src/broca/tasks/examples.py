@@ -184,7 +184,7 @@ def _example(content: Any, place: str, *, ends: bool) -> tuple[dict[str, Any], s
     if isinstance(content, tuple | list) and len(content) == 2:
         content = dict(zip(("prompt", "answer"), content, strict=True))
     if not isinstance(content, Mapping):
-        raise BadInput(f"{place} is no pair of prompt and answer and no dictionary")
+        raise BadInput(f"{place} is neither a pair of prompt and answer nor a dictionary")
     example = dict(content)
     example["prompt"] = _text(example, "prompt", place)
     if example.get("choices") is None:

@@ -136,7 +136,7 @@ def number_of(metric: Metric, raw: Any, item: str) -> float:
     log-likelihood, for each word or byte where the task counts them.
 
     Raises:
-        TaskUnusable: The metric is no number for a single item.
+        TaskUnusable: The metric is not a number for a single item.
     """
     if _is_perplexity(metric):
         return -float(raw)
@@ -147,7 +147,7 @@ def number_of(metric: Metric, raw: Any, item: str) -> float:
         return float(raw)
     except (TypeError, ValueError):
         raise TaskUnusable(
-            f"metric '{metric.name}' of {item} is no number for a single item (it is "
+            f"metric '{metric.name}' of {item} is not a number for a single item (it is "
             f"{type(raw).__name__}): choose another metric of the task"
         ) from None
 

@@ -27,7 +27,7 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
         The index, `broca-index.html`.
 
     Raises:
-        BadInput: A folder does not exist, there is no result in any, or `out` cannot be written.
+        BadInput: A folder does not exist, none holds a result, or `out` cannot be written.
     """
     roots = [folders] if isinstance(folders, str | Path) else list(folders)
     place = check_out_folder(out)
@@ -69,7 +69,7 @@ def _files(roots: Sequence[str | Path]) -> set[tuple[Path, str]]:
     for root in roots:
         folder = Path(root).expanduser()
         if not folder.is_dir():
-            raise BadInput(f"'{root}' is no folder: give folders in which results lie")
+            raise BadInput(f"'{root}' is not a folder: give folders in which results lie")
         for name in _KINDS:
             found |= {(file.absolute(), name) for file in folder.rglob(name)}
     return found

@@ -53,7 +53,7 @@ def test_another_file_is_refused_and_left_alone(make_cell, tmp_path, text):
     if text == '{"rows": "300"}':
         text = path.read_text().replace('"rows": 300', '"rows": "300"')
     path.write_text(text)
-    with pytest.raises(BadInput, match="is no cell of this broca"):
+    with pytest.raises(BadInput, match="is not a cell of this broca"):
         cells.read()
     assert path.read_text() == text
 

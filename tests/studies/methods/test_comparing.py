@@ -105,7 +105,7 @@ def test_a_foreign_file_is_left_alone(planted, tmp_path):
     path = tmp_path / "cells" / "mine.json"
     path.parent.mkdir()
     path.write_text(json.dumps({"mine": 1}))
-    with pytest.raises(BadInput, match=r"mine\.json' is no cell"):
+    with pytest.raises(BadInput, match=r"mine\.json' is not a cell"):
         compare_methods([planted], **FEW, out=tmp_path)
     assert json.loads(path.read_text()) == {"mine": 1}
     assert not (tmp_path / "journal.sqlite").exists()

@@ -178,8 +178,8 @@ class CellFolder(Generic[AnyCell]):
             cell: AnyCell = restored(json.loads(text), self._kind)
         except (ValueError, RecursionError) as error:
             raise BadInput(
-                f"'{path}' is no cell of this broca ({error}): delete it, and it is run again, or "
-                "choose another `out`"
+                f"'{path}' is not a cell of this broca ({error}): delete it, and it is run again, "
+                "or choose another `out`"
             ) from error
         return cell
 
