@@ -229,7 +229,7 @@ def test_two_ticked_results_are_compared(open_page, pages, pictured):
 
 def test_other_pages_have_pictures(open_page, pages, pictured):
     """For the docs."""
-    for kind in ("verification", "stress"):
+    for kind in ("verification", "stress", "comparison", "neurons", "reproduction", "bench"):
         pictured(open_page(pages[kind], height=1000), kind)
 
 

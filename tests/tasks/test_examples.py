@@ -6,7 +6,8 @@ import pytest
 
 import broca
 from broca.errors import BadInput, TaskUnusable
-from broca.tasks import Task
+from broca.tasks import Catalog, Generation, RequestTokenizer, Task
+from broca.testing import tiny_tokenizer
 
 PAIRS = [("2 + 2 =", " 4"), ("3 + 3 =", " 6")]
 ROWS = [{"prompt": prompt, "answer": answer} for prompt, answer in PAIRS]
@@ -95,7 +96,6 @@ def test_wordings_become_examples():
         ("[1, 2]", "is no JSON object"),
         ({"prompt": "p"}, "has no `answer`"),
         ({"answer": "a"}, "has no `prompt`"),
-        ({"prompt": "p", "answer": " "}, "has an empty `answer`"),
         ({"prompt": "", "answer": "a"}, "has an empty `prompt`"),
         ({"prompt": "p", "answer": ["a"]}, "`answer` must be text, not list"),
         ({"prompt": "p", "answer": True}, "`answer` must be text, not bool"),
@@ -119,7 +119,7 @@ def test_a_bad_line_is_refused_by_its_number(write, line, message):
 
 def test_a_bad_example_is_refused_by_its_place():
     """Places in a list count from 0, as in Python."""
-    for content in (("p", ""), ("p",), "text", 7):
+    for content in (("", "a"), ("p",), "text", 7):
         with pytest.raises(BadInput, match=r"^example 1[ :]"):
             Task.from_examples([PAIRS[0], content])
 
@@ -161,9 +161,16 @@ def test_settings_are_checked():
         Task(PAIRS)
 
 
-def test_an_answer_may_be_empty_where_a_string_ends_it():
-    """A model that says nothing more is then right."""
-    task = Task.from_examples([("1 =", "1"), ("stop", "")], until="\n")
-    assert [example["answer"] for example in task.examples] == ["1", ""]
-    with pytest.raises(BadInput, match="example 1 has an empty `answer`"):
-        Task.from_examples([("1 =", "1"), ("stop", "")])
+@pytest.mark.parametrize("until", ["\n", ()])
+def test_an_empty_answer_is_right_for_a_model_that_says_nothing_more(until):
+    """Where `until` names no string, the task's own end of a generation is the stop string."""
+    examples = [("1 =", "1"), ("stop", " "), ("2 =", "2")]
+    task = Task.from_examples(examples, until=until)
+    assert [example["answer"] for example in task.examples] == ["1", "", "2"]
+    benchmark = Catalog().load(task, RequestTokenizer(tiny_tokenizer(), max_length=128))
+    assert [item.target for item in benchmark.items] == ["1", "", "2"]
+    assert all(item.requests[0].stop for item in benchmark.items)
+    assert [benchmark.score(benchmark.items[1], (Generation(text, 1),)) for text in ("", "x")] == [
+        1,
+        0,
+    ]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 from broca.errors import BadInput, nearest
 from broca.results import codec
+from broca.results.tabular import tables
 
 if TYPE_CHECKING:
     import pandas
@@ -119,22 +120,26 @@ class Result(ABC):
         """The lines of `to_frame`, each a value by column."""
 
     @overload
-    def to_frame(self, library: Literal["pandas"] = "pandas") -> pandas.DataFrame: ...
+    def to_frame(
+        self, library: Literal["pandas"] = "pandas", *, table: str | None = None
+    ) -> pandas.DataFrame: ...
     @overload
-    def to_frame(self, library: Literal["polars"]) -> Any: ...
-    def to_frame(self, library: str = "pandas") -> Any:
+    def to_frame(self, library: Literal["polars"], *, table: str | None = None) -> Any: ...
+    def to_frame(self, library: str = "pandas", *, table: str | None = None) -> Any:
         """The result as a table; docs/results.md says what a line is.
 
         Args:
             library: `pandas`, or `polars` where it is installed.
+            table: One of `tables` instead, such as `controls`.
 
         Raises:
-            BadInput: Another library, or polars is not installed.
+            BadInput: Another library, polars is not installed, or the result has no such table.
         """
+        lines = self.records() if table is None else self._lines(table)
         if library == "pandas":
             import pandas
 
-            return pandas.DataFrame(self.records())
+            return pandas.DataFrame(lines)
         if library != "polars":
             raise BadInput(
                 f"`library` '{library}' is unknown{nearest(library, ('pandas', 'polars'))}: use "
@@ -144,7 +149,21 @@ class Result(ABC):
             polars = import_module("polars")
         except ImportError as error:
             raise BadInput("polars is not installed: `pip install polars`") from error
-        return polars.DataFrame(self.records(), infer_schema_length=None)
+        return polars.DataFrame(lines, infer_schema_length=None)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables that `to_frame` takes; those without lines are left out."""
+        return tuple(tables(self))
+
+    def _lines(self, table: str) -> list[dict[str, Any]]:
+        known = tables(self)
+        if table not in known:
+            raise BadInput(
+                f"{self.described()} has no table '{table}'{nearest(table, known)}; use "
+                f"one of {', '.join(known) or 'none'}"
+            )
+        return known[table]
 
     def plot(self) -> Any:
         """The main figure.

@@ -119,7 +119,7 @@ class Task:
             placed = ((f"example {number}", content) for number, content in enumerate(examples))
         name, checked, kind = name or "examples", [], ""
         for place, content in placed:
-            example, asks = _example(content, place, ends=bool(until))
+            example, asks = _example(content, place)
             kind = kind or asks
             if asks != kind:
                 raise BadInput(f"{place} has `{asks}`, where those before it have `{kind}`")
@@ -173,13 +173,12 @@ def _lines(path: Path) -> Iterator[tuple[str, Any]]:
         yield place, content
 
 
-def _example(content: Any, place: str, *, ends: bool) -> tuple[dict[str, Any], str]:
+def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
     """A checked example, and the field that says how it is asked.
 
     Args:
         content: The example.
         place: What to call it in messages.
-        ends: Whether a string can end a generation at once, so that an answer may be empty.
     """
     if isinstance(content, tuple | list) and len(content) == 2:
         content = dict(zip(("prompt", "answer"), content, strict=True))
@@ -188,8 +187,10 @@ def _example(content: Any, place: str, *, ends: bool) -> tuple[dict[str, Any], s
     example = dict(content)
     example["prompt"] = _text(example, "prompt", place)
     if example.get("choices") is None:
-        if not (ends and example.get("answer") == ""):
-            example["answer"] = _text(example, "answer", place)
+        answer = example.get("answer")
+        # an empty one is right for a model that says nothing more
+        empty = isinstance(answer, str) and not answer.strip()
+        example["answer"] = "" if empty else _text(example, "answer", place)
         return example, "answer"
     choices = example["choices"]
     if not isinstance(choices, list | tuple) or len(choices) < 2:

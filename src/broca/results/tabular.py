@@ -1,0 +1,49 @@
+"""The tables that a result holds besides its main one, as lines of values by column."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from broca.results.codec import plain
+
+Lines = list[dict[str, Any]]
+
+
+def tables(holder: Any) -> dict[str, Lines]:
+    """Every tuple of data classes that a data class holds, however deep, by its dotted name.
+
+    A line has the fields of its data class; those of a data class or a dictionary within it have
+    dotted names. Where a line holds lines of its own they are another table, whose lines begin
+    with the first column of the line that holds them.
+    """
+    found: dict[str, Lines] = {}
+    for part in fields(holder):
+        value = getattr(holder, part.name)
+        if is_dataclass(value):
+            found |= {f"{part.name}.{name}": lines for name, lines in tables(value).items()}
+        elif _is_table(value):
+            found[part.name] = [_line(entry) for entry in value]
+            for entry, line in zip(value, found[part.name], strict=True):
+                first = next(iter(line))
+                for name, lines in tables(entry).items():
+                    inner = found.setdefault(f"{part.name}.{name}", [])
+                    inner += [{f"{part.name}.{first}": line[first], **one} for one in lines]
+    return found
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, tuple) and bool(value) and all(is_dataclass(entry) for entry in value)
+
+
+def _line(entry: Any) -> dict[str, Any]:
+    line: dict[str, Any] = {}
+    for part in fields(entry):
+        value = getattr(entry, part.name)
+        if is_dataclass(value):
+            line |= {f"{part.name}.{name}": one for name, one in _line(value).items()}
+        elif isinstance(value, dict):
+            line |= {f"{part.name}.{name}": plain(one) for name, one in value.items()}
+        elif not _is_table(value):
+            line[part.name] = plain(value)
+    return line

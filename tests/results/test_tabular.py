@@ -1,0 +1,72 @@
+"""Every list of a result is a table."""
+
+from dataclasses import dataclass
+
+import pytest
+from simulated import toy_verification
+
+from broca.errors import BadInput
+from broca.results.base import Interval
+from broca.results.tabular import tables
+
+
+@dataclass(frozen=True)
+class Inner:
+    """A line of a line."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line with values within values, and lines of its own."""
+
+    head: str
+    drop: Interval
+    shares: dict[str, float]
+    kept: tuple[float, ...]
+    inner: tuple[Inner, ...]
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What holds a table, alone or within."""
+
+    lines: tuple[Line, ...]
+    none: tuple[Line, ...] = ()
+    within: "Holder | None" = None
+
+
+LINE = Line("L0H1", Interval(0.5, 0.4, 0.6), {"a": 1.0}, (1.0, 2.0), (Inner("x"), Inner("y")))
+
+
+def test_lines_have_dotted_columns_and_tables_of_their_own():
+    """A table without lines is none."""
+    found = tables(Holder((LINE,), within=Holder((LINE,))))
+    assert list(found) == ["lines", "lines.inner", "within.lines", "within.lines.inner"]
+    assert found["lines"] == [
+        {"head": "L0H1", "drop.value": 0.5, "drop.low": 0.4, "drop.high": 0.6, "shares.a": 1.0,
+         "kept": [1.0, 2.0]}
+    ]  # fmt: skip
+    assert found["lines.inner"] == [
+        {"lines.head": "L0H1", "name": "x"}, {"lines.head": "L0H1", "name": "y"},
+    ]  # fmt: skip
+    assert found["within.lines"] == found["lines"]
+
+
+def test_a_verification_has_all_its_tables_as_frames():
+    """Of pandas and of polars, with the numbers of the result."""
+    pytest.importorskip("polars", reason="polars is not installed")
+    result = toy_verification()
+    assert set(result.tables) >= {
+        "drops", "controls", "controls.sets", "members", "members.changes", "curve.points",
+        "failures", "samples",
+    }  # fmt: skip
+    for name in result.tables:
+        assert result.to_frame("polars", table=name).height == len(result.to_frame(table=name))
+    members = result.to_frame(table="members").set_index("head")
+    assert members.loc["L0H0", "alone.value"] == result.members[0].alone.value
+    sets = result.to_frame(table="controls.sets")
+    assert set(sets["controls.kind"]) == {"layers", "norm"}
+    with pytest.raises(BadInput, match="has no table 'control'; did you mean 'controls'"):
+        result.to_frame(table="control")
