@@ -4,6 +4,7 @@ import json
 import re
 import sys
 import tomllib
+import zlib
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,6 +22,13 @@ def scripts(monkeypatch):
     yield
     for name in ("compat", "large_files", "release", "wheels"):
         sys.modules.pop(name, None)
+
+
+def test_the_wheel_stays_below_8_mb():
+    """By what its files are compressed to; `make release` weighs the wheel itself."""
+    package = ROOT / "src" / "broca"
+    files = [path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert sum(len(zlib.compress(path.read_bytes(), 6)) for path in files) < 7_900_000
 
 
 def test_metadata_says_what_is_supported(scripts):

@@ -38,7 +38,8 @@ It is a research instrument: it answers the ten kinds of questions below and not
 
 Llama architecture, {layers} layers, {heads} query heads on {kv_heads} key-value heads in each
 layer ({total} heads), head width {head_dim}, model width {width}, feed-forward width {inner}, tied
-embeddings, {vocabulary} tokens, {parameters:,} parameters in float32.
+embeddings, {vocabulary} tokens, {parameters:,} parameters, stored in float16 and
+loaded to float32.
 
 ## Training
 

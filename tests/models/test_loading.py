@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from transformers import (
     BartConfig,
     BartForCausalLM,
@@ -423,3 +424,11 @@ def test_attention_beside_another_mixer_is_found():
     assert [found.path for found in gated.structure.projections] == [
         f"model.layers.{layer}.self_attn.o_proj" for layer in range(2)
     ]
+
+
+@pytest.mark.parametrize("dtype", ["auto", "stored"])
+def test_shipped_models_are_stored_in_half_and_loaded_to_float32(dtype):
+    """Half the bytes in the package; what is exported or compared with others is float32."""
+    with safe_open(shipped_model_folder("reference-small") / "model.safetensors", "pt") as file:
+        assert {file.get_tensor(name).dtype for name in file.keys()} == {torch.float16}  # noqa: SIM118
+    assert load("reference-small", device="cpu", dtype=dtype).dtype == "float32"
