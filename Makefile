@@ -7,7 +7,7 @@ CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: install demo test lint docs pictures compat release clean
+.PHONY: install demo test lint docs architectures pictures compat release clean
 
 install: $(STAMP)
 
@@ -41,6 +41,10 @@ docs: install
 	$(BIN)/python docs/commands.py
 	$(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python docs/hooks.py check build/site
+
+# half an hour on one core: every causal language model of transformers, tiny, with random weights
+architectures: install
+	$(BIN)/python docs/architectures.py
 
 pictures: install
 	BROCA_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/browser

@@ -38,6 +38,21 @@ def test_a_shape_that_does_not_fit_is_named(script, capsys, monkeypatch):
     assert report["notes"] == ["does not fit the memory of the device"]
 
 
+def test_operations_are_those_of_weights_that_tokens_meet(script):
+    """No embedding; the head for predicted tokens; a quarter of the experts."""
+    gpu = script("gpu")
+    with gpu.torch.device("meta"):
+        tiny = gpu.random_model(gpu.SHAPES["tiny"], "meta")
+    layer = 64 * 64 * 2 + 2 * 64 * 32 + 3 * 64 * 96 + 2 * 64  # projections, gates and norms
+    expected = 2 * ((2 * layer + 64) * 10 + 300 * 64 * 3)
+    assert gpu.operations_of(tiny, read=10, predicted=3) == expected
+    config = gpu.SHAPES["gpt-oss-20b"]
+    with gpu.torch.device("meta"):
+        sparse = gpu.random_model(config, "meta")
+    billions = gpu.operations_of(sparse, read=1, predicted=1) / 2e9
+    assert 3 < billions < 4, "3.6 billion parameters are active"
+
+
 @pytest.mark.parametrize("name", ["100m", "360m", "llama-3.2-1b", "llama-3.1-8b", "qwen3-14b"])
 def test_shapes_have_the_size_of_their_names(script, name):
     """Counted without weights."""

@@ -92,3 +92,13 @@ def test_a_head_without_weights_is_no_failure(which):
         else:  # KV head 0 serves heads 0 and 1
             attention.v_proj.weight[:8] = 0
     assert all(check.passed for check in self_test(GatedModel.wrap(model, None, name="pruned")))
+
+
+def test_weights_that_layers_share_are_not_zeroed_for_one_of_them(model):
+    """Their modules are gated apart; to zero the weight would ablate both."""
+    first, second = model.model.model.layers
+    second.self_attn.o_proj.weight = first.self_attn.o_proj.weight
+    tied = GatedModel.wrap(model.model, tiny_tokenizer(), name="tied")
+    assert failed(tied) == []
+    checks = {check.name: check.detail for check in self_test(tied)}
+    assert checks["gates of zero equal zeroed weights"].startswith("no component has weights")

@@ -6,7 +6,7 @@ from torch import nn
 from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig
 
 from broca.errors import UnsupportedModel
-from broca.models import GatedModel, find_structure
+from broca.models import GatedModel, find_structure, structure
 from broca.testing import tiny_llama
 
 SIZES = {
@@ -89,3 +89,17 @@ def test_layers_that_do_not_mix_tokens_are_listed():
     structure = find_structure(model)
     assert [one.layer for one in structure.projections] == [0, 2]
     assert [one.layer for one in structure.not_covered] == [1]
+
+
+def test_an_attention_block_that_layers_share_is_refused(monkeypatch):
+    """Its heads are met twice in one pass, and cannot be ablated apart."""
+    probe = structure._probe
+
+    def shared(*arguments, **options):
+        (first, second), cache = probe(*arguments, **options)
+        return [first, (first[0], *second[1:])], cache
+
+    monkeypatch.setattr(structure, "_probe", shared)
+    monkeypatch.setattr(structure, "_attention_gap", lambda *_: "")
+    with pytest.raises(UnsupportedModel, match="layers 0 and 1 share one attention block"):
+        find_structure(tiny_llama().eval())

@@ -41,6 +41,7 @@ class RequestTokenizer:
             if tokenizer.eos_token_id is None
             else tokenizer.decode(tokenizer.eos_token_id, skip_special_tokens=False)
         )
+        self._last: tuple[str | None, list[int]] = (None, [])
         self._prefix_text = None if self._prefix is None else tokenizer.decode(self._prefix)
 
     @property
@@ -137,11 +138,19 @@ class RequestTokenizer:
             if trailing:
                 context, continuation = context[:-trailing], context[-trailing:] + continuation
             whole = self.encode(context + continuation)
-            before = self.encode(context)
+            before = self._context(context)
             after = whole[len(before) :]
         # the model reads all tokens but the last: max_length + 1 of them fit
         cut = max(0, len(before) + len(after) - (self._max_length + 1))
         return Request("loglikelihood", tuple(before[cut:]), tuple(after), cut=cut)
+
+    def _context(self, text: str) -> list[int]:
+        """Tokenizes a context once for all choices that follow it."""
+        last, tokens = self._last
+        if text != last:
+            tokens = self.encode(text)
+            self._last = text, tokens
+        return tokens
 
     def rolling(self, text: str) -> tuple[Request, ...]:
         """Tokenizes a text whose whole log-likelihood is asked; none for an empty one."""

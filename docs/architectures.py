@@ -1,0 +1,446 @@
+"""Tries every causal language model of the installed transformers: `make architectures`.
+
+Each class gets a tiny configuration, made of its own default one by rules over the names of fields
+(a width becomes 64, a number of layers 3, a list with one entry a layer keeps every kind of entry),
+random weights, and what `broca.load` does with a model. Where broca takes it, a head is ablated and
+compared with a copy whose weights are zeroed by hand, in plain transformers. The outcome of every
+class is a line of `docs/architectures.md`; no list of names is kept by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+import json
+import signal
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import PreTrainedConfig
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+import broca
+from broca.errors import BrocaError, SelfTestFailed, UnsupportedModel
+from broca.models import GatedModel
+from broca.testing import tiny_tokenizer
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "architectures.md"
+BLOCK = ("<!-- architectures -->\n", "<!-- /architectures -->\n")
+
+VOCABULARY, WIDTH, LAYERS, HEADS, KV_HEADS, HEAD_WIDTH = 120, 64, 3, 4, 2, 16
+SECONDS = 60
+TOLERANCE = 1e-4
+"""Largest difference of logits that counts as equal, in units of their standard deviation."""
+
+SIZES: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": WIDTH, "n_embd": WIDTH, "d_model": WIDTH, "dim": WIDTH, "embedding_size": WIDTH,
+    "word_embed_proj_dim": WIDTH, "lru_width": WIDTH, "hidden_dim": WIDTH,
+    "num_hidden_layers": LAYERS, "n_layer": LAYERS, "n_layers": LAYERS, "num_layers": LAYERS,
+    "decoder_layers": LAYERS, "encoder_layers": LAYERS,
+    "num_attention_heads": HEADS, "n_head": HEADS, "n_heads": HEADS, "num_heads": HEADS,
+    "decoder_attention_heads": HEADS, "encoder_attention_heads": HEADS,
+    "num_key_value_heads": KV_HEADS, "num_kv_heads": KV_HEADS, "n_head_kv": KV_HEADS,
+    "kv_n_heads": KV_HEADS, "num_global_key_value_heads": KV_HEADS,
+    "head_dim": HEAD_WIDTH, "attention_head_dim": HEAD_WIDTH, "global_head_dim": HEAD_WIDTH,
+    "kv_channels": HEAD_WIDTH, "v_head_dim": HEAD_WIDTH, "qk_nope_head_dim": 8,
+    "qk_rope_head_dim": 8, "rotary_dim": 8, "kv_lora_rank": 16, "q_lora_rank": 16,
+    "intermediate_size": 96, "ffn_dim": 96, "n_inner": 96, "d_ff": 96, "ffn_hidden_size": 96,
+    "decoder_ffn_dim": 96, "encoder_ffn_dim": 96, "block_ff_dim": 96, "mlp_hidden_size": 96,
+    "moe_intermediate_size": 32, "shared_expert_intermediate_size": 32,
+    "moe_shared_expert_intermediate_size": 32, "expert_ffn_hidden_size": 32,
+    "shared_intermediate_size": 32, "moe_ffn_hidden_size": 32,
+    "max_position_embeddings": 128, "n_positions": 128, "n_ctx": 128, "max_seq_len": 128,
+    "max_sequence_length": 128, "sliding_window": 16, "attention_window_size": 16,
+    "local_window_size": 16, "window_size": 16, "attention_chunk_size": 16,
+    "num_experts": 4, "num_local_experts": 4, "n_routed_experts": 4, "moe_num_experts": 4,
+    "zero_expert_num": 1, "n_shared_experts": 1, "num_shared_experts": 1,
+    "num_experts_per_tok": 2, "num_experts_per_token": 2, "moe_topk": 2, "moe_top_k": 2,
+    "top_k_experts": 2, "moe_k": 2, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 0,
+    "num_dense_layers": 0, "moe_layer_start_index": 0, "moe_layer_end_index": LAYERS - 1,
+    "mamba_n_heads": 8, "mamba_num_heads": 8, "n_mamba_heads": 2, "mamba_d_head": 16,
+    "mamba_head_dim": 16, "mamba_headdim": 16, "mamba_ngroups": 1, "mamba_n_groups": 1,
+    "n_groups": 1, "mamba_d_state": 8, "ssm_state_size": 8, "state_size": 8, "mamba_d_ssm": 128,
+    "mamba_chunk_size": 8, "chunk_size": 8, "mamba_dt_rank": 8, "time_step_rank": 8,
+    "use_mamba_kernels": False, "mamba_expand": 2,
+    "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8, "conv_dim": WIDTH, "conv_dim_out": WIDTH, "adapter_rank": 4,
+    "hidden_size_per_layer_input": 8, "vocab_size_per_layer_input": VOCABULARY,
+    "num_kv_shared_layers": 0, "laurel_rank": 8, "attn_layer_period": 3, "attn_layer_offset": 1,
+    "axial_pos_embds": False, "type_vocab_size": 2, "block_size": 16, "num_mem_blocks": 1,
+    "index_n_heads": 2, "index_head_dim": 16, "index_topk": 64, "num_decoder_layers": LAYERS,
+    "num_encoder_layers": LAYERS, "num_decoder_attention_heads": HEADS,
+    "num_encoder_attention_heads": HEADS, "num_codebooks": 1, "max_window_layers": LAYERS,
+    "encoder_hash_byte_group_vocab": 64, "initializer_range": 0.2, "init_std": 0.2,
+    "initializer_std": 0.2,
+    "is_decoder": True, "use_cache": True, "add_cross_attention": False,
+    "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0,
+}  # fmt: skip
+"""What a field becomes, by its name, wherever a default configuration has it as a number."""
+
+FILL = "what is not stated"
+"""In a variant: fields that hold nothing take the values of `SIZES` too."""
+
+VARIANTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"num_key_value_heads": HEADS, "num_kv_heads": HEADS, "n_head_kv": HEADS, "kv_n_heads": HEADS},
+    {FILL: True, "attn_layer_indices": [1], "n_group": 1, "topk_group": 1, "routed_layers": None},
+    {"layer_types": ["mamba", "attention", "mamba"]},
+    {"layers_block_type": ["mamba", "hybrid", "mamba"]},
+    {FILL: True, "layer_types": ["conv", "full_attention", "conv"]},
+    {"layer_types": ["full_attention"] * LAYERS},
+    {"attention_type": "original_full", "default_language": "en_XX"},
+    {"head_dim": None},
+    {"num_hidden_layers": 6, "num_layers": 6, "n_layer": 6},
+    {"hidden_size": 128, "d_model": 128, "num_attention_heads": 8, "mamba_n_heads": 16},
+    {"is_decoder": False},
+)
+"""Changes that are tried one after another where the rules alone give no model that passes."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of a class.
+
+    Attributes:
+        kind: Its `model_type`.
+        architecture: The class.
+        outcome: `proven`, `refused`, `failed` or `not tried`.
+        said: Where its heads are gated, or what broca or transformers said.
+        heads: Heads that were found, and in how many layers of how many.
+        difference: Largest difference of a gated head's logits from those of a copy with zeroed
+            weights, in standard deviations; None where no head is `comparable`.
+        effect: Largest change of the logits by that head, in the same unit.
+        text_part: The configuration of the text decoder, where it is a part of the model's.
+    """
+
+    kind: str
+    architecture: str
+    outcome: str
+    said: str
+    heads: str = ""
+    difference: float | None = None
+    effect: float | None = None
+    text_part: str = ""
+
+
+def classes() -> list[tuple[str, str]]:
+    """Every `model_type` with a causal language model, and the class, in alphabetical order."""
+    found = []
+    for kind, names in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.items():
+        for name in (names,) if isinstance(names, str) else names:
+            found.append((kind, name))
+    return sorted(found)
+
+
+def tiny_config(kind: type[PreTrainedConfig], variant: dict[str, Any]) -> PreTrainedConfig:
+    """A tiny configuration of a class, made of its default one.
+
+    Args:
+        kind: The class of the configuration.
+        variant: Changes to `SIZES`.
+    """
+    default = kind()
+    parts = {
+        name: tiny_config(type(part), variant)
+        for name in getattr(kind, "sub_configs", {})
+        if isinstance(part := getattr(default, name, None), PreTrainedConfig)
+    }
+    rules = {**SIZES, **variant}
+    depth = next(
+        (
+            getattr(default, name)
+            for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+            if isinstance(getattr(default, name, None), int)
+        ),
+        0,
+    )
+    layers = rules["num_hidden_layers"]
+    if hasattr(default, "kv_lora_rank"):  # latent attention has one key for all heads
+        rules["num_key_value_heads"] = HEADS
+    values: dict[str, Any] = {}
+    for name, value in vars(default).items():
+        if name.startswith("_") or name in parts:
+            continue
+        if name in rules and (_is_size(name, value) or (value is None and FILL in variant)):
+            if rules[name] is not None:
+                values[name] = rules[name]
+        elif name in variant:
+            values[name] = variant[name]
+        elif isinstance(value, list | tuple) and depth > layers and len(value) == depth:
+            values[name] = _every_kind(list(value), layers)
+        elif isinstance(value, str) and depth > layers and len(value) == depth:
+            values[name] = "".join(_every_kind(list(value), layers))
+        elif isinstance(value, list) and value and all(_is_index(one, depth) for one in value):
+            values[name] = [1]
+    return kind(**values, **parts)
+
+
+def _is_size(name: str, value: Any) -> bool:
+    """Whether a rule may replace a value: a number, or nothing where a number may stand."""
+    if not isinstance(SIZES.get(name), int | float):
+        return False
+    if isinstance(SIZES[name], bool):
+        return isinstance(value, bool)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number or (value is None and name in ("head_dim", "num_key_value_heads", "n_inner"))
+
+
+def _is_index(value: Any, depth: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < max(depth, 1)
+
+
+def _every_kind(values: list[Any], count: int) -> list[Any]:
+    """A list of some length that keeps every kind of entry, as long as there is room."""
+    kinds = []
+    for value in values:
+        if value not in kinds:
+            kinds.append(value)
+    return [kinds[number % len(kinds)] for number in range(count)]
+
+
+def tiny_model(kind: str, architecture: str, variant: dict[str, Any]) -> Any:
+    """A model of a class with random weights that has run a few tokens.
+
+    Raises:
+        Exception: Whatever the class raises.
+    """
+    config_class = CONFIG_MAPPING[kind]
+    model_class = getattr(transformers, architecture)
+    own = getattr(model_class, "config_class", None)
+    if own is not None and not issubclass(config_class, own):
+        config_class = own
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = model_class(tiny_config(config_class, variant)).float().eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.dim() == 1:  # biases and norms, away from their neutral start
+                    parameter.add_(0.1 * torch.randn_like(parameter))
+            model(input_ids=torch.arange(3, 9)[None], use_cache=False)
+    return model
+
+
+def comparable(gated: GatedModel) -> list[Any]:
+    """Projections whose heads can be ablated by zeroing weights by hand.
+
+    A norm before the projection mixes the heads, and weights that layers share cannot be zeroed for
+    one of them.
+    """
+    projections = gated.structure.projections
+    places = [one.module.weight.data_ptr() for one in projections]
+    return [
+        one
+        for one, place in zip(projections, places, strict=True)
+        if one.norm is None and places.count(place) == 1
+    ]
+
+
+def compared_by_hand(model: Any, gated: GatedModel) -> tuple[float, float]:
+    """How far a gated head is from a copy whose weights are zeroed by hand.
+
+    Returns:
+        The largest difference of logits, and the largest change by the head, in units of their
+        standard deviation.
+    """
+    (projection, *_) = comparable(gated)
+    edited = copy.deepcopy(model)
+    module = edited.get_submodule(projection.path)
+    columns = slice(projection.head_dim, 2 * projection.head_dim)
+    with torch.no_grad():
+        weight = module.weight if type(module).__name__ == "Conv1D" else module.weight.T
+        weight[columns] = 0
+    tokens = torch.randint(3, VOCABULARY, (1, 12), generator=torch.Generator().manual_seed(7))
+    with torch.no_grad():
+        expected = edited(input_ids=tokens, use_cache=False).logits
+        with gated.ablated(f"L{projection.layer}H1"):
+            found = model(input_ids=tokens, use_cache=False).logits
+        intact = model(input_ids=tokens, use_cache=False).logits
+    difference, effect = (
+        float((logits - expected).abs().max() / expected.std()) for logits in (found, intact)
+    )
+    return difference, effect
+
+
+def tried(kind: str, architecture: str) -> Trial:
+    """What becomes of one class: the best outcome of all variants of its configuration."""
+    order = ("proven", "refused", "failed", "not tried")
+    best: Trial | None = None
+    for variant in VARIANTS:
+        with _time_limit():
+            trial = tried_once(kind, architecture, variant)
+        if best is None or order.index(trial.outcome) < order.index(best.outcome):
+            best = trial
+        if best.outcome == "proven":
+            break
+    assert best is not None
+    return best
+
+
+def tried_once(kind: str, architecture: str, variant: dict[str, Any]) -> Trial:
+    """What becomes of one class with one variant of its configuration."""
+    try:
+        model = tiny_model(kind, architecture, variant)
+    except Exception as error:  # noqa: BLE001  # a class may raise anything
+        return Trial(kind, architecture, "not tried", _line(error))
+    try:
+        gated = broca.load(model, tiny_tokenizer())
+        difference = effect = None
+        if comparable(gated):
+            difference, effect = compared_by_hand(model, gated)
+    except SelfTestFailed as error:
+        return Trial(kind, architecture, "failed", str(error))
+    except UnsupportedModel as error:
+        return Trial(kind, architecture, "refused", str(error))
+    except BrocaError as error:
+        return Trial(kind, architecture, "failed", str(error))
+    except Exception as error:  # noqa: BLE001  # no such error may reach a user
+        return Trial(kind, architecture, "failed", f"{type(error).__name__}: {_line(error)}")
+    if effect is not None and effect < 10 * TOLERANCE:
+        said = "the head that was ablated changes nothing here: nothing is proven by it"
+        return Trial(kind, architecture, "not tried", said)
+    if difference is not None and difference > TOLERANCE:
+        said = f"a gated head differs from zeroed weights by {difference:.1g} standard deviations"
+        return Trial(kind, architecture, "failed", said)
+    found = gated.structure.projections
+    path = found[0].entrance.path.split(".")
+    path = ["*" if part.isdigit() else part for part in path]
+    text = model.config.get_text_config(decoder=True)
+    return Trial(
+        kind,
+        architecture,
+        "proven",
+        ".".join(path),
+        f"{len(found)} of {gated.structure.layers}",
+        difference,
+        effect,
+        type(text).__name__ if text is not model.config else "",
+    )
+
+
+@contextlib.contextmanager
+def _time_limit() -> Iterator[None]:
+    """Ends what takes too long; the error is caught where a class is tried."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"longer than {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return (lines[0] if lines else type(error).__name__).strip()[:160]
+
+
+HEADINGS = {
+    "proven": "Proven",
+    "refused": "Refused by name",
+    "failed": "Refused by the self-test",
+    "not tried": "Not tried",
+}
+
+
+def page_block(trials: list[Trial]) -> str:
+    """The part of the page that the trials make."""
+    counts = {outcome: sum(one.outcome == outcome for one in trials) for outcome in HEADINGS}
+    lines = [
+        f"Of the {len(trials)} causal language models of transformers {transformers.__version__}, "
+        f"{counts['proven']} are proven, {counts['refused']} are refused by name, "
+        f"{counts['failed']} by the self-test, and {counts['not tried']} could not be tried with a "
+        "tiny configuration made by rule.",
+        "",
+    ]
+    for outcome, heading in HEADINGS.items():
+        chosen = [trial for trial in trials if trial.outcome == outcome]
+        if not chosen:
+            continue
+        lines += [f"## {heading}", ""]
+        if outcome == "proven":
+            lines += [
+                "| model type | class | heads are gated at the input of | layers with heads | "
+                "difference | effect | remark |",
+                "|---|---|---|---|---|---|---|",
+            ]
+            lines += [_proven_line(trial) for trial in chosen]
+        else:
+            lines += ["| model type | class | why |", "|---|---|---|"]
+            lines += [
+                f"| `{trial.kind}` | `{trial.architecture}` | {_cell(trial.said)} |"
+                for trial in chosen
+            ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _proven_line(trial: Trial) -> str:
+    remark = f"its text part (`{trial.text_part}`) alone" if trial.text_part else ""
+    numbers = (
+        "" if value is None else f"{value:.0e}" if value else "0"
+        for value in (trial.difference, trial.effect)
+    )
+    return (
+        f"| `{trial.kind}` | `{trial.architecture}` | `{trial.said}` | {trial.heads} | "
+        f"{' | '.join(numbers)} | {remark} |"
+    )
+
+
+def _cell(text: str) -> str:
+    """A message as a cell: without what is the same in all of them."""
+    text = text.split(" is not covered: ")[-1].split("(in memory)' failed: ")[-1]
+    return text.replace("|", "\\|").replace(
+        "; no ablation of this model can be trusted, please report it", ""
+    )
+
+
+def rewritten(page: str, trials: list[Trial]) -> str:
+    """The page with its block as the trials make it."""
+    before, rest = page.split(BLOCK[0])
+    return before + BLOCK[0] + "\n" + page_block(trials) + "\n" + BLOCK[1] + rest.split(BLOCK[1])[1]
+
+
+def main() -> None:
+    """Tries the classes and writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", help="model types to try; without any, all for the page"
+    )
+    parser.add_argument("--trials", type=Path, help="a file that keeps the trials as JSON lines")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    transformers.logging.set_verbosity_error()
+    torch.set_num_threads(1)
+    kept = [json.loads(line) for line in _lines(arguments.trials)]
+    trials = {(one["kind"], one["architecture"]): Trial(**one) for one in kept}
+    for key in classes():
+        if key in trials or (arguments.names and key[0] not in arguments.names):
+            continue
+        trials[key] = trial = tried(*key)
+        print(f"{trial.outcome:10} {trial.kind:24} {trial.said[:150]}", flush=True)
+        if arguments.trials:
+            with arguments.trials.open("a") as file:
+                file.write(json.dumps(asdict(trial)) + "\n")
+    if not arguments.names:
+        PAGE.write_text(rewritten(PAGE.read_text(), [trials[key] for key in classes()]))
+
+
+def _lines(file: Path | None) -> list[str]:
+    return file.read_text().splitlines() if file is not None and file.exists() else []
+
+
+if __name__ == "__main__":
+    main()
