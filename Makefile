@@ -39,7 +39,7 @@ lint: install
 docs: install
 	$(PIP) -e '.[docs]'
 	$(BIN)/python docs/commands.py
-	$(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python docs/hooks.py check build/site
 
 # half an hour on one core: every causal language model of transformers, tiny, with random weights
