@@ -33,7 +33,7 @@ def test_components_are_dark():
 def test_effects_are_colours_and_components_frames():
     """Red harms the task, blue helps it, strength by size."""
     data = picture(MODEL, ["L0H1"], {"L0H1": -0.4, "L0H2": 0.2, "L1H0": 0.0})
-    assert pixel(data, 0, 1) == ((180, 35, 24), INK)
+    assert pixel(data, 0, 1) == ((194, 74, 0), INK)
     (red, green, blue), frame = pixel(data, 0, 2)
     assert red < blue
     assert frame == (red, green, blue)

@@ -172,7 +172,7 @@ def _print(result: Localization, page: Path) -> None:
     if not result.abstained:
         print_table(
             screen,
-            "report items, intact and with the selected heads ablated",
+            "report items, intact and with the selection ablated",
             "task|intact|ablated|change|chance",
             (
                 (

@@ -80,7 +80,7 @@ def card(export: Export) -> str:
         "",
         f"![Layers from the top, heads from the left, MLP blocks apart]({PICTURE})",
         "",
-        "Dark frames are what is ablated; where there are colours, red heads are those that the "
+        "Dark frames are what is ablated; where there are colours, orange heads are those that the "
         "task gets worse without.",
         "",
         "## Use",

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.components import Component
+from broca.reports.colours import LIGHT
 from broca.results.base import ModelInfo
 
 _CELL, _GAP, _MARGIN = 18, 2, 8
 _PAPER, _PLAIN, _INK = (255, 255, 255), (232, 232, 232), (24, 24, 24)
-_RED, _BLUE = (180, 35, 24), (43, 108, 176)
+_HARM, _GAIN = (tuple(bytes.fromhex(LIGHT[name][1:])) for name in ("harm", "gain"))
 
 
 def picture(
@@ -22,8 +23,8 @@ def picture(
 ) -> bytes:
     """Draws layers (from the top) and heads, and the MLP blocks in a column of their own.
 
-    Exported components have a dark frame; colours are effects: red where the task gets worse
-    without a head, blue where it gets better.
+    Exported components have a dark frame; colours are effects, as on all pages: orange where the
+    task gets worse without a head, blue where it gets better.
 
     Args:
         model: Its layers and heads.
@@ -50,7 +51,7 @@ def picture(
                 cell = cell[3:-3, 3:-3]
             effect = (effects or {}).get(f"L{layer}H{column}")
             if effect is not None:
-                cell[:] = _shade(_RED if effect < 0 else _BLUE, abs(effect) / span)
+                cell[:] = _shade(_HARM if effect < 0 else _GAIN, abs(effect) / span)
             elif not inside:
                 cell[:] = _PLAIN
     return _png(pixels)
@@ -69,7 +70,7 @@ def _cells(component: Component, model: ModelInfo) -> list[tuple[int, int]]:
     return {"attention": every, "layer": every + mlp}.get(component.kind, mlp)
 
 
-def _shade(colour: tuple[int, int, int], strength: float) -> tuple[int, ...]:
+def _shade(colour: tuple[int, ...], strength: float) -> tuple[int, ...]:
     return tuple(round(255 + min(1.0, strength) * (part - 255)) for part in colour)
 
 
