@@ -55,8 +55,8 @@ NARROWED, PROMISING = 8, 64
 """Sets that are compared on SOME items, and those of all small sets that are tried on FEW."""
 STUDIED = 24
 """Best sets of a study that are compared."""
-POINTS = 0.03
-"""Drop from which a head counts as one with an effect."""
+POINTS, LEAST = 0.03, 0.1
+"""Drop from which a head counts as one with an effect, and a set's redundancy is stated."""
 HERE = Path(__file__).parent
 TABLES = "<!-- written by ceilings.py --write -->"
 Set = frozenset[int]
@@ -216,6 +216,22 @@ def effects_of(bench: Bench) -> dict[str, dict[str, Any]]:
     }
 
 
+def redundancy(drop: float, alone: float) -> float | None:
+    """Share of a set's drop that its members' single drops do not sum to.
+
+    Args:
+        drop: Of the set.
+        alone: Sum of the drops of its members, each ablated alone.
+
+    Returns:
+        A share from 0 (the single drops make up the set's, or more) to 1 (no member costs anything
+        alone); None where the drop is too small to be divided by.
+    """
+    if drop < LEAST:
+        return None
+    return round(min(1.0, max(0.0, 1 - alone / drop)), 3)
+
+
 def ceiling_of(bench: Bench, task: int, sources: dict[str, set[Set]]) -> dict[str, Any]:
     """The best set of a task, chosen on search items and valued on report items."""
     start, rows = time.perf_counter(), bench.rows
@@ -234,7 +250,7 @@ def ceiling_of(bench: Bench, task: int, sources: dict[str, set[Set]]) -> dict[st
         "drop": round(value.drop, 3),
         "off_target_drop": round(value.off_target, 3),
         "drops_alone": round(alone, 3),
-        "redundancy": round(max(0.0, 1 - alone / value.drop), 3) if value.drop > 0 else 0.0,
+        "redundancy": redundancy(value.drop, alone),
         "found_by": [name for name, sets in sources.items() if chosen in sets],
         "rows": bench.rows - rows,
         "seconds": round(time.perf_counter() - start),
@@ -284,7 +300,7 @@ def ceiling_cells(ceiling: dict[str, Any] | None) -> list[str]:
         ", ".join(ceiling["heads"]) or "none",
         f"{ceiling['specific_drop']:.3f} ± {1.96 * ceiling['standard_error']:.3f}",
         f"{ceiling['off_target_drop']:.3f}",
-        f"{ceiling['redundancy']:.2f}",
+        "" if ceiling["redundancy"] is None else f"{ceiling['redundancy']:.2f}",
         f"{ceiling['rows']:,}",
     ]
 

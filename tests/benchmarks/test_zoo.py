@@ -128,3 +128,26 @@ def test_specific_drops_take_the_mean_of_the_others(ceilings):
     """Loss of a task minus the mean loss of all other tasks."""
     rated = ceilings.specific_drops(np.array([[0.5, 0.1, 0.3], [0.0, 0.0, -0.2]]))
     assert rated == pytest.approx(np.array([[0.3, -0.3, 0.0], [0.1, 0.1, -0.2]]))
+
+
+def test_ceilings_are_of_models_and_tasks_of_the_zoo(zoo):
+    """Every set consists of heads of its model, five at most, and its parts add up."""
+    known = json.loads((ZOO / "ceilings.json").read_text())
+    by_name = {entry.name: entry for entry in zoo.models()}
+    for name, results in known.items():
+        entry = by_name[name]
+        assert results["role"] == entry.role
+        assert set(results["effects"]) == set(entry.tasks)
+        for task, ceiling in results.get("ceilings", {}).items():
+            assert task in entry.tasks
+            assert len(ceiling["heads"]) <= 5
+            difference = ceiling["drop"] - ceiling["off_target_drop"]
+            assert ceiling["specific_drop"] == pytest.approx(difference, abs=0.0011)
+
+
+def test_redundancy_is_what_single_drops_do_not_explain(ceilings):
+    """None for a chain whose every member is needed; all of it for perfect backups."""
+    assert ceilings.redundancy(0.5, 0.9) == 0.0
+    assert ceilings.redundancy(0.5, 0.0) == 1.0
+    assert ceilings.redundancy(0.8, 0.2) == pytest.approx(0.75)
+    assert ceilings.redundancy(0.05, 0.0) is None
