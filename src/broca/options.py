@@ -36,6 +36,9 @@ LENGTH_NAMES = (NEW_TOKENS, "max_new_tokens", "max_tokens", "max_completion_toke
 Switch = Literal["auto", "on", "off"]
 """`auto` lets the planner decide by what is saved."""
 
+OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+"""The environment in which the hub libraries make no network call; they read it once."""
+
 RESPONSES = ("accuracy", "margin", "probability")
 """What a row can return."""
 

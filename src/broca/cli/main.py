@@ -15,6 +15,7 @@ from broca.cli.start import show_next_steps
 from broca.cli.wording import in_flags, tell
 from broca.errors import EXIT_CODES, BadInput, BrocaError, nearest
 from broca.executors.process import tune_process
+from broca.options import OFFLINE
 
 COMMANDS = {
     "Find and prove": {
@@ -80,9 +81,11 @@ def main() -> NoReturn:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     words = sys.argv[1:]
     if words[:1] == ["--offline"]:
-        from broca.models.hub import go_offline
+        os.environ.update(OFFLINE)
+        if "broca.models" in sys.modules:  # with the hub libraries, which read it already
+            from broca.models.hub import go_offline
 
-        go_offline()
+            go_offline()
         words = words[1:]
     flags: dict[str, str] = {}
     try:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies
+
+from broca.options import OFFLINE
 
 _SECONDS = 5.0
 
@@ -31,9 +34,10 @@ def reachable() -> bool:
 
 def go_offline() -> None:
     """Forbids every network call of this process; what is in the local cache still works."""
-    os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TRANSFORMERS_OFFLINE="1")
+    os.environ.update(OFFLINE)
     reachable.cache_clear()
-    skip_retries_if_unreachable()
+    if {"datasets", "huggingface_hub"} & set(sys.modules):  # they read the environment long ago
+        skip_retries_if_unreachable()
 
 
 def skip_retries_if_unreachable() -> None:
