@@ -24,7 +24,10 @@ import torch
 import transformers
 from transformers import PreTrainedConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
+)
 
 import broca
 from broca.errors import BrocaError, SelfTestFailed, UnsupportedModel
@@ -133,11 +136,18 @@ class Trial:
 
 
 def classes() -> list[tuple[str, str]]:
-    """Every `model_type` with a causal language model, and the class, in alphabetical order."""
-    found = []
-    for kind, names in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.items():
-        for name in (names,) if isinstance(names, str) else names:
-            found.append((kind, name))
+    """Every `model_type` with a causal language model, and its classes, in alphabetical order.
+
+    Where the model can read images too, the class that does so is tried beside the text class.
+    """
+    found = set()
+    for mapping in (
+        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
+    ):
+        for kind, names in mapping.items():
+            if kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+                found |= {(kind, name) for name in ((names,) if isinstance(names, str) else names)}
     return sorted(found)
 
 
@@ -359,7 +369,8 @@ def page_block(trials: list[Trial]) -> str:
     """The part of the page that the trials make."""
     counts = {outcome: sum(one.outcome == outcome for one in trials) for outcome in HEADINGS}
     lines = [
-        f"Of the {len(trials)} causal language models of transformers {transformers.__version__}, "
+        f"Of the {len(trials)} causal language models of transformers {transformers.__version__} "
+        "(their classes that read images too counted apart), "
         f"{counts['proven']} are proven, {counts['refused']} are refused by name, "
         f"{counts['failed']} by the self-test, and {counts['not tried']} could not be tried with a "
         "tiny configuration made by rule.",

@@ -361,7 +361,7 @@ def test_page_has_a_line_for_every_class_of_transformers(trials):
 @pytest.mark.parametrize("kind", ["llama", "falcon_h1", "gemma3n_text", "mbart", "mamba"])
 def test_lines_of_the_page_are_what_a_trial_gives(trials, kind):
     """Plain, with other mixers, with several streams, counting padding, without heads."""
-    (architecture,) = (name for one, name in trials.classes() if one == kind)
+    (architecture,) = (name for own, name in trials.classes() if own == kind)
     trial = trials.tried(kind, architecture)
     assert trial.outcome == ("refused" if kind in ("mbart", "mamba") else "proven")
     if trial.outcome == "proven":
