@@ -31,7 +31,7 @@ from broca.testing import tiny_llama
 
 ASKED = {
     "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": 360, "items": 9,
-    "response": "margin", "verify": False,
+    "response": "margin", "report_items": 40, "verify": False,
 }  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_
 
     The moments are drawn; the last one lies between the two files of the result.
     """
-    asked = {**small_chunks, "verify": True, "task_options": TaskOptions(limit=80)}
+    asked = {**small_chunks, "verify": True, "task_options": TaskOptions(limit=50)}
     out, journal = tmp_path / "killed", tmp_path / "killed.sqlite"
     began = {}
 
@@ -221,7 +221,7 @@ def test_a_second_search_reuses_the_first_ones_rows(reference, tmp_path):
     longer = broca.localize(reference, **{**ASKED, "rows": 396}, journal=path)
     assert longer.cost.rows == 396
     # new: 4 masks on 9 items, and the proof where another selection is proven
-    assert longer.cost.measured <= 36 + 300
+    assert longer.cost.measured <= 36 + 40
     assert totals(path)[0] == first.cost.measured + longer.cost.measured
     with Journal(path, read_only=True) as journal:
         assert [run.rows for run in read_runs(journal)] == [
@@ -240,7 +240,7 @@ def test_resampled_donors_depend_on_items_not_places(reference, tmp_path):
     first = broca.localize(reference, **options, journal=path)
     second = broca.localize(reference, **{**options, "others": ["sorting"]}, journal=path)
     assert second.ranking == first.ranking
-    assert second.cost.measured == 300 * (2 if first.selected else 1)  # the other task's alone
+    assert second.cost.measured == 40 * (2 if first.selected else 1)  # the other task's alone
 
 
 def test_the_clock_may_jump(reference, monkeypatch, tmp_path):

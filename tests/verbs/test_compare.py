@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     localize_into(
         folder, model="reference-small", task="capitals", others=[], rows=600, items=30,
-        verify=False,
+        report_items=20, verify=False,
     )  # fmt: skip
     return folder
 

@@ -73,7 +73,7 @@ def test_no_row_is_measured_twice_by_the_same_command(planted, tmp_path, monkeyp
 
 def test_heads_of_one_wording_hurt_the_other(planted):
     """Table 3 in the model where it is known to hold."""
-    (table,) = reproduce("table3", planted, **{**ONE_SKILL, "rows": 2010})
+    (table,) = reproduce("table3", planted, **{**ONE_SKILL, "rows": 1200})
     crossed = [row for row in table.rows if row["found_on"] != row["measured_on"]]
     assert len(crossed) == 2
     assert all(row["drop"] > 0.5 for row in crossed)
