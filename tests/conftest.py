@@ -12,6 +12,7 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
+from hypothesis import settings
 
 import broca
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from broca.models import GatedModel  # what starts the test processes need not import torch
+
+settings.register_profile("busy machine", deadline=None)
+settings.load_profile("busy machine")
 
 TESTS = Path(__file__).parent
 FOLDERS = (
