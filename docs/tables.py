@@ -12,7 +12,10 @@ from broca.recovery import RECOVERIES
 from broca.searches import DEFAULT_METHOD, METHODS
 
 ROOT = Path(__file__).parent.parent
-FILES = tuple(sorted((ROOT / "docs").rglob("*.md")))
+FILES = tuple(
+    path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name != "architectures.md"
+)
+"""The pages with tables of records; the blocks of `architectures.md` are made elsewhere."""
 _BLOCK = re.compile(r"<!-- (?P<name>[\w-]+) -->\n.*?<!-- /(?P=name) -->", re.DOTALL)
 
 
