@@ -273,7 +273,7 @@ def tables(known: dict[str, Any]) -> str:
     ]
     for entry in models():
         card = json.loads((entry.folder / "card.json").read_text(encoding="utf-8"))
-        results = known.get(entry.name, {"effects": {}, "ceilings": {}})
+        results = {"effects": {}, "ceilings": {}} | known.get(entry.name, {})
         effects = list(results["effects"].values())
         scores = ", ".join(f"{plain(task)} {card['scores'][task]:.2f}" for task in entry.tasks)
         distribution = "not measured | not measured"
