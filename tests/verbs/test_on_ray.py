@@ -20,7 +20,7 @@ def workers(tmp_path_factory):
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
         ray.init(
-            num_cpus=2, include_dashboard=False, log_to_driver=False,
+            num_cpus=3, include_dashboard=False, log_to_driver=False,
             object_store_memory=80 * 2**20,
         )  # fmt: skip
     except Exception as error:  # noqa: BLE001  # Ray raises bare ones
@@ -69,6 +69,18 @@ def test_compare_gives_the_same_on_ray(workers, small):
     models = [small, broca.load(lost, small.tokenizer, name="lost")]
     asked = {"tasks": "capitals", "heads": "L0H1+L1H2", "rows": 120, "items": 12, "limit": 20}
     there = broca.compare(*models, **asked, journal=workers)
+    assert there == broca.compare(*models, **asked)
+
+
+def test_models_take_turns_where_the_cluster_has_room_for_one(workers, small):
+    """Workers of one model take the last core: those of the next end them and take it."""
+    lost = copy.deepcopy(small.model)
+    models = [small, broca.load(lost, small.tokenizer, name="same")]
+    with torch.no_grad():
+        lost.model.layers[0].self_attn.o_proj.weight[:, :8] *= 0.5
+    asked = {"tasks": "capitals", "heads": "L0H1", "rows": 120, "items": 12, "limit": 10}
+    with Workspace(executor=ExecutorOptions(executor="ray", workers=1)) as own:
+        there = broca.compare(*models, **asked, journal=own)
     assert there == broca.compare(*models, **asked)
 
 

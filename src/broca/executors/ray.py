@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -96,10 +97,12 @@ class RayPool:
     Args:
         spec: What they load.
         options: Where they run.
+        make_room: Called before workers start where the cluster has no room for them.
     """
 
     spec: WorkerSpec
     options: RayOptions = field(default_factory=RayOptions)
+    make_room: Callable[[], None] = lambda: None
     tokens: int = field(default=0, init=False)
     """Tokens that workers have read or written, in the batches that were handed over."""
 
@@ -110,6 +113,7 @@ class RayPool:
         self._failed_starts = 0
         self._reason = ""
         self._started_ray = False
+        self._resting = False
         self._gpus = 0.0
         self._settings: dict[str, Any] = {}
         self._shipped_model: Any = None
@@ -125,11 +129,16 @@ class RayPool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Ends all workers, and Ray if this pool started it."""
+    def rest(self) -> None:
+        """Ends all workers; they start again when they are asked next."""
         for member in [*self._busy.values(), *self._idle]:
             self._end(member)
         self._busy, self._idle, self._settings, self._shipped_model = {}, [], {}, None
+        self._resting = True
+
+    def close(self) -> None:
+        """Ends all workers, and Ray if this pool started it."""
+        self.rest()
         if self._started_ray:
             self._ray.shutdown()
             self._started_ray = False
@@ -169,6 +178,8 @@ class RayPool:
         Raises:
             ExecutorFailed: A batch was lost too often, or no worker is left.
         """
+        if self._resting:
+            self._start_all()
         me, numbered, again = object(), enumerate(jobs), deque[_Batch]()
         shipped = self._ship(setting)
         done, start, more = 0, self.tokens, True
@@ -239,12 +250,22 @@ class RayPool:
                 ) from error
             self._started_ray = True
         count, self._gpus, self.spec = _plan(ray.cluster_resources(), options, self.spec)
-        for _ in range(count):
+        self._count = count
+        self._start_all()
+        (self._first,) = self.workers[:1]
+
+    def _start_all(self) -> None:
+        """Starts the workers, and waits for the first."""
+        needed = {"CPU": float(self._count), "GPU": self._count * self._gpus}
+        free = self._ray.available_resources()
+        if any(free.get(name, 0.0) < number for name, number in needed.items()):
+            self.make_room()
+        self._resting = False
+        for _ in range(self._count):
             self._start()
         while not self._idle:
             for _ in self._wait():
                 pass
-        (self._first,) = self.workers[:1]
 
     def _start(self) -> None:
         """Starts a worker; it is asked to load the model."""
@@ -462,6 +483,10 @@ class RayExecutor:
             yield from stream
 
 
+_Key = tuple[str, str, EngineOptions]
+"""Which workers can serve a run: the model's fingerprint and components, the engine's options."""
+
+
 class RayHost:
     """Runs engines in workers of a Ray cluster; a model has one pool of workers.
 
@@ -483,7 +508,7 @@ class RayHost:
                 gpus_per_worker=options.gpus_per_worker,
                 batch_limit_s=options.batch_limit,
             )
-        self._pools: dict[tuple[str, str, EngineOptions], RayPool] = {}
+        self._pools: dict[_Key, RayPool] = {}
 
     def executor(
         self,
@@ -503,10 +528,17 @@ class RayHost:
                 options=engine_options,
                 model_options=model_options,
             )
-            self._pools[key] = RayPool(spec, self._options).__enter__()
+            make_room = partial(self._rest_others, key)
+            self._pools[key] = RayPool(spec, self._options, make_room).__enter__()
         donors = tuple(values.cpu() for values in setting.donors)
         shipped = replace(setting, donors=donors)
         return RayExecutor(self._pools[key], asker, setting=shipped, on_progress=on_progress)
+
+    def _rest_others(self, key: _Key) -> None:
+        """Ends the workers of other models, so that those of one have room."""
+        for other, pool in self._pools.items():
+            if other != key:
+                pool.rest()
 
     def close(self) -> None:
         """Ends all workers."""
