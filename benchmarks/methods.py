@@ -34,8 +34,10 @@ import torch
 from targets import targets
 
 from broca import Workspace, compare_methods, searches
-from broca.cli.progress import ProgressLine
+from broca.cli.commands import PrintOptions
+from broca.cli.progress import ProgressDisplay
 from broca.results.files import check_out_folder
+from broca.runs.timing import count_rows
 from broca.searches import OtherTask, Problem
 from broca.studies.methods import (
     SCENARIOS,
@@ -58,7 +60,6 @@ from broca.studies.methods.text_tables import (
     simulated_texts,
     texts_of,
 )
-from broca.verbs.plan import count_rows
 
 HERE = Path(__file__).parent
 CELLS = HERE / "methods-cells.csv"
@@ -206,7 +207,7 @@ def plan(some: list[Stage]) -> None:
           f"{(total_rows + single) / RATE / 60:.0f} min at {RATE:,} rows/s")  # fmt: skip
 
 
-def measure(some: list[Stage], folder: Path, progress: ProgressLine) -> None:
+def measure(some: list[Stage], folder: Path, progress: ProgressDisplay) -> None:
     """Runs the cells that the folder does not have; all stages share one journal."""
     with Workspace(folder / "journal.sqlite") as workspace:
         for stage in some:
@@ -430,10 +431,11 @@ def write(page: Path = HERE / "RESULTS.md", *, measured: str = "") -> None:
     before = re.search(r"^## Methods\n\n(.*?)\n\n", text, flags=re.DOTALL | re.MULTILINE)
     if not measured and before:
         measured = before[1]
-    others = re.sub(r"^## Methods\n.*?(?=^## |\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
-    page.write_text(
-        others.rstrip() + "\n\n" + section(measured, cells, lines, simulated), encoding="utf-8"
+    made = section(measured, cells, lines, simulated).rstrip() + "\n\n"
+    written, found = re.subn(
+        r"^## Methods\n.*?(?=^## |\Z)", lambda _: made, text, flags=re.DOTALL | re.MULTILINE
     )
+    page.write_text((written if found else f"{text}\n{made}").rstrip() + "\n", encoding="utf-8")
     draw(lines, page.with_name("methods.png"))
 
 
@@ -498,7 +500,7 @@ def main() -> None:
             write_simulations(summarize_simulations(simulated_cells_of(folder).read()))
         write(measured=measured_here() if options.out else "")
         return
-    progress = ProgressLine(plain=False)
+    progress = ProgressDisplay(PrintOptions())
     try:
         if options.simulations:
             cells = simulated_cells_of(folder)

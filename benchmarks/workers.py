@@ -29,13 +29,12 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import numpy as np
 import torch
-from broca.runs.recording import Journaling
-from broca.runs.recording import recording as runs
 
 import broca
 from broca.engine import EngineOptions
 from broca.executors import Asker, RayExecutor, RayOptions, RayPool, WorkerSpec
 from broca.measurement import Plan
+from broca.runs import run as runs
 from broca.tasks import Catalog, RequestTokenizer
 
 RAY = [sys.executable, "-m", "ray.scripts.scripts", "start"]
@@ -160,7 +159,7 @@ def driver(options: argparse.Namespace) -> None:
             "reference",
             **asked(options.rows),
             executor=far,
-            journal=Journaling(Path(folder) / "j.sqlite"),
+            journal=Path(folder) / "j.sqlite",
             on_progress=progress,
         )
     require(bool(state["cut"]), "the node was never cut off: give more --rows")

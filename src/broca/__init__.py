@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from broca.results.repetition import Repetition as Repetition
     from broca.results.stress_test import StressTest as StressTest
     from broca.results.verification import Verification as Verification
+    from broca.runs.machine import Diagnosis as Diagnosis
     from broca.runs.run import Run as Run
     from broca.runs.workspace import Workspace as Workspace
     from broca.studies.methods import compare_methods as compare_methods
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from broca.verbs.compare import compare as compare
     from broca.verbs.describe_task import TaskDescription as TaskDescription
     from broca.verbs.describe_task import describe_task as describe_task
-    from broca.verbs.doctor import Diagnosis as Diagnosis
     from broca.verbs.doctor import doctor as doctor
     from broca.verbs.explore import explore as explore
     from broca.verbs.export import export as export
@@ -64,7 +64,7 @@ _HOME = {
     "Comparison": "broca.results.comparison",
     "Component": "broca.components",
     "ComponentSet": "broca.components",
-    "Diagnosis": "broca.verbs.doctor",
+    "Diagnosis": "broca.runs.machine",
     "EngineOptions": "broca.options",
     "Export": "broca.results.export",
     "ExecutorOptions": "broca.options",

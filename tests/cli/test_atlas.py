@@ -38,7 +38,7 @@ def test_run_resume_and_refusals_of_the_folder(run, tmp_path):
     assert (out / "atlas.html").is_file()
     code, told, progress = run("atlas", "planted", *FEW, "--out", out, "--json")
     assert code == 0, progress
-    assert "going on with the run" in progress
+    assert "finished; nothing to do" in progress
     assert decode(broca.Atlas, told).effects == found.effects
     assert json.loads(told)["cost"]["rows"] <= 400
     code, told, progress = run("atlas", "planted", *FEW, "--seed", 1, "--out", out)

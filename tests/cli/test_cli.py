@@ -64,7 +64,7 @@ def test_same_command_gives_the_same_bytes_apart_from_times(finished_command, tm
         (["reference", "--task", "calls", "--others", "", "--rows", "50"], "--rows 50 is too f"),
         (["reference", "--task", "addition", "--items", "0"], "--items must be at least 1"),
         (["reference", "--task", "addition", "--method", "gredy"], "did you mean 'greedy'"),
-        (["reference", "--task", "addition", "--others", "addition"], "no control of itself"),
+        (["reference", "--task", "addition", "--others", "addition"], "not a control of itself"),
         (["reference", "--task", "addition", "--others", "sortin"], "did you mean 'sorting'"),
         (["reference", "--task", "addition", "--option", "masks"], "NAME=VALUE"),
         (

@@ -6,7 +6,7 @@ import pytest
 from cli.running import broca
 
 import broca as library
-from broca.verbs.doctor import Check, Diagnosis
+from broca.runs.machine import Check, Diagnosis
 
 FOUND = (
     Check("torch", "ok", "2.13.0"),

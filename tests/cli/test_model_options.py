@@ -42,9 +42,9 @@ VERBS = {
 
 NO_WEIGHTS = {
     "bench simulations", "tasks", "journal", "rerun", "refit", "lm-eval", "published", "report",
-    "view",
+    "view", "doctor",
 }  # fmt: skip
-"""Verbs that load none, or the model of a run with what that run allowed (`rerun`)."""
+"""Verbs that load none but a shipped one, or the model of a run as that run did (`rerun`)."""
 
 
 @cache

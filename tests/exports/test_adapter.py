@@ -80,14 +80,16 @@ def test_peft_is_asked_for(monkeypatch):
 
 def test_quantized_layers_are_left_as_they_are(tmp_path):
     """The vector is as wide as the layer, whatever its packed weights look like."""
-    from models.test_selftest import Packed
+    from models.test_quantized import EightBit
     from safetensors.torch import load_file
 
     model = tiny_llama()
-    model.model.layers[0].self_attn.o_proj = Packed(model.model.layers[0].self_attn.o_proj)
+    model.model.layers[0].self_attn.o_proj = EightBit(model.model.layers[0].self_attn.o_proj)
     gated = GatedModel.wrap(model, None, name="packed")
     write_adapter(factors_of(gated, "L0H1"), tmp_path, base=None)
     (vector,) = load_file(tmp_path / WEIGHTS).values()
     assert vector.tolist() == [[1.0] * 8 + [0.0] * 8 + [1.0] * 16]
-    with pytest.raises(UnsupportedModel, match=r"are quantized \(Packed, int8\): .* as an adapter"):
+    with pytest.raises(
+        UnsupportedModel, match=r"are quantized \(EightBit, int8\): .* as an adapter"
+    ):
         changed_tensors(gated, "L0H1")

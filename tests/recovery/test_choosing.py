@@ -71,7 +71,7 @@ def test_any_linear_regressor_of_scikit_learn_can_be_passed(recovery):
     [
         ({"recovery": "laso"}, "did you mean 'lasso'"),
         ({"recovery": Ridge}, r"is a class: give an object"),
-        ({"recovery": object()}, "no scikit-learn regressor: it lacks fit"),
+        ({"recovery": object()}, "not a scikit-learn regressor: it lacks fit"),
         ({"recovery": "omp", "intercept": "baseline"}, "not compatible with intercept=baseline"),
     ],
 )

@@ -4,6 +4,7 @@ import pytest
 
 import broca
 from broca.runs.forecast import Forecast
+from broca.verification import QUICK
 
 SMALL = {"rows": 600, "items": 12, "seed": 0}
 
@@ -45,7 +46,8 @@ def test_a_localization_measures_what_is_expected_step_by_step(model, forecasts)
         sets = done["verifying: random sets"] / planned["verifying: random sets"]
         assert 0.5 <= sets <= 2
         assert done["verifying: each member"] <= planned["verifying: each member"]
-        assert done["verifying: the outputs"] == planned["verifying: the outputs"]
+        outputs = planned["verifying: the outputs"]
+        assert outputs - 2 * QUICK.changes * 3 < done["verifying: the outputs"] <= outputs
     outlook = forecast.outlook()
     assert outlook.done == outlook.total
     assert outlook.seconds_left == 0.0

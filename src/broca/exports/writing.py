@@ -74,7 +74,7 @@ def mean_outputs(
         model, run.task, catalog, others=[], task_options=options, items=items,
         seed=run.search.seed, searched="task",
     )  # fmt: skip
-    scored = tasks.scored_tokens(tasks.places["locate"][tasks.task].tolist())
+    scored = tasks.scored_tokens(tasks.located)
     points = model.gated_parts(names).points
     return donor_activations(
         model, [tokens for _, tokens in scored], Ablation("mean"), points=points

@@ -115,7 +115,8 @@ def _examination_steps(trial: Trial, scope: Scope, *, members: int) -> Iterable[
     mine = min(scope.member_items or len(trial.places[trial.task]), len(trial.places[trial.task]))
     yield Step("verifying: random sets", 2 * scope.controls * compared, SETS)
     yield Step("verifying: each member", 2 * members * mine if members > 1 else 0, SETS)
-    yield Step("verifying: the outputs", 2 * _count(trial.some(scope.failure_items)))
+    shown = members * scope.changes if scope.failure_items else 0
+    yield Step("verifying: the outputs", 2 * (_count(trial.some(scope.failure_items)) + shown))
 
 
 def _control_items(trial: Trial, scope: Scope) -> int:

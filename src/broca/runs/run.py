@@ -227,8 +227,8 @@ class Run:
     @cached_property
     def norms(self) -> NDArray[np.float64] | None:
         """Mean output norm of every component over the tokens of the task's `locate` items."""
-        located = self.tasks.places["locate"][self.tasks.task].tolist()
-        return output_norms(self.model, [tokens for _, tokens in self.tasks.scored_tokens(located)])
+        scored = self.tasks.scored_tokens(self.tasks.located)
+        return output_norms(self.model, [tokens for _, tokens in scored])
 
     @property
     def search_rows(self) -> int:

@@ -98,22 +98,25 @@ def require_names(heads: str | Sequence[str]) -> None:
     """Refuses names that no component of any model has, before a model is loaded.
 
     Raises:
-        BadInput: A name cannot be read; see `Component.parse`.
+        BadInput: None is named, or a name cannot be read; see `Component.parse`.
         UnknownName: No such published list.
     """
-    if not is_published(heads):
-        for name in heads.split("+") if isinstance(heads, str) else heads:
-            Component.parse(name)
+    if is_published(heads):
+        return
+    names = [name for name in heads.split("+") if name] if isinstance(heads, str) else heads
+    if not names:
+        raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
+    for name in names:
+        Component.parse(name)
 
 
 def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...]:
     """The names as the model has them, in the order given; published lists are looked up."""
+    require_names(heads)
     if is_published(heads):
         assert isinstance(heads, str)
         heads = published_heads(heads, layers=model.structure.layers, heads=model.heads)
     columns = model.components.columns(heads)
-    if not columns:
-        raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
     if len(set(columns)) < len(columns):
         raise BadInput(f"a head is named twice in `heads` {heads}")
     return tuple(model.components.names[column] for column in columns)

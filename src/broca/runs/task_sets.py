@@ -64,6 +64,11 @@ class TaskSet:
             self.task, self.same_skill, self.others, self.benchmarks, self.places[part], items
         )
 
+    @property
+    def located(self) -> list[int]:
+        """Positions of the task's `locate` items."""
+        return [int(position) for position in self.places["locate"][self.task]]
+
     def scored_tokens(self, positions: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
         """Tokens that the task scores of some items, prompt and continuation.
 

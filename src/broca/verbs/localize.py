@@ -83,11 +83,9 @@ def localize(
             tasks, method, search_options, run_options, components=gated.kinds, seed=seed,
             interactions=interactions,
         )  # fmt: skip
-        stages.expect(
-            localization_steps(gated, tasks, method, search_options, verify, interactions)
-        )
-        donors = tasks.places["locate"][tasks.task].tolist()
-        run = opened.run(tasks, ablation=ablation, donors=donors, settings=settings)
+        steps = localization_steps(gated, tasks, method, search_options, verify, interactions)
+        stages.expect(steps)
+        run = opened.run(tasks, ablation=ablation, donors=tasks.located, settings=settings)
         baseline, _ = opened.intact_scores(run)
         stages.enter(REFERENCES)
         referenced = refer(method, search_options, run)
@@ -99,10 +97,9 @@ def localize(
         ranking = run.search(method, problem, referenced.response, search_options.options)
 
         selected = tuple(gated.components.names[column] for column in ranking.selected)
-        after, examination = baseline, None
         if selected:
             stages.enter("verifying on the report items")
-            after = run.scores(ranking.selected)
+        after, examination = run.scores(ranking.selected) if selected else baseline, None
         if verify and selected:
             examiner = run.examiner(replace(QUICK, seed=seed))
             examination = examiner.examine(selected, report=stages.enter)

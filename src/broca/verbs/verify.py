@@ -77,7 +77,7 @@ def verify(
         run = opened.run(
             tasks,
             ablation=ablation,
-            donors=tasks.places["locate"][tasks.task].tolist(),
+            donors=tasks.located,
             settings={
                 "measures": tasks.task,
                 "others": [*tasks.same_skill, *tasks.others],
@@ -102,22 +102,18 @@ def verify(
                 on_progress=on_progress, run_options=run_options.within(opened.workspace),
             ).selected  # fmt: skip
             if selected:
-                back = replace(examiner, scope=replace(scope, curve=0, controls=0))
-                (drop,) = back.drops_of(selected, [tasks.task])
+                (drop,) = examiner.drops_of(selected, [tasks.task])
                 crossings.append(_crossing(other, tasks.task, selected, drop))
         rows = run.scoring_rows
         run.finish()
-        notes = [*tasks.notes]
-        notes += [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
-        notes += at_chance
+        task_notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
         return verification_of(
             model_info(gated), names, ablation, examiner.trial, examination.before,
             examination.after, examination=examination, level=scope.level, rows=rows,
-            crossings=crossings, notes=notes, documents=tasks.documents,
+            crossings=crossings, documents=tasks.documents,
+            notes=[*tasks.notes, *task_notes, *at_chance],
         )  # fmt: skip
 
 
-def _crossing(
-    found_on: str, measured_on: str, heads: Sequence[str], drop: MeasuredDrop
-) -> Crossing:
-    return Crossing(found_on, measured_on, tuple(heads), drop.drop, drop.p)
+def _crossing(found_on: str, task: str, heads: Sequence[str], measured: MeasuredDrop) -> Crossing:
+    return Crossing(found_on, task, tuple(heads), measured.drop, measured.p)

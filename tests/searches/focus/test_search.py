@@ -185,7 +185,7 @@ def test_abstains_early_where_nothing_harms(seed):
     assert stopped.selected == whole.selected == ()
     assert "no specific harm" in stopped.reason
     assert rows < 0.85 * budget
-    assert "surely worth less than 0.05" in stopped.notes[0]
+    assert "significantly less than 0.05" in stopped.notes[0]
     weak = Tasks(harmed_by(3, each=0.3), harmed_by(9), harmed_by(11), seed=seed).solve()
     assert weak.selected == (3,)
 

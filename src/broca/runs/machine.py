@@ -1,0 +1,191 @@
+"""This machine: what it offers to broca, what is missing, and the line that mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from pathlib import Path
+from typing import Literal
+
+State = Literal["ok", "missing", "broken"]
+"""`missing` is optional; without what is `broken` broca cannot run."""
+
+CORE = ("numpy", "torch", "transformers", "datasets", "lm_eval")
+"""Modules that every run imports."""
+
+DEVELOPMENT = {"dev", "docs"}
+"""Extras that a user does not need."""
+
+TIGHT_BYTES = 2**30
+"""Less free memory or disk than this is worth a word."""
+
+_GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: What it is.
+        state: Whether it is there.
+        found: What was found.
+        remedy: The line that mends it; empty where nothing is to be done.
+    """
+
+    name: str
+    state: State
+    found: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was found on a machine."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def can_run(self) -> bool:
+        """Whether broca can run here."""
+        return all(check.state != "broken" for check in self.checks)
+
+
+def examine() -> Diagnosis:
+    """Looks at everything that broca needs or can use here: see `broca.doctor`."""
+    checks = [_python(), *map(_module, CORE)]
+    if all(check.state != "broken" for check in checks):
+        checks += _looked(
+            ("gates", _gates),
+            ("devices", _devices),
+            ("isolation for code tasks", _isolation),
+        )
+    checks += [*_extras(), _memory(), *_disks()]
+    return Diagnosis(tuple(checks))
+
+
+def _python() -> Check:
+    found = f"Python {platform.python_version()}, broca {version('broca')}"
+    return Check("versions", "ok", found)
+
+
+def _module(name: str) -> Check:
+    """Whether a module can be imported."""
+    package = name.replace("_", "-")
+    mend = f"{sys.executable} -m pip install -I {package}"
+    try:
+        import_module(name)
+        return Check(package, "ok", version(package))
+    except PackageNotFoundError:
+        return Check(package, "broken", "imported from a place without its version", mend)
+    except Exception as error:  # noqa: BLE001  # a broken installation may raise anything
+        return Check(package, "broken", f"cannot be imported: {_line(error)}", mend)
+
+
+def _looked(*looks: tuple[str, Callable[[], Check]]) -> Iterator[Check]:
+    """Checks that may meet anything on a machine that nobody has seen."""
+    for name, look in looks:
+        try:
+            yield look()
+        except Exception as error:  # noqa: BLE001  # what it met is what it reports
+            state: State = "broken" if name == "gates" else "missing"
+            mend = f"{sys.executable} -m pip install -I broca torch transformers"
+            yield Check(name, state, _line(error), mend)
+
+
+def _gates() -> Check:
+    """A shipped model is loaded, which ends with the self-test of its gates."""
+    from broca.models import load
+
+    gated = load("reference-small", device="cpu", offline=True)
+    return Check("gates", "ok", f"{gated.name} is loaded, and its self-test holds")
+
+
+def _devices() -> Check:
+    import torch
+
+    threads = f"CPU with {torch.get_num_threads()} threads"
+    if not torch.cuda.is_available():
+        built = torch.version.cuda or torch.version.hip
+        remedy = "" if built else "https://pytorch.org/get-started has the line for a GPU's torch"
+        return Check("devices", "ok", f"{threads}, no GPU", remedy)
+    gpus = []
+    for number in range(torch.cuda.device_count()):
+        free, total = torch.cuda.mem_get_info(number)
+        name = torch.cuda.get_device_name(number)
+        gpus.append(f"cuda:{number} {name}, {free / _GIB:.1f} of {total / _GIB:.1f} GiB free")
+    return Check("devices", "ok", "; ".join([*gpus, threads]))
+
+
+def _isolation() -> Check:
+    """What encloses programs that models write: found by trying, as a run does."""
+    from broca.tasks.code import code_isolation
+    from broca.tasks.sandbox.isolation import ISOLATIONS, bubblewrap_path
+
+    name, found = "isolation for code tasks", code_isolation()
+    if found == ISOLATIONS["bubblewrap"]:
+        return Check(name, "ok", found)
+    remedy = "apt install bubblewrap"
+    if sys.platform != "linux":
+        remedy = "run tasks that execute code on Linux, with bubblewrap"
+    elif bubblewrap_path():
+        remedy = "let users create namespaces: sysctl kernel.unprivileged_userns_clone=1"
+    return Check(name, "missing", f"{found}; bubblewrap would be stronger", remedy)
+
+
+def _extras() -> Iterator[Check]:
+    """Every extra of the package, but for those of its developers."""
+    from packaging.requirements import Requirement
+
+    wanted = [Requirement(text) for text in requires("broca") or ()]
+    for extra in metadata("broca").get_all("Provides-Extra") or ():
+        for requirement in wanted:
+            marker = requirement.marker
+            if extra not in DEVELOPMENT and marker and marker.evaluate({"extra": extra}):
+                yield _extra(extra, requirement.name)
+
+
+def _extra(extra: str, package: str) -> Check:
+    try:
+        return Check(extra, "ok", f"{package} {version(package)}")
+    except PackageNotFoundError:
+        remedy = f"{sys.executable} -m pip install 'broca[{extra}]'"
+        return Check(extra, "missing", f"{package} is not installed", remedy)
+
+
+def _memory() -> Check:
+    """Memory that can be had without swapping."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        kib = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+        free = kib * 1024
+    except (OSError, StopIteration):
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    remedy = "" if free >= TIGHT_BYTES else "close other programs, or use a smaller model"
+    return Check("free memory", "ok", f"{free / _GIB:.1f} GiB", remedy)
+
+
+def _disks() -> Iterator[Check]:
+    """Room for out folders, and for models of the hub."""
+    places = {"free disk here": Path.cwd()}
+    try:
+        from huggingface_hub import constants
+
+        places["free disk of the hub's cache"] = Path(constants.HF_HUB_CACHE)
+    except ImportError:  # said already: transformers cannot be imported without it
+        pass
+    for name, place in places.items():
+        there = next(path for path in (place, *place.parents) if path.exists())
+        free = shutil.disk_usage(there).free
+        remedy = "" if free >= TIGHT_BYTES else "make room, or use another disk (HF_HOME, `out`)"
+        yield Check(name, "ok", f"{free / _GIB:.1f} GiB in {place}", remedy)
+
+
+def _line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,91 @@
+"""What a machine offers, and the line that mends what is missing."""
+
+import builtins
+import importlib
+
+import pytest
+
+import broca
+from broca.runs import machine as module
+
+
+@pytest.fixture(scope="module")
+def diagnosis():
+    """That of the machine that runs the tests."""
+    return broca.doctor()
+
+
+def named(diagnosis, name):
+    """One check."""
+    return next(check for check in diagnosis.checks if check.name == name)
+
+
+def test_broca_can_run_where_its_tests_run(diagnosis):
+    """Everything was looked at; what is missing has a line that mends it."""
+    assert diagnosis.can_run
+    names = {check.name for check in diagnosis.checks}
+    assert {
+        "versions", "torch", "transformers", "lm-eval", "gates", "devices",
+        "isolation for code tasks", "ray", "free memory", "free disk here",
+    } <= names  # fmt: skip
+    assert not {"dev", "docs"} & names
+    for check in diagnosis.checks:
+        assert check.found
+        assert check.state == "ok" or check.remedy
+
+
+def test_a_package_that_cannot_be_imported_is_fatal(monkeypatch):
+    """The cause is named, and nothing is tried that needs it."""
+    genuine = importlib.import_module
+
+    def broken(name, *rest):
+        if name == "transformers":
+            raise RuntimeError("operator torchvision::nms does not exist\nmore")
+        return genuine(name, *rest)
+
+    monkeypatch.setattr(module, "import_module", broken)
+    diagnosis = broca.doctor()
+    assert not diagnosis.can_run
+    check = named(diagnosis, "transformers")
+    assert check.found == "cannot be imported: operator torchvision::nms does not exist"
+    assert check.remedy.endswith("pip install -I transformers")
+    assert "gates" not in {check.name for check in diagnosis.checks}
+
+
+def test_a_model_that_does_not_load_is_fatal_and_a_missing_sandbox_is_not(monkeypatch):
+    """Whatever a machine raises is a check, not a traceback."""
+
+    def fails():
+        raise OSError("no such luck")
+
+    monkeypatch.setattr(module, "_gates", fails)
+    monkeypatch.setattr(module, "_isolation", fails)
+    diagnosis = broca.doctor()
+    assert named(diagnosis, "gates").state == "broken"
+    assert named(diagnosis, "isolation for code tasks").state == "missing"
+    assert not diagnosis.can_run
+
+
+def test_an_extra_that_is_not_installed_has_its_line(monkeypatch):
+    """Of the package, by pip."""
+
+    def none(name):
+        raise module.PackageNotFoundError(name)
+
+    monkeypatch.setattr(module, "version", none)
+    check = module._extra("ray", "ray")
+    assert (check.state, check.found) == ("missing", "ray is not installed")
+    assert check.remedy.endswith("-m pip install 'broca[ray]'")
+
+
+def test_memory_is_told_where_there_is_no_proc(monkeypatch):
+    """As on macOS."""
+    genuine = module.Path.read_text
+
+    def missing(path, *args, **kwargs):
+        if str(path) == "/proc/meminfo":
+            raise builtins.FileNotFoundError
+        return genuine(path, *args, **kwargs)
+
+    monkeypatch.setattr(module.Path, "read_text", missing)
+    assert module._memory().found.endswith(" GiB")
