@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+# tests run in parallel processes: one thread each keeps them from slowing each other
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -66,14 +69,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
     config.option.loadscopereorder = False  # keeps the order above
     return FolderScheduling(config, log)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _one_thread_each() -> None:
-    """Tests run in parallel processes: one thread each keeps them from slowing each other."""
-    import torch
-
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

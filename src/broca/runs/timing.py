@@ -23,6 +23,8 @@ WARM_UP = 4
 """Rows that are measured before the timed ones."""
 _SHARE = 0.05
 """Of the components, ablated in timed rows."""
+_COUNTED = 1000
+"""Rows of a search that keeps to a budget after which the rest is taken to be alike."""
 
 
 def count_rows(
@@ -50,6 +52,11 @@ def count_rows(
     continuous = default != "accuracy"
     others = problem.others if record.weighs_others(options) else ()
     problem = replace(problem, others=others, continuous=continuous, differentiable=continuous)
+    times = 1.0
+    if record.most is not None:
+        most = problem.rows or record.most(problem)
+        times = max(1.0, most / _COUNTED)
+        problem = replace(problem, rows=min(most, _COUNTED))
     counted = {"accuracy": [0, 0], "probability": [0, 0]}
     slope = 1e-3 if record.counted_losses == "additive" else 0.0
     random = record.counted_losses == "random"
@@ -72,9 +79,10 @@ def count_rows(
         search.tell(Measurement(plan, 1 - losses - noise(len(plan)), gradients))
     return MethodCost(
         method=method,
-        rows=sum(rows for rows, _ in counted.values()),
-        tokens=sum(tokens for _, tokens in counted.values()),
-        seconds=sum(tokens / speeds[name] for name, (_, tokens) in counted.items() if tokens),
+        rows=round(times * sum(rows for rows, _ in counted.values())),
+        tokens=round(times * sum(tokens for _, tokens in counted.values())),
+        seconds=times
+        * sum(tokens / speeds[name] for name, (_, tokens) in counted.items() if tokens),
         response=max(counted, key=lambda name: counted[name][0]),
     )
 

@@ -62,11 +62,10 @@ def harmed_by(columns, each, base=0.9):
     return lambda mask: max(0.0, base - each * int(mask[list(columns)].sum()))
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_small_effects_of_many_components_are_found(seed):
+def test_small_effects_of_many_components_are_found():
     """Ten of forty cost four points each: at least four of the five selected are of them."""
-    tasks = Tasks(harmed_by(range(10), 0.04), harmed_by((20, 21), 0.1), seed=seed)
-    ranking = tasks.solve(rows=4800)
+    tasks = Tasks(harmed_by(range(10), 0.04), harmed_by((20, 21), 0.1))
+    ranking = tasks.solve(rows=4000)
     assert ranking.options["answer"] == "found"
     assert sum(column < 10 for column in ranking.selected) >= 4
 
@@ -75,10 +74,10 @@ def test_leaves_out_what_every_task_needs():
     """A component that harms all tasks most is no answer; without a contrast it is."""
     shared = harmed_by((30,), 0.5)
     tasks = Tasks(lambda mask: max(0.0, 0.9 - 0.5 * mask[30] - 0.2 * mask[3]), shared, shared)
-    selected = tasks.solve(rows=3000).selected
+    selected = tasks.solve(rows=2000).selected
     assert selected[0] == 3
     assert 30 not in selected
-    assert 30 in tasks.solve(rows=3000, options={"contrast": 0.0}).selected
+    assert 30 in tasks.solve(rows=1500, options={"contrast": 0.0}).selected
 
 
 def test_sees_components_that_matter_only_together():
@@ -87,13 +86,13 @@ def test_sees_components_that_matter_only_together():
     def pair(mask):
         return 0.1 if mask[5] and mask[20] else 0.9 - 0.04 * (mask[5] + mask[20])
 
-    ranking = Tasks(pair, harmed_by((9,), 0.4), seed=2).solve(rows=4800)
+    ranking = Tasks(pair, harmed_by((9,), 0.4), seed=2).solve(rows=3000)
     assert {5, 20} <= set(ranking.selected)
 
 
 def test_goes_on_where_rows_do_not_tell_and_says_how_many_would():
     """A task that nothing harms: up to four times the rows, and not a word of nothing."""
-    tasks = Tasks(lambda mask: 0.8, harmed_by((9,), 0.2), seed=4)
+    tasks = Tasks(lambda mask: 0.8, harmed_by((9,), 0.2), components=20, seed=4)
     ranking = tasks.solve()
     assert ranking.selected == ()
     assert ranking.options["rows"] == tasks.rows <= 4 * 1600
@@ -118,7 +117,7 @@ def test_budget_is_kept():
 def test_same_seed_same_answer():
     """And intervals hold their effects."""
     first, second = (
-        Tasks(harmed_by((3, 7), 0.3), harmed_by((9,), 0.3), seed=6).solve(rows=2000)
+        Tasks(harmed_by((3, 7), 0.3), harmed_by((9,), 0.3), seed=6).solve(rows=1600)
         for _ in range(2)
     )
     assert first.selected == second.selected
@@ -130,7 +129,7 @@ def test_same_seed_same_answer():
     assert first.order[: len(first.selected)] == first.selected
 
 
-@pytest.mark.parametrize("components", [3, 600])
+@pytest.mark.parametrize("components", [3, 300])
 def test_any_number_of_components(components):
     """Fewer than the short list holds, and more than have a coefficient of their own."""
     tasks = Tasks(harmed_by((1,), 0.8), harmed_by((2,), 0.5), components=components, seed=7)

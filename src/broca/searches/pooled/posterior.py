@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_CHAINS = 16
+_CHAINS = 24
 """Chains that are drawn side by side."""
-_WARMING = 25
+_WARMING = 20
 """Sweeps before the first draw that counts."""
-_AGAIN = 6
+_AGAIN = 3
 """The same where chains go on with some more rows."""
-_KEPT = 12
+_KEPT = 8
 """Sweeps whose draws count, those of every chain."""
 _LEAST_NOISE = 0.02
 """Standard deviation of a row that is assumed even where rows agree."""
@@ -141,18 +141,19 @@ class Posterior:
         score = np.log(self._weights[:, self.kinds]).transpose(1, 2, 0)
         score += np.log(variance / np.square(_WIDTHS))[:, :, None] / 2
         score += rng.gumbel(size=score.shape)
+        half = variance[:, :, None] / 2
+        variance[:, 0] = 0.0  # nothing is exactly nothing
+        spread = np.sqrt(variance)
         normal = rng.normal(size=last.shape)
-        part = self._part.T.copy()
+        part = np.empty(last.shape, dtype=np.intp)
         for j in rng.permutation(len(last)).tolist():
-            alone = left[j] + precision[j] * last[j]
-            spread = variance[j][:, None]
-            part[j] = (score[j] + spread / 2 * np.square(alone)).argmax(axis=0)
-            chosen = variance[j][part[j]]
-            new = chosen * alone + np.sqrt(chosen) * normal[j]
-            new[part[j] == 0] = 0.0
-            change = new - last[j]
+            before = last[j]
+            alone = left[j] + precision[j] * before
+            part[j] = chosen = (score[j] + half[j] * (alone * alone)).argmax(axis=0)
+            new = variance[j][chosen] * alone + spread[j][chosen] * normal[j]
+            change = new - before
             if change.any():
-                left -= np.multiply.outer(gram[j], change)
+                left -= gram[j][:, None] * change
                 last[j] = new
         self._last, self._part = last.T.copy(), part.T.copy()
 
