@@ -73,6 +73,8 @@ _MEMBERS = 0.5
 _CERTAIN = 1.645
 """Standard errors on either side of a 90 % interval; a finding is that far above nothing."""
 
+_OFTEN = 0.9
+"""Probability that the others lose half of `least` without a component that is called universal."""
 _FAR = 20
 """How many times the rows spent are still told as a number: beyond, an estimate is a guess."""
 
@@ -334,10 +336,14 @@ class _Search:
         described = beliefs.features.of(alone)
         effects[columns] = -(described @ beliefs.task.mean)
         halves[columns] = _CERTAIN * np.sqrt(beliefs.task.variances(described))
+        needed = columns[:0]
         if beliefs.others is not None:
-            others[columns] = -(described @ beliefs.others.mean)
+            drawn = beliefs.others.draws @ described.T
+            others[columns] = -drawn.mean(axis=0)
+            needed = columns[(drawn >= self._strategy.least / 2).mean(axis=0) >= _OFTEN]
         contrast = effects - measuring.weight * others
         members = np.flatnonzero(outcome.members) if outcome.answer == "found" else columns[:0]
+        universal = np.setdiff1d(needed, members)
         first = members[np.argsort(contrast[members], kind="stable")]
         later = np.setdiff1d(np.argsort(contrast, kind="stable"), first, assume_unique=True)
         later = later[np.argsort(contrast[later], kind="stable")]
@@ -349,6 +355,9 @@ class _Search:
             self._recorded(outcome),
             intervals=np.stack([effects - halves, effects + halves], axis=1),
             others=others,
+            universal=tuple(
+                int(column) for column in universal[np.argsort(others[universal], kind="stable")]
+            ),
             additivity=additivity(
                 self._masks, -self._lost, NonPositiveLasso(), seed=measuring.problem.seed
             ),
