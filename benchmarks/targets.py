@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from broca.studies.methods import (
-    CANDIDATE,
     Cell,
     MethodSummary,
     SimulatedSummary,
@@ -16,6 +15,8 @@ from broca.studies.methods import (
     shared_gap,
 )
 
+STUDIED = "focus"
+"""The method that these targets were set for: the default while the cells were measured."""
 AHEAD_OF_GREEDY = 0.2
 ROWS_PER_TASK = 800
 """A 25th of 200 masks x 100 items."""
@@ -59,7 +60,7 @@ def targets(
     summaries: Sequence[MethodSummary],
     simulated: Sequence[SimulatedSummary],
     *,
-    candidate: str = CANDIDATE,
+    candidate: str = STUDIED,
 ) -> list[Target]:
     """All targets, those about models for each model."""
     judged = []

@@ -71,7 +71,10 @@ def test_same_command_gives_the_same_bytes_apart_from_times(finished_command, tm
             ["reference", "--task", "addition", "--method", "cs-fresh", "--option", "sparsty=1"],
             "did you mean 'sparsity'",
         ),
-        (["reference", "--task", "addition", "--option", "gradients=no"], "true or false, not no"),
+        (
+            ["reference", "--task", "addition", "--method", "focus", "--option", "gradients=no"],
+            "true or false, not no",
+        ),
         (["reference", "--task", "addition", "--metric", "acc"], "no metric 'acc'"),
         (["reference", "--task", "addition", "--num-fewshot", "1001"], "--num-fewshot 1001 is mo"),
         (["reference", "--task", "addition", "--num-fewshot", "-1"], "must be 0 or more"),

@@ -45,7 +45,9 @@ _SCREEN = 0.45
 _ROUNDS = 0.35
 """Part for the rounds; what is left is for the sets that meet."""
 _NUMBER = 6
-"""Rounds: each begins with what the one before learned."""
+"""Most rounds: each begins with what the one before learned."""
+_ROUND = 100
+"""Fewest rows of a round: fewer would not change what is believed."""
 _SHARED = 0.25
 """Share of the screen's masks that the others are asked about: their mean is the steadier."""
 _SPREAD = 0.5
@@ -241,9 +243,10 @@ class _Search:
     def propose(self, rows: int) -> Generator[Plan, Measurement, None]:
         """Measures sets that may be the best, each on a fresh item of the task and of another."""
         measuring, beliefs = self._measuring, self._beliefs
-        for _ in range(_NUMBER):
+        rounds = min(_NUMBER, max(1, rows // _ROUND))
+        for _ in range(rounds):
             share = beliefs.doubt_of_others() if measuring.problem.others else 0.0
-            number = int(rows / _NUMBER / (1 + share))
+            number = int(rows / rounds / (1 + share))
             sets = beliefs.propose(number)
             lost, items = yield from measuring.each_on_one(sets, round(share * number), "confirm")
             beliefs.add(sets, lost, items, group=1)
@@ -395,7 +398,7 @@ METHOD = Method(
     answers="which set this task needs and the others do not, where many heads matter a little",
     rows="800 for each task measured, at most 3,200",
     make=Pooled,
-    order=1,
+    order=0,
     response="probability",
     measures_others=True,
     most=lambda problem: _MOST * ROWS_PER_TASK * (1 + len(problem.others)),

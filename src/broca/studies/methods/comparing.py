@@ -32,7 +32,7 @@ from broca.studies.methods.running import CellSetup, Grid, parse_methods, run_ce
 from broca.studies.methods.summary import MethodSummary, summarize
 from broca.tasks import Task
 
-CANDIDATE = "focus"
+CANDIDATE = searches.DEFAULT_METHOD
 """The method that the others are compared with."""
 
 
