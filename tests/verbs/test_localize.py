@@ -30,14 +30,13 @@ def planted_heads():
 
 
 def test_finds_the_planted_heads(planted, planted_heads):
-    """`focus`, on 1,600 rows a task: the best five recalls average 0.9 and more."""
+    """On 1,600 rows a task: the best five recalls average 0.9 and more."""
     recalls = {}
     for capability, heads in planted_heads.items():
         result = localize(
             planted,
             task=CAPABILITY_TASKS[capability],
             others=[],
-            method="focus",
             rows=1600,
             report_items=100,
             verify=False,

@@ -80,6 +80,12 @@ def test_leaves_out_what_every_task_needs():
     assert 30 in tasks.solve(rows=1500, options={"contrast": 0.0}).selected
 
 
+def test_what_costs_all_alone_is_needed_though_it_adds_nothing():
+    """Each of three is enough to lose the task: a set of one would tell a third of the truth."""
+    tasks = Tasks(lambda mask: 0.05 if mask[[4, 8, 15]].any() else 0.95, seed=3)
+    assert set(tasks.solve(rows=1200).selected) == {4, 8, 15}
+
+
 def test_sees_components_that_matter_only_together():
     """Two backups: either alone costs next to nothing, both cost most."""
 

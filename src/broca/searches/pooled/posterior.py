@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dger
+from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +27,12 @@ _WIDTHS = np.array([1e-9, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
 """Standard deviations of effects: the first stands for nothing."""
 _PRIOR = np.array([2.0, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
 """How many effects of each width are imagined beside those of a kind: a Dirichlet prior."""
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Holds BLAS to one thread where matrices are so small that threads wait for each other."""
+    return ThreadpoolController()
 
 
 @dataclass(frozen=True)
@@ -123,14 +131,15 @@ class Posterior:
         moments = np.array([each.moments for each in evidence])
         kept = []
         warming = _AGAIN if len(self.draws) else _WARMING
-        for sweep in range(warming + _KEPT):
-            weights = 1 / (self.noise**2 * effects)
-            self._sweep(np.tensordot(weights, grams, 1), weights @ moments, rng)
-            self._draw_weights(rng)
-            if sweep < warming:
-                self._estimate_noise(evidence)
-            if sweep >= warming:
-                kept.append(self._last.copy())
+        with _blas().limit(limits=1, user_api="blas"):
+            for sweep in range(warming + _KEPT):
+                weights = 1 / (self.noise**2 * effects)
+                self._sweep(np.tensordot(weights, grams, 1), weights @ moments, rng)
+                self._draw_weights(rng)
+                if sweep < warming:
+                    self._estimate_noise(evidence)
+                if sweep >= warming:
+                    kept.append(self._last.copy())
         self.draws = np.concatenate(kept)
 
     def _sweep(self, gram: Floats, moments: Floats, rng: np.random.Generator) -> None:

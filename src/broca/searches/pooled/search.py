@@ -9,7 +9,8 @@ stage throws away what an earlier one learned:
 3. rounds of small sets that may be the best by all rows so far (Thompson sampling), each on another
    item that the screen did not see, in the task's own metric;
 4. the sets believed best meet on the same items, and the better half goes on;
-5. each member of the winner is left out in turn, and those that are not believed to add leave.
+5. each member of the winner is left out in turn, and those that are not believed to add leave; what
+   costs the task much alone comes back, if the set is worth no less with it.
 
 The answer is one of three: found, nothing of `least` or more, not enough rows to tell. Where no
 budget is given the search goes on in the third case.
@@ -28,7 +29,7 @@ from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
 from broca.recovery import NonPositiveLasso, additivity
 from broca.searches.base import Problem, Ranking, SearchGenerator
-from broca.searches.focus.measuring import Measuring
+from broca.searches.focus.measuring import Measuring, Table
 from broca.searches.pilot import MOST_MASKS, pilot, random_masks
 from broca.searches.pooled.beliefs import Beliefs, Bools, Features
 from broca.searches.records import Method
@@ -72,6 +73,8 @@ _DOUBT = 0.25
 do add, fewer would keep idle ones (experiments/LOG.md)."""
 _MEMBERS = 0.5
 """Part of the rows of the meetings that is kept for members."""
+_LASTING = 0.25
+"""Part of those for members that add nothing beside the others, but cost much alone."""
 _CERTAIN = 1.645
 """Standard errors on either side of a 90 % interval; a finding is that far above nothing."""
 
@@ -271,16 +274,17 @@ class _Search:
             yield from self._meet(sets[:1], measuring.left)
             outcome = self._outcome(sets[0])
         if outcome.answer == "found":
-            return self._outcome((yield from self._without_idle(outcome)), found=True)
+            members = yield from self._without_idle(outcome)
+            return self._outcome((yield from self._with_lasting(members)), found=True)
         return outcome
 
-    def _meet(self, sets: Bools, rows: int) -> Generator[Plan, Measurement, None]:
-        """Measures sets on the same items, as many as the rows allow."""
+    def _meet(self, sets: Bools, rows: int) -> Generator[Plan, Measurement, Table | None]:
+        """Measures sets on the same items, as many as the rows allow; None if they allow none."""
         measuring = self._measuring
         items = rows // measuring.bundle_rows(1) // (len(sets) + 1)
         if items < 1:
-            return
-        met = yield from measuring.crossed(sets, items)
+            return None
+        met: Table = yield from measuring.crossed(sets, items)
         losses, places = [met.task.ravel()], [np.tile(met.items, len(sets))]
         if measuring.problem.others:
             losses.append(met.others.ravel())
@@ -289,6 +293,7 @@ class _Search:
             np.repeat(sets, items, axis=0), np.concatenate(losses), np.concatenate(places), group=1
         )
         self._beliefs.fit()
+        return met
 
     def _outcome(self, members: Bools, *, found: bool = False) -> Outcome:
         """Which of the three answers holds, if it is not known that a set was found."""
@@ -316,7 +321,7 @@ class _Search:
         if members.sum() < 2:
             return members
         sets = np.vstack([members[None], _each_left_out(members)])
-        yield from self._meet(sets, self._measuring.left)
+        yield from self._meet(sets, int((1 - _LASTING) * self._measuring.left))
         cost = max(self._strategy.cost, _PART * outcome.worth)
         while members.sum() > 1:
             smaller = _each_left_out(members)
@@ -327,6 +332,30 @@ class _Search:
                 break
             members = smaller[int(np.argmin(beyond))]
         return members
+
+    def _with_lasting(self, members: Bools) -> Generator[Plan, Measurement, Bools]:
+        """The set and what surely costs the task much alone, where there is room for it.
+
+        Where a task is lost without one component, a second one adds nothing, and is needed no
+        less. They come back together, unless the larger set turns out to be worth less.
+        """
+        beliefs, measuring, least = self._beliefs, self._measuring, self._strategy.least
+        short = beliefs.features.short
+        alone = np.zeros((len(short), len(members)), dtype=bool)
+        alone[np.arange(len(short)), short] = True
+        costs, _ = beliefs.additions(alone, np.zeros((1, len(members)), dtype=bool))
+        surely = costs.mean(axis=0) - _CERTAIN * costs.std(axis=0)
+        larger = members.copy()
+        for place in np.argsort(-costs.mean(axis=0), kind="stable"):
+            if surely[place] >= least / 2 and larger.sum() < measuring.problem.k:
+                larger[short[place]] = True
+        sets = np.unique(np.stack([larger, members]), axis=0)
+        met = yield from self._meet(sets, measuring.left)
+        if met is None or len(sets) == 1:
+            return members
+        gains = (met.specific(1) - met.specific(0)) * (1 if sets[1].sum() > sets[0].sum() else -1)
+        error = float(met.errors(gains[None])[0])
+        return larger if gains.mean() >= -max(self._strategy.cost, error) else members
 
     def ranked(self, outcome: Outcome) -> Ranking:
         """Components by what the task loses with each alone; the selected ones first."""
