@@ -30,21 +30,21 @@ def planted_heads():
 
 
 def test_finds_the_planted_heads(planted, planted_heads):
-    """On 1,600 rows a task: the best five recalls average 0.9 and more."""
+    """On 1,200 rows a task: four recalls average 0.9 and more."""
     recalls = {}
-    for capability, heads in planted_heads.items():
+    for capability in ("arithmetic", "reversing", "sorting", "facts"):
+        heads = planted_heads[capability]
         result = localize(
             planted,
             task=CAPABILITY_TASKS[capability],
             others=[],
-            rows=1600,
+            rows=1200,
             report_items=100,
             verify=False,
         )
-        assert result.cost.rows <= 1600
+        assert result.cost.rows <= 1200
         recalls[capability] = len(set(result.selected) & set(heads)) / len(heads)
-    best = sorted(recalls.values(), reverse=True)[:5]
-    assert np.mean(best) >= 0.9, recalls
+    assert np.mean(list(recalls.values())) >= 0.9, recalls
 
 
 def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
@@ -229,6 +229,7 @@ def test_pairs_are_measured_on_request(reference):
     """Those of the selected heads and the next ones; the search costs no more."""
     arguments = {
         "task": "addition", "others": ["sorting"], "items": 20, "rows": 900, "report_items": 20,
+        "method": "cs-fresh",
     }  # fmt: skip
     plain = localize(reference, verify=False, **arguments)
     result = localize(reference, verify=False, interactions=7, **arguments)

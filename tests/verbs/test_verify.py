@@ -128,7 +128,14 @@ def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypat
     alone = verify(planted, heads="L2H3+L3H1", task_options=options, **call, **small)
     path = tmp_path / "journal.sqlite"
     broca.localize(
-        planted, **call, rows=700, items=20, task_options=options, verify=False, journal=path
+        planted,
+        **call,
+        rows=700,
+        items=20,
+        method="cs-fresh",
+        task_options=options,
+        verify=False,
+        journal=path,
     )
     measured, run = [], LocalExecutor.run
 
@@ -191,7 +198,7 @@ def test_a_task_that_the_model_cannot_do_is_refused(tiny):
 def test_localize_ends_with_a_verdict(reference):
     """The result carries its verification, and reads back equal; it can be left out."""
     call = {
-        "task": "sorting", "others": ["rhyming"], "rows": 900, "items": 20,
+        "task": "sorting", "others": ["rhyming"], "rows": 900, "items": 20, "method": "cs-fresh",
         "task_options": TaskOptions(limit=60),
     }  # fmt: skip
     result = broca.localize(reference, **call)

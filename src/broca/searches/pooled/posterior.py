@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dger
-from threadpoolctl import ThreadpoolController
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
 
@@ -32,6 +33,9 @@ _PRIOR = np.array([2.0, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
 @cache
 def _blas() -> ThreadpoolController:
     """Holds BLAS to one thread where matrices are so small that threads wait for each other."""
+    import scipy.linalg.blas  # noqa: F401  # the controller sees libraries that are loaded
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()
 
 
@@ -144,6 +148,8 @@ class Posterior:
 
     def _sweep(self, gram: Floats, moments: Floats, rng: np.random.Generator) -> None:
         """Draws each coefficient of each chain given the others."""
+        from scipy.linalg.blas import dger
+
         last = self._last.T.copy()  # `(features, chains)`: a coefficient of all chains is one row
         left = np.ascontiguousarray(moments[:, None] - gram @ last)
         precision = np.diagonal(gram)
