@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from models.test_loading import hub_cache
+from models.test_quantized import EightBit, packed
 from verbs.run_folders import localize_into
 
 import broca
@@ -192,3 +193,17 @@ def test_revisions_of_one_model_give_curves(tmp_path, monkeypatch):
     assert set(curves) == {(str(task), "L0H1"), (str(task), "L1H2")}
     assert all(len(points) == 3 for points in curves.values())
     assert [line.model for line in comparison.differences] == labels[1:]
+
+
+def test_a_quantized_model_against_its_base(small):
+    """Weights of eight bits in layers of another class: scores and effects stay, by and large."""
+    plain = copy.deepcopy(small.model)
+    quantized = broca.load(packed(EightBit, plain), small.tokenizer, name="eight bits")
+    comparison = broca.compare(
+        small, quantized, tasks="capitals", heads="L0H1+L1H2", rows=200, items=12, limit=20
+    )
+    assert [model.label for model in comparison.models] == ["reference-small", "eight bits"]
+    first, second = (np.array(line.effects) for line in comparison.effects)
+    assert not np.array_equal(first, second)
+    assert np.corrcoef(first, second)[0, 1] > 0.9
+    assert all(not change.changed for change in comparison.differences)
