@@ -84,6 +84,22 @@ def test_each_member_shows_outputs_that_it_changes():
     assert inert.changes == ()
 
 
+@pytest.mark.parametrize("heads", [["L0H0"], ["L0H0", "L1H0", "L2H2"]])
+def test_each_member_is_measured_alone_on_every_other_task(heads):
+    """A member's own losses; the same as those of the set for a set of one."""
+    model = SimulatedModel({"a": {"L0H0": 0.9}, "b": {"L1H0": 0.5}, "c": {"L0H0": 0.4}})
+    examined = model.examiner().examine(heads, report=lambda text: None)
+    for member in examined.members:
+        alone = model.examiner().drops_of([member.head], ["b", "c"])
+        for drop in alone:
+            measured = member.elsewhere[drop.task]
+            assert measured.low <= measured.value <= measured.high
+            assert measured.value == pytest.approx(drop.drop.value, abs=0.15)
+        assert set(member.elsewhere) == {"b", "c"}
+    assert examined.members[0].elsewhere["c"].low > 0.1
+    assert examined.members[0].elsewhere["b"].value == 0
+
+
 def test_tasks_of_the_same_skill_are_no_controls():
     """What they lose does not count against the set."""
     shared = {"L0H0": 0.9, "L1H0": 0.9}

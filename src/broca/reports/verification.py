@@ -35,6 +35,7 @@ class VerificationParts:
         control_figure: Random sets and the real one; None without random sets.
         controls: Where the real set stands among them.
         members: What each member contributes.
+        elsewhere: What each member alone costs the other tasks.
         changes: Outputs that each member changes.
         curve: Drops with more and more components ablated; None where it was not requested.
         ablations: The claim under other ablations.
@@ -48,6 +49,7 @@ class VerificationParts:
     control_figure: Figure | None
     controls: Table
     members: Table
+    elsewhere: Table
     changes: Table
     curve: Figure | None
     ablations: Table
@@ -79,6 +81,7 @@ def verification_parts(verification: Verification) -> VerificationParts:
         control_figure=(figures.controls(verification.controls) if verification.controls else None),
         controls=control_table(verification),
         members=member_table(verification),
+        elsewhere=elsewhere_table(verification),
         changes=change_table(verification),
         curve=None if verification.curve is None else figures.curve(verification.curve),
         ablations=ablation_table(verification),
@@ -186,6 +189,21 @@ def member_table(verification: Verification) -> Table:
         tuple(
             (line.head, line.alone, line.restored, line.p, line.needed)
             for line in verification.members
+        ),
+        by=0,
+    )
+
+
+def elsewhere_table(verification: Verification) -> Table:
+    """What each member alone costs the other tasks, which a click on it shows too."""
+    return Table(
+        "elsewhere",
+        "What each member, ablated alone, costs the other tasks, in points",
+        (Column("component"), Column("task", words=True), Column("lost", points)),
+        tuple(
+            (line.head, task, drop)
+            for line in verification.members
+            for task, drop in line.elsewhere.items()
         ),
         by=0,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, listed
@@ -170,6 +170,7 @@ class Member:
         changes: Some outputs whose score it changes, those that lose most first.
         beside: What the other components are in these: `intact`, or, where it changes no score
             alone, the rest of the set `ablated`.
+        elsewhere: Drop of every other task when it alone is ablated.
     """
 
     head: str
@@ -179,6 +180,7 @@ class Member:
     needed: bool
     changes: tuple[Sample, ...] = ()
     beside: Literal["intact", "ablated"] = "intact"
+    elsewhere: dict[str, Interval] = field(default_factory=dict)
 
     @property
     def says(self) -> str:

@@ -114,7 +114,9 @@ def _examination_steps(trial: Trial, scope: Scope, *, members: int) -> Iterable[
     compared = _count({name: few[name] for name in (trial.task, *trial.others)})
     mine = min(scope.member_items or len(trial.places[trial.task]), len(trial.places[trial.task]))
     yield Step("verifying: random sets", 2 * scope.controls * compared, SETS)
-    yield Step("verifying: each member", 2 * members * mine if members > 1 else 0, SETS)
+    elsewhere = _count({name: few[name] for name in trial.names if name != trial.task})
+    alone = members * (2 * mine + elsewhere) if members > 1 else 0
+    yield Step("verifying: each member", alone, SETS)
     shown = members * scope.changes if scope.failure_items else 0
     yield Step("verifying: the outputs", 2 * (_count(trial.some(scope.failure_items)) + shown))
 

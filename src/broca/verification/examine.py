@@ -55,7 +55,8 @@ class Scope:
             level of 5 %.
         control_items: Items of the task for each random set, and as many of all others together;
             None for all report items.
-        member_items: Items of the task for each member's contribution; None for all.
+        member_items: Items of the task for each member's contribution; None for all. What a member
+            costs the other tasks is measured on `control_items`.
         curve: Largest k of the curve; 0 for no curve.
         failure_items: Items of each task whose outputs are looked at; 0 for no outputs at all.
         samples: Outputs shown side by side.
@@ -174,7 +175,9 @@ class Examiner:
         controls = self._controls(columns, few, intact, ablated)
         report("verifying: each member")
         scores = self._member_scores(columns, measured)
-        members = self._members(columns, scores)
+        members = self._with_elsewhere(
+            columns, self._members(columns, scores), few, intact, ablated
+        )
         report("verifying: the outputs")
         looked, shown = self.outputs(columns, measured)
         if scope.failure_items and scope.changes:
@@ -379,6 +382,33 @@ class Examiner:
                 needed=p <= self.scope.level and max(own.value, rest.value) > 0,
             )
             for column, (own, rest), p in zip(columns, intervals, adjusted, strict=True)
+        )
+
+    def _with_elsewhere(
+        self,
+        columns: Sequence[int],
+        members: Sequence[Member],
+        few: Places,
+        intact: Mapping[str, Values],
+        ablated: Mapping[str, Values],
+    ) -> tuple[Member, ...]:
+        """The members with what each alone costs every task but the claimed one."""
+        places = {name: few[name] for name in self.trial.names if name != self.trial.task}
+        if not places or not columns:
+            return tuple(members)
+        if len(columns) == 1:
+            alone = {name: ablated[name][None] for name in places}
+        else:
+            masks = np.stack([self._mask([column]) for column in columns])
+            alone = self.trial.responses(self.execute, masks, places)
+        return tuple(
+            replace(
+                member,
+                elsewhere={
+                    name: self._interval(name, intact[name], alone[name][number]) for name in places
+                },
+            )
+            for number, member in enumerate(members)
         )
 
     def _with_changes(
