@@ -7,7 +7,6 @@ PACKAGE = ROOT / "src" / "broca"
 
 EXCEPTIONS = {
     "__main__.py": "calls the entry point, which test_main.py and every test of a process run",
-    "searches/focus/measuring.py": "what it asks for and makes of answers, test_search.py tests",
 }
 """Modules without a test file, each with its reason."""
 

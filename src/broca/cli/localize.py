@@ -37,6 +37,7 @@ def localize(
     tune: bool = False,
     option: list[str] | None = None,
     interactions: int = 0,
+    seeds: int = 1,
     verify: bool = True,
     seed: int = 0,
     out: str = "broca-out",
@@ -55,6 +56,7 @@ def localize(
         tune: Try numbers of masks and sparsities as the paper does (method cs-tuned).
         option: A setting of the method, NAME=VALUE; may be repeated.
         interactions: How many leading heads to measure in pairs on fresh items; 0: none.
+        seeds: How many searches, each on items and masks of its own: how stable is the selection?
         verify: End with statistics, random sets, a verdict.
         out: Folder for result.json and report.html.
     """
@@ -72,6 +74,7 @@ def localize(
         others=others,
         same_skill=listed(same_skill),
         interactions=interactions,
+        seeds=seeds,
         verify=verify,
         seed=seed,
     )
@@ -200,6 +203,13 @@ def _print(result: Localization, page: Path) -> None:
         f"{pair.interaction:+.3f} [{pair.ci[0]:+.3f}, {pair.ci[1]:+.3f}]"
         for pair in result.interactions[:_PAIRS_SHOWN]
     ]
+    if result.overlap is not None:
+        searches = 1 + len(result.repeats)
+        often = ", ".join(f"{name} {times}" for name, times in result.times_selected.items())
+        lines.append(
+            f"selected in {searches} searches, each on other items: {often or 'nothing'}; two "
+            f"selections overlap by {result.overlap:.2f} on average (Jaccard)"
+        )
     if result.additivity is not None:
         lines.append(additivity_line(result.additivity))
     if result.shared_effects:

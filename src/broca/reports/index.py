@@ -61,7 +61,9 @@ def entry_of(result: Result, *, name: str, page: str, date: str) -> IndexEntry:
         known["rows"] = result.cost.rows + result.cost.verification_rows
         known |= _of_set(result.verification)
         if result.abstained:
-            known |= {"verdict": "nothing found", "specific": None, "scores": {}}
+            unsure = result.answer is not None and result.answer.says == "not enough rows"
+            said = "not enough rows" if unsure else "nothing found"
+            known |= {"verdict": said, "specific": None, "scores": {}}
     elif isinstance(result, Verification):
         known |= {"rows": result.rows, **_of_set(result)}
     elif isinstance(result, Atlas):

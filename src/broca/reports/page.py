@@ -5,7 +5,7 @@ from __future__ import annotations
 from broca.reports import figures
 from broca.reports.filling import filled
 from broca.reports.grid import counted, noun
-from broca.reports.tables import Column, Table, fixed, p_value
+from broca.reports.tables import Column, Table, count, fixed, p_value, yes
 from broca.reports.verification import verification_parts
 from broca.reports.words import headline, is_proof
 from broca.results.localization import Localization, RankedComponent
@@ -37,6 +37,7 @@ def render_html(
         grid_figure=figures.components(result),
         ranking=ranking_table(result),
         shared=shared_table(result),
+        stability=stability_table(result),
         pairs=pairs_table(result),
         verification=verification,
         parts=verification_parts(verification),
@@ -104,6 +105,20 @@ def shared_table(result: Localization) -> Table:
                 *(alone[task] for task in result.tasks),
             )
             for name, alone in result.shared_effects.items()
+        ),
+        by=0,
+    )
+
+
+def stability_table(result: Localization) -> Table:
+    """How often searches on other items select each component."""
+    searches = 1 + len(result.repeats)
+    return Table(
+        "stability",
+        f"In how many of {searches} searches, each on other items, a component is selected",
+        (Column("component"), Column("searches", count), Column("in the first", yes, words=True)),
+        tuple(
+            (name, times, name in result.selected) for name, times in result.times_selected.items()
         ),
         by=0,
     )

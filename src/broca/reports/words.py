@@ -25,7 +25,16 @@ def headline(result: Localization | Verification) -> str:
     """
     verdict = result.verdict
     if isinstance(result, Localization) and result.abstained:
-        nouns = noun(line.name for line in result.ranking)
+        nouns, answer = noun(line.name for line in result.ranking), result.answer
+        if answer is not None and answer.says == "not enough rows":
+            return (
+                f"Not enough rows to tell which {nouns} {result.model.name} needs for {result.task}"
+            )
+        if answer is not None and answer.bound is not None:
+            return (
+                f"No set of {nouns} of {result.model.name} costs {result.task} "
+                f"{100 * answer.bound:.0f} points or more beyond the other tasks"
+            )
         return f"No {nouns} found that {result.model.name} needs for {result.task}"
     form = "{model} without {set}: what {task} loses (not verified)"
     if verdict is not None:

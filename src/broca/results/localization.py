@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from math import isnan, nan
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -62,6 +64,24 @@ class AdditivityInfo:
     explained: float
     rank_correlation: float
     masks: int
+
+
+@dataclass(frozen=True)
+class AnswerInfo:
+    """Which of three answers a search gives.
+
+    Attributes:
+        says: `found`; `nothing`, where no set costs the task `bound` or more beyond the others;
+            `not enough rows`, where the rows spent do not tell.
+        bound: What the best of all sets costs the task beyond the others at most, at 95 %; null
+            where a set was found.
+        rows_needed: About how many rows would tell; null where those spent do, or where that is
+            more than can be guessed.
+    """
+
+    says: Literal["found", "nothing", "not enough rows"]
+    bound: float | None = None
+    rows_needed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -173,6 +193,23 @@ class Interaction:
     ci: tuple[float, float]
 
 
+@dataclass(frozen=True)
+class Repeat:
+    """What a search on other items selects.
+
+    Attributes:
+        seed: Its seed.
+        selected: Names of the components.
+        answer: Which of three answers it gives; null of methods that cannot tell these apart.
+        rows: (mask, item) rows that it measured.
+    """
+
+    seed: int
+    selected: tuple[str, ...]
+    answer: Literal["found", "nothing", "not enough rows"] | None
+    rows: int
+
+
 _ZERO = AblationInfo("zero", 0.0)
 
 
@@ -192,6 +229,8 @@ class Localization(Result):
         selected: Names of the chosen components, at most k.
         abstained: Whether nothing was selected.
         reason: Why nothing was selected; empty otherwise.
+        answer: Whether something was found, is not there, or needs more rows; None of methods that
+            cannot tell these apart.
         verification: What the selection costs on the report items, and the verdict. In the file it
             leaves out what the localization says: model, heads, ablation, seed, baseline, rows.
         response: What the effects are measured in.
@@ -206,6 +245,7 @@ class Localization(Result):
         universal: Those of them that most tasks need, and about alike, by the rule of the atlas.
         interactions: Pairs of the leading components, the strongest first, if they were requested;
             on `confirm` items.
+        repeats: What the same search selects on other items, if that was requested.
         additivity: How well effects add up; None where the method measures no random masks, or
             too few.
         notes: What the reader should know, such as cut prompts or other tasks at chance.
@@ -236,6 +276,8 @@ class Localization(Result):
     shared_effects: dict[str, dict[str, float]] = field(default_factory=dict)
     universal: tuple[str, ...] = ()
     interactions: tuple[Interaction, ...] = ()
+    answer: AnswerInfo | None = None
+    repeats: tuple[Repeat, ...] = ()
     additivity: AdditivityInfo | None = None
     notes: tuple[str, ...] = ()
 
@@ -248,6 +290,26 @@ class Localization(Result):
     def verdict(self) -> Verdict | None:
         """The verdict; None where no statistics were requested, or nothing was selected."""
         return self.verification.verdict
+
+    @property
+    def times_selected(self) -> dict[str, int]:
+        """In how many searches, the repeats among them, each component is selected, most first."""
+        searches = [self.selected, *(repeat.selected for repeat in self.repeats)]
+        counts = Counter(name for selected in searches for name in selected)
+        return dict(sorted(counts.items(), key=lambda entry: -entry[1]))
+
+    @property
+    def overlap(self) -> float | None:
+        """Mean overlap of two searches' selections (Jaccard); None without repeats.
+
+        Two that select nothing agree.
+        """
+        searches = [set(self.selected), *(set(repeat.selected) for repeat in self.repeats)]
+        shares = [
+            len(first & second) / len(first | second) if first | second else 1.0
+            for first, second in combinations(searches, 2)
+        ]
+        return sum(shares) / len(shares) if shares else None
 
     def summary(self) -> tuple[str, ...]:
         """The verdict, the selection and how it was found."""

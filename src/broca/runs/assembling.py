@@ -5,68 +5,38 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
-from broca import searches
-from broca.options import RunOptions, SearchOptions, TaskOptions
+from broca.options import TaskOptions
 from broca.results.base import AblationInfo
 from broca.results.localization import (
     AdditivityInfo,
+    AnswerInfo,
     Cost,
     Interaction,
     Localization,
+    Repeat,
     SearchInfo,
     ranked,
 )
 from broca.runs.provenance import model_info, verification_of
-from broca.runs.references import Referenced
 from broca.runs.run import Run
+from broca.runs.searching import Searched
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
 from broca.verification import QUICK, Examination
 from broca.verification.universal import Shared
 
 
-def settings_of(
-    tasks: TaskSet,
-    method: str,
-    search_options: SearchOptions,
-    run_options: RunOptions,
-    *,
-    components: str,
-    seed: int,
-    interactions: int,
-) -> dict[str, Any]:
-    """What identifies a localization besides the weights and the items, as plain values."""
-    ablation = run_options.ablation_options
-    return {
-        "task": tasks.task,
-        "others": tuple(tasks.benchmarks)[1:],
-        "same_skill": list(tasks.same_skill),
-        "method": method,
-        "options": {n: searches.written(value) for n, value in search_options.options.items()},
-        "rows": search_options.rows,
-        "k": search_options.k,
-        "items": search_options.items,
-        "seed": seed,
-        "response": search_options.response,
-        "ablation": [ablation.ablation, ablation.scale],
-        "components": components,
-        "task_options": run_options.task_options.to_dict(),
-        "interactions": interactions,
-    }
-
-
 def localization(
     run: Run,
     method: str,
-    ranking: Ranking,
-    referenced: Referenced,
+    searched: Searched,
     baseline: dict[str, float],
     after: dict[str, float],
     examination: Examination | None,
     shared: Shared,
     pairs: Sequence[Interaction],
+    repeats: Sequence[Repeat],
     *,
     task_options: TaskOptions,
     seed: int,
@@ -77,18 +47,19 @@ def localization(
     Args:
         run: What measured it.
         method: The method of the search.
-        ranking: What the search found.
-        referenced: What its rows returned.
+        searched: What the search found.
         baseline: Score of every task on the intact model.
         after: Score of every task with the selection ablated.
         examination: Statistics, controls and verdict; None where none were requested.
         shared: What the other tasks need too.
         pairs: Interactions of the leading components.
+        repeats: What searches on other items found.
         task_options: How the tasks were asked.
         seed: Seed of the run.
         started: When the run began, on `time.perf_counter`.
     """
     model, tasks = run.model, run.tasks
+    ranking, referenced = searched.ranking, searched.referenced
     selected = tuple(model.components.names[column] for column in ranking.selected)
     scoring_rows = run.scoring_rows
     rows_measured, tokens = run.finish()
@@ -108,6 +79,7 @@ def localization(
         baseline=baseline,
         ranking=ranked(model.components, ranking.effects, ranking.order, **ranking.details),
         interactions=tuple(pairs),
+        repeats=tuple(repeats),
         off_target_effects=_off_target_effects(run, ranking),
         shared_effects=shared.effects,
         universal=shared.universal,
@@ -124,6 +96,7 @@ def localization(
         ablation=AblationInfo(run.ablation.kind, run.ablation.scale),
         task_options=task_options.to_dict(),
         notes=(*_notes(tasks, baseline), *referenced.notes, *_groups(run, ranking)),
+        answer=None if ranking.answer is None else AnswerInfo(**asdict(ranking.answer)),
         additivity=None
         if ranking.additivity is None
         else AdditivityInfo(**asdict(ranking.additivity)),

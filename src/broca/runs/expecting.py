@@ -20,6 +20,9 @@ from broca.verification import QUICK, Scope, Trial
 INTACT, REFERENCES = "scoring the intact model", "looking for right answers"
 """Stages that several verbs have."""
 
+AGAIN = "searching again, on other items"
+"""The stage of the searches that tell how stable the first one is."""
+
 SEARCH, SETS = "search", "sets"
 """Kinds of rows beside scores: those of searches, and those of many sets on the same items, which
 share work."""
@@ -35,6 +38,7 @@ def localization_steps(
     options: SearchOptions,
     verify: bool,
     interactions: int,
+    seeds: int = 1,
 ) -> list[Step]:
     """The steps of a localization, each with the most rows that it is expected to measure.
 
@@ -48,19 +52,22 @@ def localization_steps(
         options: Its budget.
         verify: Whether it ends with statistics, random sets and a verdict.
         interactions: How many components are measured in pairs.
+        seeds: How many searches.
     """
     trial, places = tasks.trial(), measured_places(method, tasks, options)
     report = _count(trial.places)
     wants_answers = (options.response or searches.require_method(method).response) != "accuracy"
     pairs = (1 + interactions + interactions * (interactions - 1) // 2) if interactions else 0
+    search = _search_rows(model, tasks, method, options)
     return [
         Step(INTACT, report),
-        Step(REFERENCES, _answers(tasks, places) if wants_answers else 0),
-        Step(f"searching ({method})", _search_rows(model, tasks, method, options), SEARCH),
+        Step(REFERENCES, seeds * _answers(tasks, places) if wants_answers else 0),
+        Step(f"searching ({method})", search, SEARCH),
         Step("verifying on the report items", report),
         *(_examination_steps(trial, QUICK, members=options.k) if verify else ()),
         Step("measuring alone what the others need too", 0, SETS),
         Step("measuring pairs", pairs * len(tasks.places["confirm"][tasks.task]), SETS),
+        Step(AGAIN, (seeds - 1) * search, SEARCH),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +106,24 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """Which of three answers a search gives, and what it rests on.
+
+    Attributes:
+        says: `found`; `nothing` where no set is worth a finding; `not enough rows` where the rows
+            do not tell.
+        bound: What the best of all sets costs the task beyond the others at most, at 95 %; None
+            where a set was found.
+        rows_needed: About how many rows would tell; None where those spent do, or where that is
+            more than can be guessed.
+    """
+
+    says: Literal["found", "nothing", "not enough rows"]
+    bound: float | None = None
+    rows_needed: int | None = None
+
+
+@dataclass(frozen=True)
 class Ranking:
     """Components ordered by estimated effect.
 
@@ -125,6 +143,8 @@ class Ranking:
         p_values: Of no harm, one-sided, `(components,)`.
         q_values: The same, corrected for the number of components (Benjamini and Hochberg).
         additivity: How well the effects add up; None without random masks.
+        answer: Which of three answers the search gives; None where the method cannot tell them
+            apart.
     """
 
     effects: NDArray[np.float64]
@@ -141,6 +161,7 @@ class Ranking:
     p_values: NDArray[np.float64] | None = None
     q_values: NDArray[np.float64] | None = None
     additivity: Additivity | None = None
+    answer: Answer | None = None
 
     @property
     def details(self) -> dict[str, Any]:

@@ -10,10 +10,11 @@ from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options
 from broca.results.localization import Localization
-from broca.runs.assembling import localization, settings_of
-from broca.runs.expecting import REFERENCES, localization_steps
-from broca.runs.problems import method_of, problem_of, refer, require_search
+from broca.runs.assembling import localization
+from broca.runs.expecting import localization_steps
+from broca.runs.problems import method_of, require_search
 from broca.runs.progress import Report
+from broca.runs.searching import Searches
 from broca.runs.setup import ablation_of, open_session
 from broca.tasks import Task
 from broca.verification import QUICK
@@ -32,6 +33,7 @@ def localize(
     seed: int = 0,
     verify: bool = True,
     interactions: int = 0,
+    seeds: int = 1,
     on_progress: Report | None = None,
     search_options: SearchOptions,
     run_options: RunOptions,
@@ -54,6 +56,8 @@ def localize(
             more of them).
         interactions: How many leading heads, the selected ones first, to measure in pairs on the
             task's `confirm` items; 0 for none.
+        seeds: How many searches, each on items and masks of its own: the selection of the first is
+            proven, the others tell how stable it is.
         journal: File that keeps every measured row and is asked before anything is measured. In
             memory if None: such a run cannot be resumed.
         on_progress: Receives what is going on.
@@ -64,8 +68,9 @@ def localize(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    if report_items is not None and report_items < 1:
-        raise BadInput(f"`report_items` must be at least 1, not {report_items}")
+    for name, value in (("report_items", report_items), ("seeds", seeds)):
+        if value is not None and value < 1:
+            raise BadInput(f"`{name}` must be at least 1, not {value}")
     method = method_of(search_options)
     ablation = ablation_of(run_options.ablation_options, seed)
     with open_session(
@@ -74,28 +79,20 @@ def localize(
         gated, stages = opened.model, opened.stages
         require_count(interactions, len(gated.components))
         started = time.perf_counter()
-        tasks = opened.claimed(
-            task, others=others, same_skill=same_skill, items=search_options.items, seed=seed,
-            report_items=report_items,
-        )  # fmt: skip
-        require_search(method, search_options, gated, tasks)
-        settings = settings_of(
-            tasks, method, search_options, run_options, components=gated.kinds, seed=seed,
+        searches = Searches(
+            opened=opened, task=task, others=others, same_skill=same_skill, ablation=ablation,
+            report_items=report_items, method=method, options=search_options,
             interactions=interactions,
         )  # fmt: skip
-        steps = localization_steps(gated, tasks, method, search_options, verify, interactions)
-        stages.expect(steps)
-        run = opened.run(tasks, ablation=ablation, donors=tasks.located, settings=settings)
+        run = searches.run(seed)
+        tasks = run.tasks
+        require_search(method, search_options, gated, tasks)
+        stages.expect(
+            localization_steps(gated, tasks, method, search_options, verify, interactions, seeds)
+        )
         baseline, _ = opened.intact_scores(run)
-        stages.enter(REFERENCES)
-        referenced = refer(method, search_options, run)
-        problem = problem_of(
-            gated, tasks, referenced.places, search_options, seed=seed,
-            continuous=referenced.continuous,
-        )  # fmt: skip
-        stages.enter(f"searching ({method})")
-        ranking = run.search(method, problem, referenced.response, search_options.options)
-
+        found = searches.search(run, seed=seed)
+        ranking = found.ranking
         selected = tuple(gated.components.names[column] for column in ranking.selected)
         if selected:
             stages.enter("verifying on the report items")
@@ -111,9 +108,10 @@ def localize(
         )
         stages.enter("measuring pairs")
         pairs = pairwise(
-            gated.components.names, ranking.order[:interactions], problem.confirm, run.measure
+            gated.components.names, ranking.order[:interactions], found.problem.confirm, run.measure
         )
+        repeats = [searches.repeat(other) for other in range(seed + 1, seed + seeds)]
         return localization(
-            run, method, ranking, referenced, baseline, after, examination, shared, pairs,
+            run, method, found, baseline, after, examination, shared, pairs, repeats,
             task_options=run_options.task_options, seed=seed, started=started,
         )  # fmt: skip

@@ -6,8 +6,8 @@ import pytest
 from broca.measurement import Measurement
 from broca.searches import Problem
 from broca.searches.focus.joint import joint_rounds
-from broca.searches.focus.measuring import Measuring
 from broca.searches.focus.screening import Screened
+from broca.searches.measuring import Measuring
 
 COUNT = 12
 

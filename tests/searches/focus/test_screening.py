@@ -5,8 +5,8 @@ import pytest
 
 from broca.measurement import Measurement
 from broca.searches import Problem
-from broca.searches.focus.measuring import Measuring
 from broca.searches.focus.screening import SHORT, screen
+from broca.searches.measuring import Measuring
 
 COUNT = 80
 MOVERS = (7, 17, 27, 37)

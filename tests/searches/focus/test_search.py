@@ -8,8 +8,8 @@ from broca.errors import BadInput
 from broca.measurement import Measurement
 from broca.recovery import PairwiseModel
 from broca.searches import OtherTask, Problem, make_search
-from broca.searches.focus.measuring import Table
 from broca.searches.focus.settling import first_good
+from broca.searches.measuring import Table
 
 ITEMS = 40
 

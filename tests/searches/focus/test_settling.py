@@ -7,9 +7,9 @@ from broca.measurement import Measurement
 from broca.recovery import PairwiseModel
 from broca.searches import Problem
 from broca.searches.focus.joint import Promising
-from broca.searches.focus.measuring import Measuring
 from broca.searches.focus.screening import Screened
 from broca.searches.focus.settling import Winner, knock_out
+from broca.searches.measuring import Measuring
 
 COUNT = 12
 ROWS = 600

@@ -5,8 +5,8 @@ import pytest
 
 from broca.measurement import Measurement
 from broca.searches import OtherTask, Problem
-from broca.searches.focus.measuring import Measuring
 from broca.searches.focus.widening import Beside, look_beside, sets_and_items
+from broca.searches.measuring import Measuring
 
 COUNT = 30
 

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from broca.searches.measuring import Observed
 from broca.searches.pooled.beliefs import Beliefs, Features
 
 COUNT = 10
@@ -30,7 +31,8 @@ def believing(task, others=None, *, rows=600, noise=0.05, seed=0, k=3, cost=0.01
     features = Features(columns, columns)
     beliefs = Beliefs(COUNT, k, cost, 1.0, features, np.random.default_rng(seed))
     lost = [losses(task)] + ([] if others is None else [losses(others)])
-    beliefs.add(masks, np.concatenate(lost), np.arange(len(lost) * len(masks)), group=0)
+    losses = np.concatenate(lost)
+    beliefs.add(Observed(masks, losses, np.arange(len(losses)), "items"))
     beliefs.describe(features)
     return beliefs
 
@@ -64,13 +66,12 @@ def test_what_the_others_lose_counts_against_a_set():
 
 
 def test_errors_are_those_of_the_draws():
-    """The spread of what sets are worth, the task's and the others' draws being independent."""
+    """The spread of what sets are worth, where a draw of the task goes with one of the others."""
     beliefs = believing(worth, lambda mask: 0.2 * mask[5], noise=0.2)
     sets = np.eye(COUNT, dtype=bool)[:3]
     described = beliefs.features.of(sets)
-    task = (beliefs.task.draws @ described.T).var(axis=0)
-    others = (beliefs.others.draws @ described.T).var(axis=0)
-    np.testing.assert_allclose(beliefs.errors(sets), np.sqrt(task + others))
+    drawn = (beliefs.task.values - beliefs.others.values) @ described.T
+    np.testing.assert_allclose(beliefs.errors(sets), drawn.std(axis=0))
 
 
 def test_rows_go_where_doubt_is():

@@ -19,7 +19,7 @@ def fitted(described, losses, items=None, *, seed=0, kinds=None, fits=1):
     evidence = [Evidence.of(described, losses, items, described.shape[1])]
     rng = np.random.default_rng(seed)
     for _ in range(fits):
-        posterior.fit(evidence, rng)
+        posterior.fit(evidence, [], rng)
     return posterior, evidence[0]
 
 
@@ -31,7 +31,7 @@ def test_means_are_those_of_a_sum_over_all_models():
     draws = []
     for seed in range(10):
         posterior, evidence = fitted(described, losses, seed=seed, fits=6)
-        draws.append(posterior.mean)
+        draws.append(posterior.task.mean)
     noise = posterior.noise[0] ** 2 * evidence.design_effect
     logs, means = [], []
     for parts in product(range(len(_WIDTHS)), repeat=3):
@@ -55,8 +55,8 @@ def test_strong_effects_are_what_a_ridge_says():
     losses = described @ [0.3, 0.2, -0.2, 0.4, 0.1, 0.25] + rng.normal(0, 0.2, 3000)
     posterior, _ = fitted(described, losses, fits=3)
     reference = BayesianRidge(fit_intercept=False).fit(described, losses)
-    np.testing.assert_allclose(posterior.mean, reference.coef_, atol=0.005)
-    errors = np.sqrt(posterior.variances(np.eye(6)))
+    np.testing.assert_allclose(posterior.task.mean, reference.coef_, atol=0.005)
+    errors = np.sqrt(posterior.task.variances(np.eye(6)))
     np.testing.assert_allclose(errors, np.sqrt(np.diag(reference.sigma_)), rtol=0.25)
     assert posterior.noise[0] == pytest.approx(0.2, rel=0.05)
 
@@ -70,7 +70,7 @@ def test_weak_effects_are_believed_where_many_are_real():
         effects = np.full(40, others)
         effects[0] = 0.05
         losses = described @ effects + rng.normal(0, 0.4, 1500)
-        return fitted(described, losses)[0].mean[0]
+        return fitted(described, losses)[0].task.mean[0]
 
     assert first(0.05) > 2 * first(0.0)
 
@@ -80,7 +80,7 @@ def test_idle_coefficients_are_mostly_exactly_zero():
     rng = np.random.default_rng(3)
     described = (rng.random((1000, 30)) < 0.2).astype(float)
     losses = 0.5 * described[:, 4] + rng.normal(0, 0.2, 1000)
-    draws = fitted(described, losses)[0].draws
+    draws = fitted(described, losses)[0].task.values
     assert (np.delete(draws, 4, axis=1) == 0).mean() > 0.8
     assert (draws[:, 4] != 0).all()
 
@@ -94,7 +94,7 @@ def test_noise_is_estimated_for_each_group():
     posterior = Posterior(np.zeros(5, dtype=int))
     halves = [slice(0, 400), slice(400, 800)]
     evidence = [Evidence.of(described[half], losses[half], items, 5) for half in halves]
-    posterior.fit(evidence, np.random.default_rng(0))
+    posterior.fit(evidence, [], np.random.default_rng(0))
     np.testing.assert_allclose(posterior.noise, [0.4, 0.05], rtol=0.1)
 
 
@@ -109,8 +109,8 @@ def test_rows_that_repeat_an_item_count_for_less():
     apart = Evidence.of(described, losses, np.arange(600), 4).design_effect
     assert clustered > 2
     assert apart == pytest.approx(1, abs=1e-9)
-    sure = fitted(described, losses)[0].variances(np.eye(4))
-    unsure = fitted(described, losses, items)[0].variances(np.eye(4))
+    sure = fitted(described, losses)[0].task.variances(np.eye(4))
+    unsure = fitted(described, losses, items)[0].task.variances(np.eye(4))
     assert unsure.mean() > 2 * sure.mean()
 
 
@@ -119,5 +119,50 @@ def test_same_seed_same_draws():
     rng = np.random.default_rng(6)
     described = (rng.random((200, 8)) < 0.3).astype(float)
     losses = 0.2 * described[:, 1] + rng.normal(0, 0.2, 200)
-    first, second = (fitted(described, losses, seed=9)[0].draws for _ in range(2))
+    first, second = (fitted(described, losses, seed=9)[0].task.values for _ in range(2))
     np.testing.assert_array_equal(first, second)
+
+
+def paired(task, others, *, rows=1200, share=0.2, noise=0.3, seed=0):
+    """The posterior after rows of a task, and of others for the first part of the masks."""
+    rng = np.random.default_rng(seed)
+    described = (rng.random((rows, len(task))) < 0.2).astype(float)
+    few = described[: int(share * rows)]
+    items = np.arange(rows)
+
+    def evidence(features, effects):
+        losses = features @ effects + rng.normal(0, noise, len(features))
+        return [Evidence.of(features, losses, items[: len(features)], len(effects))]
+
+    posterior = Posterior(np.zeros(len(task), dtype=int))
+    posterior.fit(evidence(described, np.array(task)), evidence(few, np.array(others)), rng)
+    return posterior
+
+
+def test_what_rows_do_not_tell_apart_is_a_loss_of_all():
+    """Few rows of the others shrink what they lose, and must not make it the task's own loss."""
+    effects = [0.15, 0.1, 0.12, 0.08] + [0.0] * 16
+    worth = []
+    for seed in range(10):
+        posterior = paired(effects, effects, seed=seed)
+        worth.append((posterior.task.mean - posterior.others.mean)[:4])
+    assert abs(np.mean(worth)) < 0.015
+    apart = []
+    for seed in range(10):  # two fits that know nothing of each other
+        rng = np.random.default_rng(seed)
+        described = (rng.random((1200, 20)) < 0.2).astype(float)
+        losses = described @ effects + rng.normal(0, 0.3, 1200)
+        few = described[:240] @ effects + rng.normal(0, 0.3, 240)
+        task, _ = fitted(described, losses)
+        others, _ = fitted(described[:240], few)
+        apart.append((task.task.mean - others.task.mean)[:4])
+    assert np.mean(apart) > 3 * abs(np.mean(worth))
+
+
+def test_losses_of_the_task_alone_and_of_the_others_alone_are_told():
+    """Each where it is, with rows enough."""
+    task = [0.3, 0.0, 0.2] + [0.0] * 9
+    others = [0.0, 0.3, 0.2] + [0.0] * 9
+    posterior = paired(task, others, rows=3000, share=0.5)
+    np.testing.assert_allclose(posterior.task.mean, task, atol=0.05)
+    np.testing.assert_allclose(posterior.others.mean, others, atol=0.05)

@@ -1,5 +1,5 @@
 """Focus: screen cheaply, settle by joint sets, prove on fresh items."""
 
-from broca.searches.focus.search import METHOD, ROWS_PER_TASK, Focus
+from broca.searches.focus.search import METHOD, Focus
 
-__all__ = ["METHOD", "ROWS_PER_TASK", "Focus"]
+__all__ = ["METHOD", "Focus"]

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from broca.measurement import Measurement, Plan
 from broca.recovery import PairwiseModel
-from broca.searches.focus.measuring import Bools, Floats, Measuring
 from broca.searches.focus.screening import Screened
 from broca.searches.focus.widening import ROW, Beside, look_beside, sets_and_items
+from broca.searches.measuring import Bools, Floats, Measuring
 
 _BUNDLE = 2
 """Rows of the task, and as many of others, for a set in a joint round."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from broca.measurement import Measurement, Plan
 from broca.recovery import Additivity, Estimates, NonPositiveLasso, additivity, estimate
-from broca.searches.focus.measuring import Bools, Floats, Measuring
+from broca.searches.measuring import Bools, Floats, Measuring
 from broca.searches.pilot import random_masks
 
 SHORT = 16

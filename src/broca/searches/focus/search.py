@@ -31,17 +31,12 @@ import numpy as np
 from broca.errors import BadInput
 from broca.searches.base import Problem, Ranking, SearchGenerator
 from broca.searches.focus.joint import joint_rounds
-from broca.searches.focus.measuring import Measuring
 from broca.searches.focus.screening import SHORT, Screened, rows_per_mask, screen
 from broca.searches.focus.settling import Settled, knock_out, settle
+from broca.searches.measuring import ROWS_PER_TASK, Measuring, budget_of
 from broca.searches.pilot import MOST_MASKS, SHARES, pilot
 from broca.searches.records import Method
 
-ROWS_PER_TASK = 800
-"""Rows for each measured task, the task itself and each other one, where no budget is given."""
-
-_FEWEST_ROWS = 300
-"""Without other tasks; twice as many with them."""
 _ROWS_PER_HALVING = 200
 """Rows of the task in screening for each halving on the way to the short list."""
 _SCREEN = (0.4, 0.7)
@@ -134,16 +129,7 @@ class Focus:
 
     def require(self, problem: Problem) -> int:
         """The budget in rows."""
-        budget = problem.rows
-        if budget is None:
-            budget = ROWS_PER_TASK * (1 + len(problem.others))
-        fewest = _FEWEST_ROWS * (2 if problem.others else 1)
-        if budget < fewest:
-            raise BadInput(
-                f"`rows` {budget} is too few for focus: it needs {fewest} at least; use more rows "
-                "or another method"
-            )
-        return budget
+        return budget_of(problem, "focus")
 
     def generate(self, problem: Problem) -> SearchGenerator:
         """Screens, settles the set, and ranks."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from broca.measurement import Measurement, Plan
 from broca.recovery import PairwiseModel
 from broca.searches.focus.joint import Promising
-from broca.searches.focus.measuring import Bools, Floats, Measuring, Table
+from broca.searches.measuring import Bools, Floats, Measuring, Table
 
 Harms = dict[int, tuple[float, float, float]]
 """By place on the short list: the effect of a component alone, and its 90 % interval around it."""

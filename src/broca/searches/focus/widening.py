@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.measurement import Measurement, Plan
-from broca.searches.focus.measuring import Bools, Floats, Measuring
+from broca.searches.measuring import Bools, Floats, Measuring
 from broca.searches.pilot import random_masks
 
 ROW = 3

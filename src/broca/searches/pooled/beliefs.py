@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.searches.pooled.posterior import Evidence, Posterior
+from broca.searches.measuring import Observed
+from broca.searches.pooled.posterior import Draws, Evidence, Posterior
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -52,16 +53,6 @@ class Features:
         return np.repeat(np.arange(3), [len(self.columns), len(self.pairs[0]), 1])
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Masks, what each cost on a row, the items of these rows, and which rows are like them."""
-
-    masks: Bools
-    losses: Floats
-    items: Columns
-    group: int
-
-
 @dataclass
 class Beliefs:
     """What sets of components are worth: what the task loses beyond what the others lose.
@@ -81,22 +72,20 @@ class Beliefs:
     weight: float
     features: Features
     rng: np.random.Generator
-    _task: list[_Rows] = field(default_factory=list)
-    _others: list[_Rows] = field(default_factory=list)
+    _task: list[Observed] = field(default_factory=list)
+    _others: list[Observed] = field(default_factory=list)
 
-    def add(self, masks: Bools, losses: Floats, items: Columns, *, group: int) -> None:
-        """Takes what masks cost on a row each.
-
-        Args:
-            masks: `(masks, components)`.
-            losses: What each cost the task, then what the first of them cost the others, `(rows,)`.
-            items: The items of these rows, `(rows,)`.
-            group: Rows of a group have the same noise.
-        """
-        count, first = len(masks), len(losses) - len(masks)
-        self._task.append(_Rows(masks, losses[:count], items[:count], group))
+    def add(self, observed: Observed) -> None:
+        """Takes what masks cost on a row each."""
+        count = len(observed.masks)
+        first = len(observed.losses) - count
+        task, others = np.split(observed.losses, [count])
+        mine, theirs = np.split(observed.items, [count])
+        self._task.append(replace(observed, losses=task, items=mine))
         if first:
-            self._others.append(_Rows(masks[:first], losses[count:], items[count:], group))
+            self._others.append(
+                replace(observed, masks=observed.masks[:first], losses=others, items=theirs)
+            )
 
     def describe(self, features: Features) -> None:
         """Learns from all rows so far, in terms of these features.
@@ -105,22 +94,33 @@ class Beliefs:
             features: Describes masks from now on.
         """
         self.features = features
-        self.task, self.others = Posterior(features.kinds), None
-        if self._others:
-            self.others = Posterior(features.kinds)
+        self._posterior = Posterior(features.kinds)
         self.fit()
 
     def fit(self) -> None:
         """Learns from all rows so far."""
-        self.task.fit(self._evidence(self._task), self.rng)
-        if self.others is not None:
-            self.others.fit(self._evidence(self._others), self.rng)
+        self._posterior.fit(self._evidence(self._task), self._evidence(self._others), self.rng)
 
-    def _evidence(self, rows: list[_Rows]) -> list[Evidence]:
-        """What rows say, for each group of them that there is."""
+    @property
+    def task(self) -> Draws:
+        """Coefficients of what the task loses."""
+        return self._posterior.task
+
+    @property
+    def others(self) -> Draws:
+        """Coefficients of what the others lose, on average; nothing without other tasks."""
+        return self._posterior.others
+
+    @property
+    def beyond(self) -> Draws:
+        """Coefficients of what sets are worth: the task's losses less those of the others."""
+        return Draws(self.task.values - self.weight * self.others.values)
+
+    def _evidence(self, rows: list[Observed]) -> list[Evidence]:
+        """What rows say, for each part of the items that they are of."""
         evidence = []
-        for group in sorted({each.group for each in rows}):
-            mine = [each for each in rows if each.group == group]
+        for part in sorted({each.part for each in rows}, reverse=True):  # `items` first
+            mine = [each for each in rows if each.part == part]
             described = np.vstack([self.features.of(each.masks) for each in mine])
             losses = np.concatenate([each.losses for each in mine])
             items = np.concatenate([each.items for each in mine])
@@ -128,26 +128,14 @@ class Beliefs:
             evidence.append(Evidence.of(described, losses, items, mains))
         return evidence
 
-    @property
-    def coefficients(self) -> Floats:
-        """Expected coefficients of what sets are worth, `(features,)`."""
-        if self.others is None:
-            return self.task.mean
-        beyond: Floats = self.task.mean - self.weight * self.others.mean
-        return beyond
-
     def values(self, sets: Bools) -> Floats:
         """What sets are expected to be worth, `(sets,)`."""
-        worth: Floats = self.features.of(sets) @ self.coefficients
+        worth: Floats = self.features.of(sets) @ self.beyond.mean
         return worth
 
     def errors(self, sets: Bools) -> Floats:
         """Standard errors of that, `(sets,)`."""
-        described = self.features.of(sets)
-        variances = self.task.variances(described)
-        if self.others is not None:
-            variances = variances + self.weight**2 * self.others.variances(described)
-        return np.sqrt(variances)
+        return np.sqrt(self.beyond.variances(self.features.of(sets)))
 
     def additions(self, sets: Bools, beside: Bools) -> tuple[Floats, Floats]:
         """Draws of what sets are worth more than others, and what they cost the task more.
@@ -160,10 +148,7 @@ class Beliefs:
             Two arrays, `(draws, sets)` each.
         """
         described = self.features.of(sets) - self.features.of(beside)
-        task: Floats = self.task.draws @ described.T
-        if self.others is None:
-            return task, task
-        return task - self.weight * self.others.draws @ described.T, task
+        return self.beyond.of(described), self.task.of(described)
 
     def doubt_of_others(self) -> float:
         """Rows of the others for each of the task that make the best set's worth surest.
@@ -171,19 +156,11 @@ class Beliefs:
         Errors fall with the root of the rows, so that rows go where standard errors are, at least a
         tenth, and at most as many as of the task.
         """
-        if self.others is None:
+        if not self._others:
             return 0.0
-        best = self.features.of(self.best(self.coefficients, self._start())[None])
+        best = self.features.of(self.best(self.beyond.mean, self._start())[None])
         task, others = (np.sqrt(each.variances(best)[0]) for each in (self.task, self.others))
         return float(np.clip(self.weight * others / max(task, 1e-9), 0.1, 1.0))
-
-    def draw(self) -> Floats:
-        """One of the draws of the coefficients of what sets are worth, `(features,)`."""
-        drawn: Floats = self.rng.choice(self.task.draws)
-        if self.others is None:
-            return drawn
-        beyond: Floats = drawn - self.weight * self.rng.choice(self.others.draws)
-        return beyond
 
     def propose(self, number: int) -> Bools:
         """Sets that may be the best, as often as they may be (Thompson sampling).
@@ -191,7 +168,8 @@ class Beliefs:
         Returns:
             `(number, components)`.
         """
-        sets = [self.best(self.draw(), self._start()) for _ in range(number)]
+        drawn = self.rng.choice(self.beyond.values, number)
+        sets = [self.best(coefficients, self._start()) for coefficients in drawn]
         return np.array(sets)
 
     def candidates(self, number: int, *, tries: int = 200) -> Bools:
@@ -200,9 +178,10 @@ class Beliefs:
         Returns:
             `(at most number, components)`, best first.
         """
-        expected = self.coefficients
+        expected = self.beyond.mean
         sets = [self.best(expected, self._start()) for _ in range(tries // 10)]
-        sets += [self.best((expected + self.draw()) / 2, self._start()) for _ in range(tries)]
+        drawn = (expected + self.rng.choice(self.beyond.values, tries)) / 2
+        sets += [self.best(coefficients, self._start()) for coefficients in drawn]
         distinct = np.unique(np.array(sets), axis=0)
         distinct = distinct[distinct.any(axis=1)]
         return distinct[np.argsort(-self.values(distinct), kind="stable")[:number]]
@@ -214,8 +193,7 @@ class Beliefs:
         it holds for whichever set is the best, not for one that was named.
         """
         best = []
-        for _ in range(draws):
-            drawn = self.draw()
+        for drawn in self.rng.choice(self.beyond.values, draws):
             members = self.best(drawn, self._start())
             best.append(float(self.features.of(members[None])[0] @ drawn))
         return float(np.quantile(best, share))

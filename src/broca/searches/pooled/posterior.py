@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Self
 
@@ -94,7 +94,37 @@ class Evidence:
         return max(0.0, self.squares - float(explained))
 
 
-@dataclass
+@dataclass(frozen=True)
+class Draws:
+    """Coefficients, drawn from what is believed of them.
+
+    Attributes:
+        values: `(draws, coefficients)`.
+    """
+
+    values: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """Expected coefficients, `(coefficients,)`."""
+        mean: Floats = self.values.mean(axis=0)
+        return mean
+
+    def of(self, described: Floats) -> Floats:
+        """Draws of linear combinations, `(draws, combinations)`.
+
+        Args:
+            described: `(combinations, coefficients)`.
+        """
+        drawn: Floats = self.values @ described.T
+        return drawn
+
+    def variances(self, described: Floats) -> Floats:
+        """Variances of linear combinations, `(combinations,)`."""
+        variances: Floats = self.of(described).var(axis=0)
+        return variances
+
+
 class Posterior:
     """Draws of coefficients that are nothing or normal around zero, by Gibbs sampling.
 
@@ -102,59 +132,114 @@ class Posterior:
     coefficients of its kind is drawn too: where most effects are nothing a weak one is taken for
     noise, where many effects are weak it is believed (BayesR: Erbe et al. 2012, Moser et al. 2015).
 
+    Where other tasks are measured too, what the task loses is what they lose and something beyond,
+    each with coefficients of its own. What rows do not tell apart is then taken for a loss of all,
+    not for one of the task alone.
+
+    Args:
+        kinds: The kind of every coefficient, numbers from 0, `(coefficients,)`.
+
     Attributes:
-        kinds: The kind of every coefficient, numbers from 0, `(features,)`.
-        draws: `(draws, features)`.
-        noise: Standard deviation of a row of each group, `(groups,)`.
+        task: Draws of what the task loses.
+        others: Draws of what the others lose, on average; 0 where none are measured.
     """
 
-    kinds: NDArray[np.intp]
-    draws: Floats = field(init=False)
-    noise: Floats = field(init=False)
+    def __init__(self, kinds: NDArray[np.intp]) -> None:
+        self._beyond, self._shared = _Chains(kinds), _Chains(kinds)
+        self._task_noise, self._others_noise = _Noise(), _Noise()
+        self.task = self.others = Draws(np.zeros((0, len(kinds))))
 
-    def __post_init__(self) -> None:
-        number = int(self.kinds.max()) + 1
-        self.draws = np.zeros((0, len(self.kinds)))
-        self.noise = np.zeros(0)
-        self._last = np.zeros((_CHAINS, len(self.kinds)))
-        self._part = np.zeros((_CHAINS, len(self.kinds)), dtype=np.intp)
-        self._weights = np.full((_CHAINS, number, len(_PRIOR)), _PRIOR / _PRIOR.sum())
+    @property
+    def noise(self) -> Floats:
+        """Standard deviation of a row of the task in each group, `(groups,)`."""
+        return self._task_noise.deviations
 
-    def fit(self, evidence: list[Evidence], rng: np.random.Generator) -> None:
+    def fit(self, task: list[Evidence], others: list[Evidence], rng: np.random.Generator) -> None:
         """Draws coefficients given what rows say; goes on from the last draws.
 
         Args:
-            evidence: Of each group of rows.
+            task: What each group of rows of the task says.
+            others: The same of the others; empty where none are measured.
             rng: Draws.
         """
-        if len(self.noise) != len(evidence):
-            spread = [each.squares / each.rows for each in evidence]
-            self.noise = np.sqrt(np.maximum(spread, _LEAST_NOISE**2))
-        effects = np.array([each.design_effect for each in evidence])
-        grams = np.array([each.gram for each in evidence])
-        moments = np.array([each.moments for each in evidence])
-        kept = []
-        warming = _AGAIN if len(self.draws) else _WARMING
+        beyond, shared = self._beyond, self._shared
+        warming = _AGAIN if len(self.task.values) else _WARMING
+        kept_task, kept_others = [], []
         with _blas().limit(limits=1, user_api="blas"):
             for sweep in range(warming + _KEPT):
-                weights = 1 / (self.noise**2 * effects)
-                self._sweep(np.tensordot(weights, grams, 1), weights @ moments, rng)
-                self._draw_weights(rng)
+                gram, moments = self._task_noise.weigh(task)
+                if others:
+                    more, theirs = self._others_noise.weigh(others)
+                    left = (moments + theirs)[:, None] - gram @ beyond.last
+                    shared.sweep(gram + more, left, rng)
+                beyond.sweep(gram, moments[:, None] - gram @ shared.last, rng)
+                losses = beyond.last + shared.last
                 if sweep < warming:
-                    self._estimate_noise(evidence)
-                if sweep >= warming:
-                    kept.append(self._last.copy())
-        self.draws = np.concatenate(kept)
+                    self._task_noise.estimate(task, losses)
+                    self._others_noise.estimate(others, shared.last)
+                else:
+                    kept_task.append(losses.T)
+                    kept_others.append(shared.last.T)
+        self.task = Draws(np.concatenate(kept_task))
+        self.others = Draws(np.concatenate(kept_others))
 
-    def _sweep(self, gram: Floats, moments: Floats, rng: np.random.Generator) -> None:
-        """Draws each coefficient of each chain given the others."""
+
+class _Noise:
+    """How far rows of each group scatter around what their masks cost."""
+
+    def __init__(self) -> None:
+        self.deviations = np.zeros(0)
+
+    def weigh(self, evidence: list[Evidence]) -> tuple[Floats, Floats]:
+        """What all groups say together, each by its precision: products and moments."""
+        if len(self.deviations) != len(evidence):
+            spread = np.array([each.squares / each.rows for each in evidence])
+            self.deviations = np.sqrt(np.maximum(spread, _LEAST_NOISE**2))
+        effects = np.array([each.design_effect for each in evidence])
+        weights = 1 / (self.deviations**2 * effects)
+        gram = np.tensordot(weights, np.array([each.gram for each in evidence]), 1)
+        return gram, weights @ np.array([each.moments for each in evidence])
+
+    def estimate(self, evidence: list[Evidence], coefficients: Floats) -> None:
+        """Learns the noise from what chains leave unexplained, `(coefficients, chains)`."""
+        left = [
+            np.mean([each.residual(chain) for chain in coefficients.T]) / each.rows
+            for each in evidence
+        ]
+        self.deviations = np.sqrt(np.maximum(left, _LEAST_NOISE**2))
+
+
+class _Chains:
+    """Coefficients of sparse effects, as chains draw them side by side.
+
+    Args:
+        kinds: The kind of every coefficient, `(coefficients,)`.
+
+    Attributes:
+        last: Each chain's last draw, `(coefficients, chains)`: those of all chains are one row.
+    """
+
+    def __init__(self, kinds: NDArray[np.intp]) -> None:
+        self._kinds = kinds
+        self.last = np.zeros((len(kinds), _CHAINS))
+        number = int(kinds.max()) + 1
+        self._weights = np.full((_CHAINS, number, len(_PRIOR)), _PRIOR / _PRIOR.sum())
+
+    def sweep(self, gram: Floats, moments: Floats, rng: np.random.Generator) -> None:
+        """Draws each coefficient of each chain given the others.
+
+        Args:
+            gram: Products of features, weighed, `(coefficients, coefficients)`.
+            moments: Products of features and responses for each chain, `(coefficients, chains)`.
+            rng: Draws.
+        """
         from scipy.linalg.blas import dger
 
-        last = self._last.T.copy()  # `(features, chains)`: a coefficient of all chains is one row
-        left = np.ascontiguousarray(moments[:, None] - gram @ last)
+        last = self.last.copy()
+        left = np.ascontiguousarray(moments - gram @ last)
         precision = np.diagonal(gram)
-        variance = 1 / (precision[:, None] + 1 / np.square(_WIDTHS))  # `(features, parts)`
-        score = np.log(self._weights[:, self.kinds]).transpose(1, 2, 0)
+        variance = 1 / (precision[:, None] + 1 / np.square(_WIDTHS))  # `(coefficients, parts)`
+        score = np.log(self._weights[:, self._kinds]).transpose(1, 2, 0)
         score += np.log(variance / np.square(_WIDTHS))[:, :, None] / 2
         score += rng.gumbel(size=score.shape)
         half = variance[:, :, None] / 2
@@ -171,30 +256,13 @@ class Posterior:
             if change.any():
                 dger(-1.0, change, gram[j], a=left.T, overwrite_a=1)  # left -= gram[j] x change
                 last[j] = new
-        self._last, self._part = last.T.copy(), part.T.copy()
+        self.last = last
+        self._draw_weights(part, rng)
 
-    def _draw_weights(self, rng: np.random.Generator) -> None:
+    def _draw_weights(self, part: NDArray[np.intp], rng: np.random.Generator) -> None:
         """Draws, for each kind, how common nothing and each width are."""
         for kind in range(self._weights.shape[1]):
-            mine = self._part[:, self.kinds == kind]
-            counts = np.stack([(mine == part).sum(axis=1) for part in range(len(_PRIOR))], axis=1)
+            mine = part[self._kinds == kind]
+            counts = np.stack([(mine == width).sum(axis=0) for width in range(len(_PRIOR))], axis=1)
             drawn = rng.gamma(counts + _PRIOR)
             self._weights[:, kind] = np.maximum(drawn / drawn.sum(axis=1, keepdims=True), 1e-12)
-
-    def _estimate_noise(self, evidence: list[Evidence]) -> None:
-        """Estimates the noise of each group from what the chains leave unexplained."""
-        left = [
-            np.mean([each.residual(chain) for chain in self._last]) / each.rows for each in evidence
-        ]
-        self.noise = np.sqrt(np.maximum(left, _LEAST_NOISE**2))
-
-    @property
-    def mean(self) -> Floats:
-        """Posterior means of the coefficients, `(features,)`."""
-        mean: Floats = self.draws.mean(axis=0)
-        return mean
-
-    def variances(self, described: Floats) -> Floats:
-        """Posterior variances of linear combinations, `(combinations, features)` -> vector."""
-        variances: Floats = (self.draws @ described.T).var(axis=0)
-        return variances

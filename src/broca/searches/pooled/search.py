@@ -20,27 +20,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
 from broca.recovery import NonPositiveLasso, additivity
-from broca.searches.base import Problem, Ranking, SearchGenerator
-from broca.searches.focus.measuring import Measuring, Table
+from broca.searches.base import Answer, Problem, Ranking, SearchGenerator
+from broca.searches.measuring import GOING_ON, ROWS_PER_TASK, Measuring, Table, budget_of
 from broca.searches.pilot import MOST_MASKS, pilot, random_masks
 from broca.searches.pooled.beliefs import Beliefs, Bools, Features
 from broca.searches.records import Method
 
-ROWS_PER_TASK = 800
-"""Rows for each measured task, the task itself and each other one, where no budget is given."""
-
-_MOST = 4
-"""How many times those rows it goes on for where they do not tell."""
-_FEWEST_ROWS = 300
-"""Without other tasks; twice as many with them."""
 _SCREEN = 0.45
 """Part of the rows for the screen."""
 _ROUNDS = 0.35
@@ -80,10 +72,10 @@ _CERTAIN = 1.645
 
 _OFTEN = 0.9
 """Probability that the others lose half of `least` without a component that is called universal."""
+_LEFT = 4
+"""Part of the budget, one in so many, that has to be left for going on."""
 _FAR = 20
 """How many times the rows spent are still told as a number: beyond, an estimate is a guess."""
-
-Answer = Literal["found", "nothing", "not enough rows"]
 
 
 @dataclass(frozen=True)
@@ -91,14 +83,11 @@ class Outcome:
     """What a search says.
 
     Attributes:
-        answer: `found`; `nothing` where no set is worth a finding; `not enough rows` where the
-            search cannot tell.
+        answer: Which of three answers.
         members: The best set, `(components,)`.
         worth: What it costs the task beyond the others.
         error: Standard error of that.
         bound: What the best of all sets costs at most, at 95 %.
-        spent: Rows that were spent.
-        rows: About how many rows would tell; None where those spent do.
     """
 
     answer: Answer
@@ -106,20 +95,23 @@ class Outcome:
     worth: float
     error: float
     bound: float
-    spent: int
-    rows: int | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether the set is a finding."""
+        return self.answer.says == "found"
 
     @property
     def reason(self) -> str:
         """Why nothing was selected, in words; empty where something was."""
         known = f"the best set costs the task {self.worth:.2f} +- {self.error:.2f} more than others"
-        if self.answer == "found":
+        if self.found:
             return ""
-        if self.answer == "nothing":
+        if self.answer.says == "nothing":
             return f"no specific harm: no set costs {self.bound:.2f} or more at 95 %, {known}"
-        if self.rows is None or self.rows > _FAR * self.spent:
+        if self.answer.rows_needed is None:
             return f"not enough rows to tell: {known}; more than {_FAR} times as many would"
-        return f"not enough rows to tell: {known}; about {self.rows:,} rows would"
+        return f"not enough rows to tell: {known}; about {self.answer.rows_needed:,} rows would"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,24 +143,13 @@ class Pooled:
 
     def require(self, problem: Problem) -> int:
         """The budget in rows."""
-        budget = problem.rows
-        if budget is None:
-            budget = ROWS_PER_TASK * (1 + len(problem.others))
-        fewest = _FEWEST_ROWS * (2 if problem.others else 1)
-        if budget < fewest:
-            raise BadInput(
-                f"`rows` {budget} is too few for pooled: it needs {fewest} at least; use more rows "
-                "or another method"
-            )
-        return budget
+        return budget_of(problem, "pooled")
 
     def generate(self, problem: Problem) -> SearchGenerator:
         """Screens, proposes sets, settles the answer, and ranks."""
         budget = self.require(problem)
-        most = _MOST * budget if problem.rows is None else budget
         measuring = Measuring(problem, budget, self.contrast)
         yield from measuring.measure_intact(budget // 20)
-        yield from measuring.measure_confirm(budget // 20)
         size, _ = yield from pilot(
             measuring.drops,
             problem.components,
@@ -176,20 +157,16 @@ class Pooled:
             rng=measuring.rng,
             intact=measuring.intact_level,
         )
-        search = _Search(self, measuring, size)
-        rows = measuring.left
-        while True:
-            yield from search.screen(int(_SCREEN * rows))
-            yield from search.propose(int(_ROUNDS * rows))
-            outcome = yield from search.settle()
-            rows = min(measuring.rows, most - measuring.rows)
-            if outcome.answer != "not enough rows" or rows < budget // 2:
-                return search.ranked(outcome)
-            measuring.allow(rows)
+        measuring.observed.clear()  # masks of any size say little of small sets
+        search = PooledSearch(self, measuring, size)
+        outcome = yield from search.spend(measuring.left)
+        return search.ranked((yield from search.go_on(outcome)))
 
 
-class _Search:
+class PooledSearch:
     """A search: what it believes so far.
+
+    It begins with what was measured before.
 
     Args:
         strategy: Its options.
@@ -211,8 +188,44 @@ class _Search:
             Features(none, none),
             measuring.rng,
         )
+        self._learned = 0
+        if measuring.observed:
+            self._learn()
+            self._list_promising()
 
-    def screen(self, rows: int) -> Generator[Plan, Measurement, None]:
+    def spend(self, rows: int) -> Generator[Plan, Measurement, Outcome]:
+        """Spends rows on a screen, on rounds and on settling the answer."""
+        measuring, before = self._measuring, self._measuring.rows
+        if not measuring.knows_confirm:
+            yield from measuring.measure_confirm(rows // 20)
+        rows -= measuring.rows - before
+        yield from self._screen(int(_SCREEN * rows))
+        yield from self._propose(int(_ROUNDS * rows))
+        return (yield from self.settle())
+
+    def go_on(self, outcome: Outcome) -> Generator[Plan, Measurement, Outcome]:
+        """Spends as many rows again while those spent do not tell, as far as the problem allows."""
+        measuring, problem = self._measuring, self._measuring.problem
+        budget = budget_of(problem, "pooled")
+        most = GOING_ON * budget if problem.rows is None else budget
+        while outcome.answer.says == "not enough rows":
+            rows = min(measuring.rows, most - measuring.rows)
+            if rows < budget // _LEFT:
+                break
+            measuring.allow(rows)
+            outcome = yield from self.spend(rows)
+        return outcome
+
+    def _learn(self) -> None:
+        """Takes what was measured since the last time."""
+        for observed in self._measuring.observed[self._learned :]:
+            self._beliefs.add(observed)
+            if observed.part == "items":
+                self._masks = np.vstack([self._masks, observed.masks])
+                self._lost = np.append(self._lost, observed.losses[: len(observed.masks)])
+        self._learned = len(self._measuring.observed)
+
+    def _screen(self, rows: int) -> Generator[Plan, Measurement, None]:
         """Measures random masks, a fresh one for every row of the task, and lists the promising."""
         measuring, problem = self._measuring, self._measuring.problem
         number = int(rows / (1 + _SHARED)) if problem.others else rows
@@ -222,10 +235,8 @@ class _Search:
             sizes, np.arange(problem.components), problem.components, measuring.rng
         )
         shared = round(_SHARED * number) if problem.others else 0
-        lost, items = yield from measuring.each_on_one(masks, shared, "items")
-        self._beliefs.add(masks, lost, items, group=0)
-        self._masks = np.vstack([self._masks, masks])
-        self._lost = np.append(self._lost, lost[:number])
+        yield from measuring.each_on_one(masks, shared, "items")
+        self._learn()
         self._list_promising()
 
     def _list_promising(self) -> None:
@@ -243,7 +254,7 @@ class _Search:
         short = columns[np.argsort(-hoped, kind="stable")[:_SHORT]]
         beliefs.describe(Features(columns, np.sort(short)))
 
-    def propose(self, rows: int) -> Generator[Plan, Measurement, None]:
+    def _propose(self, rows: int) -> Generator[Plan, Measurement, None]:
         """Measures sets that may be the best, each on a fresh item of the task and of another."""
         measuring, beliefs = self._measuring, self._beliefs
         rounds = min(_NUMBER, max(1, rows // _ROUND))
@@ -251,8 +262,8 @@ class _Search:
             share = beliefs.doubt_of_others() if measuring.problem.others else 0.0
             number = int(rows / rounds / (1 + share))
             sets = beliefs.propose(number)
-            lost, items = yield from measuring.each_on_one(sets, round(share * number), "confirm")
-            beliefs.add(sets, lost, items, group=1)
+            yield from measuring.each_on_one(sets, round(share * number), "confirm")
+            self._learn()
             beliefs.fit()
 
     def settle(self) -> Generator[Plan, Measurement, Outcome]:
@@ -270,13 +281,37 @@ class _Search:
             better = np.argsort(-beliefs.values(sets), kind="stable")
             sets = sets[better[: (len(sets) + 1) // 2]]
         outcome = self._outcome(sets[0])
-        if outcome.answer != "found":  # the rows kept for its members tell more of the set
+        if not outcome.found:  # the rows kept for its members tell more of the set
             yield from self._meet(sets[:1], measuring.left)
             outcome = self._outcome(sets[0])
-        if outcome.answer == "found":
+        if outcome.found:
             members = yield from self._without_idle(outcome)
-            return self._outcome((yield from self._with_lasting(members)), found=True)
+            settled = yield from self._proven((yield from self._with_lasting(members)))
+            outcome = settled if settled.found else self._outcome(outcome.members)
         return outcome
+
+    def _proven(self, members: Bools) -> Generator[Plan, Measurement, Outcome]:
+        """What the answer is once its set has met fresh items: all rows may prove it, or these.
+
+        Rows of all sets are described by pairs, and a set whose members each cost all there is may
+        be worth more than that says.
+        """
+        met = yield from self._meet(members[None], self._measuring.left)
+        outcome = self._outcome(members)
+        if met is not None and met.harmful(self._strategy.least)[0]:
+            return replace(outcome, answer=Answer("found"))
+        return outcome
+
+    def unsettled(self) -> Outcome:
+        """What the rows so far say where the best set did not meet others on items of its own.
+
+        A set that was chosen by rows looks better on these than it is, so that none is found.
+        """
+        sets = self._beliefs.candidates(1)
+        if not len(sets):
+            return self._outcome(np.zeros(self._masks.shape[1], dtype=bool))
+        outcome = self._outcome(sets[0])
+        return self._untold(outcome) if outcome.found else outcome
 
     def _meet(self, sets: Bools, rows: int) -> Generator[Plan, Measurement, Table | None]:
         """Measures sets on the same items, as many as the rows allow; None if they allow none."""
@@ -285,31 +320,35 @@ class _Search:
         if items < 1:
             return None
         met: Table = yield from measuring.crossed(sets, items)
-        losses, places = [met.task.ravel()], [np.tile(met.items, len(sets))]
-        if measuring.problem.others:
-            losses.append(met.others.ravel())
-            places.append(np.tile(-1 - np.arange(items), len(sets)))  # an item of the others each
-        self._beliefs.add(
-            np.repeat(sets, items, axis=0), np.concatenate(losses), np.concatenate(places), group=1
-        )
+        self._learn()
         self._beliefs.fit()
         return met
 
-    def _outcome(self, members: Bools, *, found: bool = False) -> Outcome:
-        """Which of the three answers holds, if it is not known that a set was found."""
-        measuring, beliefs, least = self._measuring, self._beliefs, self._strategy.least
-        spent, worth = measuring.rows, float(beliefs.values(members[None])[0])
+    def _outcome(self, members: Bools) -> Outcome:
+        """Which of the three answers holds."""
+        beliefs, least = self._beliefs, self._strategy.least
+        worth = float(beliefs.values(members[None])[0])
         error = float(beliefs.errors(members[None])[0])
         bound = max(worth + _CERTAIN * error, beliefs.bound())
-        if found or (worth >= least and worth > _CERTAIN * error):
-            return Outcome("found", members, worth, error, bound, spent)
+        outcome = Outcome(Answer("found"), members, worth, error, bound)
+        if worth > _CERTAIN * error and worth + _CERTAIN * error >= least:
+            return outcome
         if bound <= least:
-            return Outcome("nothing", members, worth, error, bound, spent)
-        # errors shrink with the root of the rows: so many bring the bound down to `least`, or what
-        # is known above it
-        known = min(max(worth, 0.0), 0.75 * least)
-        needed = math.ceil(spent * ((bound - known) / (least - known)) ** 2 / 100) * 100
-        return Outcome("not enough rows", members, worth, error, bound, spent, needed)
+            return replace(outcome, answer=Answer("nothing", bound))
+        return self._untold(outcome)
+
+    def _untold(self, outcome: Outcome) -> Outcome:
+        """The answer that there are not enough rows, and how many would do.
+
+        Errors shrink with the root of the rows: so many bring the bound down to `least`, or what is
+        known above it.
+        """
+        least, spent = self._strategy.least, self._measuring.rows
+        known = min(max(outcome.worth, 0.0), 0.75 * least)
+        ratio = max(1.0, (outcome.bound - known) / (least - known))
+        rows = math.ceil(spent * ratio**2 / 100) * 100
+        needed = rows if rows <= _FAR * spent else None
+        return replace(outcome, answer=Answer("not enough rows", outcome.bound, needed))
 
     def _without_idle(self, outcome: Outcome) -> Generator[Plan, Measurement, Bools]:
         """The set without members that do not add more than their cost, or harm all tasks alike.
@@ -350,7 +389,7 @@ class _Search:
             if surely[place] >= least / 2 and larger.sum() < measuring.problem.k:
                 larger[short[place]] = True
         sets = np.unique(np.stack([larger, members]), axis=0)
-        met = yield from self._meet(sets, measuring.left)
+        met = yield from self._meet(sets, measuring.left // 2)
         if met is None or len(sets) == 1:
             return members
         gains = (met.specific(1) - met.specific(0)) * (1 if sets[1].sum() > sets[0].sum() else -1)
@@ -368,13 +407,11 @@ class _Search:
         described = beliefs.features.of(alone)
         effects[columns] = -(described @ beliefs.task.mean)
         halves[columns] = _CERTAIN * np.sqrt(beliefs.task.variances(described))
-        needed = columns[:0]
-        if beliefs.others is not None:
-            drawn = beliefs.others.draws @ described.T
-            others[columns] = -drawn.mean(axis=0)
-            needed = columns[(drawn >= self._strategy.least / 2).mean(axis=0) >= _OFTEN]
+        drawn = beliefs.others.of(described)
+        others[columns] = -drawn.mean(axis=0)
+        needed = columns[(drawn >= self._strategy.least / 2).mean(axis=0) >= _OFTEN]
         contrast = effects - measuring.weight * others
-        members = np.flatnonzero(outcome.members) if outcome.answer == "found" else columns[:0]
+        members = np.flatnonzero(outcome.members) if outcome.found else columns[:0]
         universal = np.setdiff1d(needed, members)
         first = members[np.argsort(contrast[members], kind="stable")]
         later = np.setdiff1d(np.argsort(contrast, kind="stable"), first, assume_unique=True)
@@ -393,6 +430,7 @@ class _Search:
             additivity=additivity(
                 self._masks, -self._lost, NonPositiveLasso(), seed=measuring.problem.seed
             ),
+            answer=outcome.answer,
         )
 
     def _recorded(self, outcome: Outcome) -> dict[str, object]:
@@ -405,11 +443,9 @@ class _Search:
             "contrast": strategy.contrast,
             "share": self._size / self._masks.shape[1],
             "response": measuring.response,
-            "answer": outcome.answer,
             "worth": outcome.worth,
             "worth_error": outcome.error,
             "bound": outcome.bound,
-            "rows_needed": outcome.rows,
         }
 
 
@@ -430,5 +466,5 @@ METHOD = Method(
     order=1,
     response="probability",
     measures_others=True,
-    most=lambda problem: _MOST * ROWS_PER_TASK * (1 + len(problem.others)),
+    most=lambda problem: GOING_ON * ROWS_PER_TASK * (1 + len(problem.others)),
 )

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from broca.errors import BadInput
 from broca.measurement import Measurement, Plan, Response
 from broca.searches.base import OtherTask, Problem
 
@@ -19,10 +20,52 @@ Measured = Generator[Plan, Measurement, Any]
 Part = Literal["items", "confirm"]
 """Items to search on, or items that the search keeps for its decisions."""
 
+ROWS_PER_TASK = 800
+"""Rows for each measured task, the task itself and each other one, where no budget is given."""
+GOING_ON = 4
+"""How many times those rows a search goes on for where they do not tell."""
+_FEWEST_ROWS = 300
+"""Without other tasks; twice as many with them."""
 _DOUBT = 30
 """Rows that the belief in repeatable items counts for."""
 _IMAGINED = 0.5
 """What the item that is imagined beside those measured differs by."""
+
+
+def budget_of(problem: Problem, method: str) -> int:
+    """The rows that a method which pays row by row is given, or takes by itself.
+
+    Raises:
+        BadInput: They are too few to say anything.
+    """
+    budget = problem.rows
+    if budget is None:
+        budget = ROWS_PER_TASK * (1 + len(problem.others))
+    fewest = _FEWEST_ROWS * (2 if problem.others else 1)
+    if budget < fewest:
+        raise BadInput(
+            f"`rows` {budget} is too few for {method}: it needs {fewest} at least; use more rows "
+            "or another method"
+        )
+    return budget
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Masks, and what each cost on rows of the task and of others.
+
+    Attributes:
+        masks: `(masks, components)`.
+        losses: What each cost the task, then what the first of them cost others, `(rows,)`.
+        items: The items of these rows, `(rows,)`.
+        part: Rows of a part have the same noise: those of `items` measure the search's response,
+            those of `confirm` the tasks' own metrics.
+    """
+
+    masks: Bools
+    losses: Floats
+    items: NDArray[np.intp]
+    part: Part
 
 
 @dataclass(frozen=True)
@@ -143,6 +186,7 @@ class Measuring:
         stop: Whether stages may end before their rows are spent, once they know enough.
         rows: Rows so far.
         enough: Why rows were forgone, in words, each time that some were.
+        observed: What masks cost, in the order in which they were measured.
         rng: Draws everything random.
         response: What screening and joint rounds measure; None for the task's own metric.
     """
@@ -153,6 +197,7 @@ class Measuring:
     stop: bool = True
     rows: int = 0
     enough: list[str] = field(default_factory=list)
+    observed: list[Observed] = field(default_factory=list)
     rng: np.random.Generator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -218,7 +263,9 @@ class Measuring:
         names = [""] * len(masks)
         items = np.array([self._next(name, "items") for name in names], dtype=np.intp)
         responses = yield from self._ask(masks, np.arange(len(masks)), items)
-        return self._lost(names, items, responses)
+        lost = self._lost(names, items, responses)
+        self.observed.append(Observed(masks, lost, items, "items"))
+        return lost
 
     def bundles(self, masks: Bools, size: int) -> Measured:
         """Mean drop of every mask over some items, of the task and of the others.
@@ -237,6 +284,12 @@ class Measuring:
         index = np.repeat(np.arange(len(masks)), self.bundle_rows(size))
         responses = yield from self._ask(masks, index, items)
         rows = self._lost(names, items, responses).reshape(len(masks), -1, size)
+        task_first = items.reshape(len(masks), -1, size).swapaxes(0, 1).ravel()
+        self.observed.append(
+            Observed(
+                np.repeat(masks, size, axis=0), rows.swapaxes(0, 1).ravel(), task_first, "items"
+            )
+        )
         spread = rows.var(axis=2, ddof=1).mean(axis=0) if size > 1 else np.full(2, np.nan)
         counted = spread[0] + self.weight**2 * spread[1:].sum()
         lost = rows.mean(axis=2)
@@ -258,7 +311,20 @@ class Measuring:
         lost = table[0] - table[1:]
         task = lost[:, :items]
         others = lost[:, items:] if self.problem.others else np.zeros_like(task)
+        self.observed.append(
+            Observed(
+                np.repeat(masks, items, axis=0),
+                np.concatenate([part.ravel() for part in np.split(lost, len(drawn) // items, 1)]),
+                np.concatenate([np.tile(part, len(masks)) for part in drawn.reshape(-1, items)]),
+                "confirm",
+            )
+        )
         return Table(task, others, self.weight, drawn[:items])
+
+    @property
+    def knows_confirm(self) -> bool:
+        """Whether the intact model was measured on `confirm` items."""
+        return bool(self._confirm)
 
     def measure_confirm(self, rows: int) -> Measured:
         """Measures the intact model on `confirm` items, in the tasks' own metrics."""
@@ -279,18 +345,20 @@ class Measuring:
                 tasks' own metrics; the intact model was measured on both.
 
         Returns:
-            Drops `(masks + others,)`, the task's first, and the items of these rows.
+            Drops `(masks + others,)`, the task's first.
         """
         names = [""] * len(masks) + [self._next_other() for _ in range(others)]
         index = np.concatenate([np.arange(len(masks)), np.arange(others)])
         if part == "items":
             items = np.array([self._next(name, part) for name in names], dtype=np.intp)
             responses = yield from self._ask(masks, index, items)
-            return self._lost(names, items, responses), items
-        items = np.array([self._next_confirmed(name) for name in names], dtype=np.intp)
-        responses = yield from self._ask(masks, index, items, response="accuracy")
-        intact = np.array([self._confirm_intact[item] for item in items.tolist()])
-        return intact - responses, items
+            lost = self._lost(names, items, responses)
+        else:
+            items = np.array([self._next_confirmed(name) for name in names], dtype=np.intp)
+            responses = yield from self._ask(masks, index, items, response="accuracy")
+            lost = np.array([self._confirm_intact[item] for item in items.tolist()]) - responses
+        self.observed.append(Observed(masks, lost, items, part))
+        return lost
 
     def _drawn(self, part: str, rows: int) -> dict[str, NDArray[np.intp]]:
         """Items of each task: as many of the task as of all others together.

@@ -1,0 +1,136 @@
+"""The searches of a localization: one for the answer, others that tell how stable it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from broca import searches
+from broca.engine import Ablation
+from broca.options import RunOptions, SearchOptions
+from broca.results.localization import Repeat
+from broca.runs.expecting import AGAIN, REFERENCES
+from broca.runs.problems import problem_of, refer
+from broca.runs.references import Referenced
+from broca.runs.run import Run
+from broca.runs.setup import Session
+from broca.runs.task_sets import TaskSet
+from broca.searches import Problem, Ranking
+from broca.tasks import Task
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A search of a run.
+
+    Attributes:
+        referenced: What its rows returned.
+        problem: What it solved.
+        ranking: What it found.
+    """
+
+    referenced: Referenced
+    problem: Problem
+    ranking: Ranking
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searches:
+    """Searches for the components that a task needs, which differ in their seed alone.
+
+    Attributes:
+        opened: The model, the journal and the workers.
+        task: The task.
+        others: Tasks that the selection should leave alone.
+        same_skill: More tasks of its capability.
+        report_items: Most `report` items; None for all.
+        method: Name of the method.
+        options: Its budget and settings.
+        ablation: What becomes of ablated components.
+        interactions: How many components are measured in pairs.
+    """
+
+    opened: Session
+    task: str | Task
+    others: str | Sequence[str | Task]
+    same_skill: str | Sequence[str | Task]
+    report_items: int | None
+    method: str
+    options: SearchOptions
+    ablation: Ablation
+    interactions: int
+
+    def run(self, seed: int) -> Run:
+        """A run on items of its own, before anything is measured."""
+        opened = self.opened
+        tasks = opened.claimed(
+            self.task, others=self.others, same_skill=self.same_skill, items=self.options.items,
+            seed=seed, report_items=self.report_items,
+        )  # fmt: skip
+        settings = _settings_of(
+            tasks, self.method, self.options, opened.options, components=opened.model.kinds,
+            seed=seed, interactions=self.interactions,
+        )  # fmt: skip
+        return opened.run(tasks, ablation=self.ablation, donors=tasks.located, settings=settings)
+
+    def search(self, run: Run, *, seed: int, stage: str = "") -> Searched:
+        """Finds the right answers that the search needs, and searches.
+
+        Args:
+            run: What is searched.
+            seed: Seed of the search.
+            stage: What its progress is told as; the method by default.
+        """
+        run.stages.enter(REFERENCES)
+        referenced = refer(self.method, self.options, run)
+        problem = problem_of(
+            run.model, run.tasks, referenced.places, self.options, seed=seed,
+            continuous=referenced.continuous,
+        )  # fmt: skip
+        run.stages.enter(stage or f"searching ({self.method})")
+        ranking = run.search(self.method, problem, referenced.response, self.options.options)
+        return Searched(referenced, problem, ranking)
+
+    def repeat(self, seed: int) -> Repeat:
+        """What a search with another seed selects, on items and masks of its own."""
+        run = self.run(seed)
+        ranking = self.search(run, seed=seed, stage=AGAIN).ranking
+        rows = run.search_rows
+        run.finish()
+        return Repeat(
+            seed=seed,
+            selected=tuple(run.model.components.names[column] for column in ranking.selected),
+            answer=None if ranking.answer is None else ranking.answer.says,
+            rows=rows,
+        )
+
+
+def _settings_of(
+    tasks: TaskSet,
+    method: str,
+    search_options: SearchOptions,
+    run_options: RunOptions,
+    *,
+    components: str,
+    seed: int,
+    interactions: int,
+) -> dict[str, Any]:
+    """What identifies a localization besides the weights and the items, as plain values."""
+    ablation = run_options.ablation_options
+    return {
+        "task": tasks.task,
+        "others": tuple(tasks.benchmarks)[1:],
+        "same_skill": list(tasks.same_skill),
+        "method": method,
+        "options": {n: searches.written(value) for n, value in search_options.options.items()},
+        "rows": search_options.rows,
+        "k": search_options.k,
+        "items": search_options.items,
+        "seed": seed,
+        "response": search_options.response,
+        "ablation": [ablation.ablation, ablation.scale],
+        "components": components,
+        "task_options": run_options.task_options.to_dict(),
+        "interactions": interactions,
+    }
