@@ -229,7 +229,7 @@ class SearchOptions:
     """
 
     method: str | None = None
-    """Search method; default: focus, or cs-stratified where a recovery is given."""
+    """Search method; default: pooled, or cs-stratified where a recovery is given."""
 
     rows: int | None = None
     """Maximum number of (mask, item) rows of the search; default: what the method needs."""

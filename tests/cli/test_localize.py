@@ -9,6 +9,7 @@ from reports.test_page import make_result
 
 from broca.cli.localize import _print, _tuned, settings_from
 from broca.errors import BadInput
+from broca.results.localization import Repeat
 from broca.results.verification import Verdict
 
 
@@ -29,6 +30,15 @@ def test_recovery_of_a_method_without_one_is_refused(tmp_path):
         "--recovery", "omp", "--out", tmp_path / "out",
     )  # fmt: skip
     assert_refused(done, "method 'greedy' has no option 'recovery'")
+
+
+def test_stability_is_one_line(capsys, tmp_path):
+    """How often each component is selected, and how much selections share."""
+    repeats = (Repeat(1, ("L1H2", "L2H3"), "found", 900),)
+    _print(make_result(repeats=repeats), tmp_path / "report.html")
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "selected in 2 searches, each on other items: L1H2 2, L0H0 1, L2H3 1" in shown
+    assert "overlap by 0.33 on average" in shown
 
 
 def test_options_are_read_as_what_they_are():

@@ -16,7 +16,7 @@ def test_the_new_ranking_is_a_table_and_a_file(finished, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     result = Refit.read(tmp_path / "refit.json")
-    assert f"ridge on {result.masks:,} masks of focus" in done.stdout
+    assert f"ridge on {result.masks:,} masks of pooled" in done.stdout
     leading = result.ranking[0]
     shown = [line.split() for line in done.stdout.splitlines()]
     assert any({leading.name, f"{leading.effect:+.4f}"} <= set(words) for words in shown)
@@ -31,7 +31,7 @@ def test_json_is_the_result(finished):
     """Without a file; stdout holds it alone."""
     done = broca("refit", finished, "--resamples", 0, "--json")
     data = json.loads(done.stdout)
-    assert (data["kind"], data["recovery"], data["method"]) == ("refit", "lasso", "focus")
+    assert (data["kind"], data["recovery"], data["method"]) == ("refit", "lasso", "pooled")
     assert not (finished / "refit.json").exists()
 
 

@@ -7,6 +7,7 @@ from results.test_atlas import make_atlas
 from results.test_base import make_neurons, make_refit
 
 from broca.reports.index import entry_of, render_index
+from broca.results.localization import AnswerInfo
 
 
 def line(result):
@@ -22,6 +23,9 @@ def test_a_run_has_its_verdict_drop_and_rows():
     assert entry.rows == 20900
     nothing = line(make_result(selected=(), abstained=True, reason="no harm"))
     assert (nothing.verdict, nothing.specific, nothing.scores) == ("nothing found", None, {})
+    unsure = AnswerInfo("not enough rows", 0.2)
+    entry = line(make_result(selected=(), abstained=True, reason="why", answer=unsure))
+    assert entry.verdict == "not enough rows"
 
 
 @pytest.mark.parametrize("make", [make_atlas, make_stress, make_neurons, make_refit])

@@ -13,6 +13,7 @@ from broca.results.localization import (
     Interaction,
     Localization,
     RankedComponent,
+    Repeat,
     SearchInfo,
 )
 from broca.results.verification import TaskDrop, Verification
@@ -85,6 +86,14 @@ def test_page_shows_pairs_where_they_were_measured():
     for text in ("L1H2, L0H0", "−0.750", "−0.450", "−0.610", "−0.290"):
         assert text in html
     assert 'id="pairs"' not in render_html(make_result())
+
+
+def test_page_says_how_often_each_component_is_selected():
+    """Where the search was repeated, and nowhere else."""
+    html = render_html(make_result(repeats=(Repeat(1, ("L1H2", "L2H3"), "found", 900),)))
+    assert "overlap by 33 % on average" in html
+    assert "In how many of 2 searches" in html
+    assert 'id="stability"' not in render_html(make_result())
 
 
 def test_page_shows_the_figures():

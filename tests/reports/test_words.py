@@ -7,6 +7,7 @@ import pytest
 from reports.test_page import make_result
 
 from broca.reports.words import headline, is_proof
+from broca.results.localization import AnswerInfo
 from broca.results.verification import Label, Verdict
 
 
@@ -27,6 +28,25 @@ def test_without_a_verdict_nothing_is_claimed():
     assert "not verified" in headline(make_result())
     nothing = make_result(selected=(), abstained=True, reason="no harm")
     assert headline(nothing) == "No heads found that toy needs for adding"
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (
+            AnswerInfo("nothing", 0.043),
+            "No set of heads of toy costs adding 4 points or more beyond the other tasks",
+        ),
+        (
+            AnswerInfo("not enough rows", 0.2, 9000),
+            "Not enough rows to tell which heads toy needs for adding",
+        ),
+    ],
+)
+def test_not_seeing_is_not_called_nothing(answer, text):
+    """An abstention says which of the two it is, where the method knows."""
+    result = make_result(selected=(), abstained=True, reason="why", answer=answer)
+    assert headline(result) == text
 
 
 def test_verdicts_bring_their_own_sentence():

@@ -7,7 +7,7 @@ from reports.test_page import make_result
 
 from broca.errors import BadInput
 from broca.results.codec import decode, encode
-from broca.results.localization import AdditivityInfo, Interaction, Localization
+from broca.results.localization import AdditivityInfo, AnswerInfo, Interaction, Localization, Repeat
 
 
 def test_result_reads_back_what_it_wrote():
@@ -36,6 +36,21 @@ def test_schema_2_has_the_promised_fields():
         "name", "layer", "head", "effect", "ci", "frequency", "p_value", "q_value",
     }  # fmt: skip
     assert {"after", "drops", "off_target_drop", "specific_drop"} <= set(data["verification"])
+
+
+def test_repeats_say_how_stable_a_selection_is():
+    """How often each component is selected, and what two selections share on average."""
+    repeats = (
+        Repeat(1, ("L1H2", "L2H3"), "found", 900),
+        Repeat(2, (), "not enough rows", 900),
+    )
+    result = make_result(repeats=repeats, answer=AnswerInfo("found"))
+    assert result.times_selected == {"L1H2": 2, "L0H0": 1, "L2H3": 1}
+    assert result.overlap == pytest.approx((1 / 3 + 0 + 0) / 3)
+    assert decode(Localization, encode(result)) == result
+    assert make_result().overlap is None
+    nothing = Repeat(1, (), "nothing", 900)
+    assert make_result(selected=(), abstained=True, repeats=(nothing,)).overlap == 1.0
 
 
 def test_a_verification_inside_leaves_out_what_the_localization_says():

@@ -39,7 +39,7 @@ def test_a_localization_measures_what_is_expected_step_by_step(model, forecasts)
     planned = {step.stage: step.rows for step in expected}
     assert done["scoring the intact model"] == planned["scoring the intact model"] > 0
     assert done["looking for right answers"] == planned["looking for right answers"] > 0
-    assert done["searching (focus)"] == result.cost.rows <= planned["searching (focus)"] == 600
+    assert done["searching (pooled)"] == result.cost.rows <= planned["searching (pooled)"] == 600
     assert done["measuring pairs"] == planned["measuring pairs"] > 0
     if result.selected:
         assert done["verifying on the report items"] == planned["verifying on the report items"]

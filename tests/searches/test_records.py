@@ -17,7 +17,7 @@ PROBLEM = Problem(
 def test_menu_has_a_fixed_order():
     """That of the README; a method without a place comes after these."""
     assert list(METHODS)[:15] == [
-        "focus", "pooled", "one-shot", "greedy", "cs-bernoulli", "cs-stratified", "thompson",
+        "pooled", "focus", "one-shot", "greedy", "cs-bernoulli", "cs-stratified", "thompson",
         "coar", "co-ablation", "gradient", "gradient-masked", "gradient-integrated",
         "learned-gates", "cs-fresh", "cs-tuned",
     ]  # fmt: skip

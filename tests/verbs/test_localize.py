@@ -32,8 +32,8 @@ def planted_heads():
 @pytest.mark.parametrize(
     ("method", "rows", "capabilities"),
     [
-        ("focus", 1600, ["arithmetic", "reversing", "sorting", "code", "rhyming", "facts"]),
-        ("pooled", 1200, ["arithmetic", "sorting"]),
+        ("pooled", 1200, ["arithmetic", "reversing", "sorting", "facts"]),
+        ("focus", 1600, ["arithmetic", "sorting", "code", "rhyming"]),
     ],
 )
 def test_finds_the_planted_heads(planted, planted_heads, method, rows, capabilities):
@@ -137,7 +137,7 @@ def test_numbers_out_of_range_are_refused(reference, arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"rows": 599}, "`rows` 599 is too few for focus: it needs 600"),
+        ({"rows": 599}, "`rows` 599 is too few for pooled: it needs 600"),
         ({"options": {"least": 2.0}}, "drops from 0 to 1"),
         ({"method": "focus", "options": {"gradients": "no"}}, "true or false"),
         ({"method": "greedy", "rows": 20}, "`rows` 20 is too few"),

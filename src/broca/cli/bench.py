@@ -37,7 +37,7 @@ def methods(
     first_seed: int = 0,
     report_items: int = 300,
     exhaustive: int = 300,
-    candidate: str = "focus",
+    candidate: str = "pooled",
     again: str = "",
     out: str = "broca-bench",
     print_options: Annotated[PrintOptions, without("json")],

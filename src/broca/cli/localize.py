@@ -51,7 +51,7 @@ def localize(
 
     Args:
         same_skill: More tasks of the same capability, T1,T2: reported apart.
-        method: {methods}; default: focus, or cs-stratified with `recovery` or `tune`.
+        method: {methods}; default: pooled, or cs-stratified with `recovery` or `tune`.
         recovery: Regression of the cs- methods: {recoveries}; default: the method's own.
         tune: Try numbers of masks and sparsities as the paper does (method cs-tuned).
         option: A setting of the method, NAME=VALUE; may be repeated.

@@ -60,6 +60,7 @@ class Run:
         model_options: How workers load the model.
         delta: Weights that are changed while the run measures.
         stages: Receives what is going on.
+        noted: Whether a folder notes its digests, as those of the run that it is the folder of.
     """
 
     model: GatedModel
@@ -72,6 +73,7 @@ class Run:
     model_options: ModelOptions = field(default_factory=ModelOptions)
     delta: WeightDelta | None = None
     stages: Stages = field(default_factory=Stages)
+    noted: bool = True
     search_response: Response = field(init=False, repr=False, default="accuracy")
     """What the rows of the search's last plan returned: its intervals are in it."""
     _bank: Bank = field(init=False, repr=False)
@@ -331,17 +333,8 @@ class Run:
             items=items,
             process=f"process {os.getpid()} on {platform.node()} since {now()}",
         )
-        benchmarks = self.tasks.benchmarks
-        workspace.on_begin(
-            {
-                "run": identity.hex(),
-                "weights": condition.weights,
-                "tokenizer": condition.tokenizer,
-                "dtype": condition.dtype,
-                "tasks": {name: definition_digest(one).hex() for name, one in benchmarks.items()},
-                "items": _digest(b"".join(digests)).hex(),
-            }
-        )
+        if self.noted:
+            workspace.on_begin(self._folder_digests(identity))
         return Recording(
             journal=journal,
             run=run,
@@ -354,6 +347,18 @@ class Run:
             checkpoint=(lambda: None) if stopper is None else stopper.checkpoint,
             on_chunk=self.stages.at,
         )
+
+    def _folder_digests(self, identity: bytes) -> dict[str, Any]:
+        """What a folder notes of a run: what has to be the same where it is resumed."""
+        condition, benchmarks = self.condition, self.tasks.benchmarks
+        return {
+            "run": identity.hex(),
+            "weights": condition.weights,
+            "tokenizer": condition.tokenizer,
+            "dtype": condition.dtype,
+            "tasks": {name: definition_digest(one).hex() for name, one in benchmarks.items()},
+            "items": _digest(b"".join(self._digests)).hex(),
+        }
 
     @cached_property
     def _journaled(self) -> JournaledExecutor:

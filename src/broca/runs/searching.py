@@ -61,8 +61,13 @@ class Searches:
     ablation: Ablation
     interactions: int
 
-    def run(self, seed: int) -> Run:
-        """A run on items of its own, before anything is measured."""
+    def run(self, seed: int, *, noted: bool = True) -> Run:
+        """A run on items of its own, before anything is measured.
+
+        Args:
+            seed: Seed of its items and of everything else that is random.
+            noted: Whether a folder notes it as its own.
+        """
         opened = self.opened
         tasks = opened.claimed(
             self.task, others=self.others, same_skill=self.same_skill, items=self.options.items,
@@ -72,7 +77,9 @@ class Searches:
             tasks, self.method, self.options, opened.options, components=opened.model.kinds,
             seed=seed, interactions=self.interactions,
         )  # fmt: skip
-        return opened.run(tasks, ablation=self.ablation, donors=tasks.located, settings=settings)
+        return opened.run(
+            tasks, ablation=self.ablation, donors=tasks.located, settings=settings, noted=noted
+        )
 
     def search(self, run: Run, *, seed: int, stage: str = "") -> Searched:
         """Finds the right answers that the search needs, and searches.
@@ -94,7 +101,7 @@ class Searches:
 
     def repeat(self, seed: int) -> Repeat:
         """What a search with another seed selects, on items and masks of its own."""
-        run = self.run(seed)
+        run = self.run(seed, noted=False)
         ranking = self.search(run, seed=seed, stage=AGAIN).ranking
         rows = run.search_rows
         run.finish()

@@ -22,7 +22,7 @@ from broca.searches.records import Method
 METHODS = Menu(Method, package="broca.searches", group="broca.searches")
 """Every method by the name that `method` takes; its files are imported at the first look-up."""
 
-DEFAULT_METHOD = "focus"
+DEFAULT_METHOD = "pooled"
 
 
 def require_method(method: str) -> Method:
