@@ -38,7 +38,7 @@ lint: install
 
 docs: install
 	$(PIP) -e '.[docs]'
-	$(BIN)/python docs/commands.py
+	$(BIN)/python docs/commands.py $(COMMANDS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python docs/hooks.py check build/site
 

@@ -2,8 +2,9 @@
 
 A fenced block of the language `console` holds commands. They are run as they stand, in the order of
 the pages, in an empty folder that holds `sums.jsonl` (own examples) and `broca-out` (a run). A
-block with a title is not run; `MARKS` says why. Every command of either is checked against the
-parser. Blocks of Python are run on the pages of `EXAMPLES`; elsewhere they are fragments.
+block with a title is not run; `MARKS` says why. With `--long`, as in CI, those of `LONG` are run
+too. Every command is checked against the parser. Blocks of Python are run on the pages of
+`EXAMPLES`; elsewhere they are fragments.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ import contextlib
 import os
 import re
 import shlex
+import signal
+import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -34,6 +38,13 @@ MARKS = {
     "serves a page until Ctrl+C": "does not end by itself",
 }
 """Titles of blocks that are not run, with the reason."""
+
+SERVES = "serves a page until Ctrl+C"
+LONG = ("takes minutes", "opens a browser", SERVES)
+"""Titles of blocks that CI runs too."""
+
+_PATIENCE_S = 120
+"""Seconds in which a served page has to be there, and then to go."""
 
 PREPARED = (
     "broca localize reference-small --task sorting --others capitals,brackets --rows 600 "
@@ -126,10 +137,12 @@ def problem_of(command: Command) -> str:
 
 
 def run(line: str) -> int:
-    """Runs a command of broca in this process and the present folder; its exit code."""
+    """Runs a command in the present folder, one of broca in this process; its exit code."""
     from broca.cli import main
 
     words = shlex.split(line, comments=True)
+    if words[0] == "python":
+        return subprocess.run([sys.executable, ROOT / words[1], *words[2:]], check=False).returncode
     with (
         mock.patch.object(sys, "argv", words),
         mock.patch.object(sys, "stdin", open(os.devnull)),
@@ -140,6 +153,25 @@ def run(line: str) -> int:
         except SystemExit as end:
             return int(end.code or 0)
     return 0
+
+
+def serve(line: str) -> int:
+    """Runs a command that serves a page, reads the page and presses Ctrl+C; its exit code.
+
+    Raises:
+        OSError: The page cannot be read.
+    """
+    words = [sys.executable, "-m", *shlex.split(line, comments=True)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        addresses = (re.search(r"http://[\w.:]+\S*", said) for said in server.stdout)
+        address = next((found[0] for found in addresses if found), None)
+        if address is None:
+            return server.wait(_PATIENCE_S)
+        with urllib.request.urlopen(address, timeout=_PATIENCE_S) as page:
+            assert b"<html" in page.read()
+        server.send_signal(signal.SIGINT)
+        return server.wait(_PATIENCE_S)
 
 
 def run_examples(page: Path) -> None:
@@ -162,24 +194,27 @@ def prepare() -> None:
 
 
 def main() -> None:
-    """Checks all commands, then runs those without a title."""
+    """Checks all commands, then runs those that can be run here."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("pages", nargs="*", type=Path, help="default: all of them")
-    asked = parser.parse_args().pages
-    asked = [page.resolve() for page in asked]
+    parser.add_argument("--long", action="store_true", help="run blocks that take minutes too")
+    arguments = parser.parse_args()
+    asked = [page.resolve() for page in arguments.pages]
+    titles = ("", *(LONG if arguments.long else ()))
     shown = commands(asked or pages())
     wrong = [f"{item.page}: {item.line}: {text}" for item in shown if (text := problem_of(item))]
     if wrong:
         sys.exit("\n".join(wrong))
     failed = []
+    os.environ["BROWSER"] = "true"  # the program that opens a page, which does nothing
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         prepare()
         for item in shown:
-            if item.title:
+            if item.title not in titles:
                 continue
-            start = time.process_time()
-            code = run(item.line)
-            spent = time.process_time() - start
+            start = time.monotonic()
+            code = serve(item.line) if item.title == SERVES else run(item.line)
+            spent = time.monotonic() - start
             print(f"{item.page}: {item.line} [{spent:.1f} s]", file=sys.stderr)
             failed += [f"{item.page}: {item.line} ended with exit code {code}"] * (code != 0)
         for page in asked or pages():

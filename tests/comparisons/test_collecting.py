@@ -12,6 +12,7 @@ from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.results.comparison import ComparedSelection
+from broca.runs.progress import Stages
 from broca.runs.run import Run
 from broca.runs.task_sets import load_tasks, split_tasks
 from broca.runs.workspace import Workspace
@@ -41,21 +42,21 @@ def choices(count):
 
 
 @contextmanager
-def run_on(model, task, items=ITEMS):
+def run_on(model, task, items=ITEMS, stages=None):
     """A run on some items of a task."""
     catalog = Catalog()
     benchmarks = load_tasks(model, [catalog.name_of(task)], catalog)
     with Workspace(None) as space:
         tasks = split_tasks(benchmarks, items=items, seed=0, limit=20)
-        yield Run(model, tasks, space, settings={"test": "collection"})
+        yield Run(model, tasks, space, settings={"test": "collection"}, stages=stages or Stages())
 
 
-def collect(models, task, response=None):
+def collect(models, task, response=None, stages=None):
     """A collection of models, measured one after the other."""
-    collection = Collection()
+    collection = Collection([model.name for model in models])
     for model in models:
         collection.require_components(model, model.name)
-        with run_on(model, task) as run:
+        with run_on(model, task, stages=stages) as run:
             collection.measure(run, model.name, SELECTIONS, ROWS, 3, response)
     return collection
 
@@ -75,6 +76,20 @@ def test_every_model_answers_the_first_ones_rows(collection):
     changes = [measured.changes["parity"] for _, measured in collection.models]
     assert [vector.shape for vector in changes] == [(ROWS,)] * 2
     assert not np.allclose(*changes)
+
+
+def test_progress_is_that_of_all_models():
+    """One bar over the rows of both, which never goes back."""
+    told = []
+    stages = Stages(lambda stage, progress: told.append((stage, progress)))
+    collect([tiny(0), tiny(1)], choices(60), stages=stages)
+    under = [progress for stage, progress in told if progress and "random masks" in stage]
+    rows = ITEMS + ROWS + (1 + len(SELECTIONS)) * 20
+    assert {progress.total for progress in under} == {2 * rows}
+    done = [progress.done for progress in under]
+    assert done == sorted(done)
+    assert rows < done[-1] <= 2 * rows
+    assert stages._forecast.outlook().done == 2 * rows
 
 
 def test_effects_and_differences_are_those_of_one_regression(collection):

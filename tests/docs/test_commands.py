@@ -53,6 +53,11 @@ def test_a_command_runs_in_the_present_folder(tmp_path, monkeypatch):
     assert commands.run("broca refit nothing") == 2
 
 
+def test_a_served_page_is_read_and_ended():
+    """A page that is there is no failure; Ctrl+C ends it."""
+    assert commands.serve("broca explore planted --port 0   # a model") == 0
+
+
 def test_lines_of_a_block_are_commands(tmp_path, monkeypatch):
     """Continued lines are joined, comments are no words, other languages are no commands."""
     monkeypatch.setattr(commands, "ROOT", tmp_path)

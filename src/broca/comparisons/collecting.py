@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +24,7 @@ from broca.results.comparison import (
     TaskDifferences,
     TaskEffects,
 )
+from broca.runs.forecast import Step
 from broca.runs.references import Referenced
 from broca.runs.run import Run
 from broca.runs.task_sets import TaskSet
@@ -34,6 +35,7 @@ class Collection:
     """What was measured, model by model; the first model decides the rows.
 
     Attributes:
+        labels: The models, in the order in which they are measured.
         components: Names of the components; those of the first model.
         models: Label and measurements of every model.
         selections: What was ablated as a whole.
@@ -44,6 +46,7 @@ class Collection:
         notes: What the reader should know.
     """
 
+    labels: Sequence[str]
     components: tuple[str, ...] = ()
     models: list[tuple[str, Measured]] = field(default_factory=list)
     selections: tuple[ComparedSelection, ...] = ()
@@ -88,6 +91,7 @@ class Collection:
             self.rows = row_count(rows, len(self.components))
             self.response, self.selections = referenced.response, selections
             self.tasks = run.tasks
+            run.stages.expect(self._steps(referenced.places))
             self.design = draw_design(
                 run, rows=self.rows, seed=seed, response=self.response, places=referenced.places
             )
@@ -98,7 +102,7 @@ class Collection:
                     f"task '{name}' has {len(positions)} items for '{label}' and more for the "
                     "first model: only the same items can be compared; use `response` accuracy"
                 )
-        run.stages.enter(f"measuring {label} under random masks")
+        run.stages.enter(_stage(label))
         measured = measure(
             run, self.design, [selection.components for selection in selections],
             response=self.response, places=referenced.places,
@@ -109,6 +113,13 @@ class Collection:
             for name in measured.at_chance
         ]
         self.models.append((label, measured))
+
+    def _steps(self, places: Mapping[str, NDArray[np.intp]]) -> list[Step]:
+        """What every model is asked: masks on the tasks' items, and selections on others."""
+        searched = sum(len(positions) + self.rows for positions in places.values())
+        reported = sum(len(positions) for positions in self.tasks.places["report"].values())
+        rows = searched + (1 + len(self.selections)) * reported
+        return [Step(_stage(label), rows) for label in self.labels]
 
     def _referenced(self, run: Run, response: str | None) -> Referenced:
         """What rows return; a model's own answers are no measure that models share.
@@ -200,3 +211,8 @@ class Collection:
 
 def _plain(vector: NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(float(value) for value in vector)
+
+
+def _stage(label: str) -> str:
+    """The stage in which a model answers the rows that all models are asked."""
+    return f"measuring {label} under random masks"

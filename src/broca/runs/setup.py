@@ -245,7 +245,7 @@ class Session:
 def open_session(
     model: str | GatedModel,
     options: RunOptions,
-    on_progress: Report | None = None,
+    on_progress: Report | Stages | None = None,
     *,
     task: str | Task | None = None,
     others: Iterable[str | Task | Iterable[str | Task]] = (),
@@ -257,7 +257,7 @@ def open_session(
     Args:
         model: The model or its name.
         options: What the verb was given.
-        on_progress: Receives what is going on.
+        on_progress: Receives what is going on; the stages of a verb that opens several models.
         task: The task that the verb is about: it is loaded, and its options are looked at.
         others: More tasks that it will load, list by list as its callers give them: their names
             are looked up.
@@ -266,7 +266,7 @@ def open_session(
         BrocaError: A task is unknown or has no such metric, the model cannot be loaded, or the
             journal or the executor cannot be used.
     """
-    stages = Stages(on_progress)
+    stages = on_progress if isinstance(on_progress, Stages) else Stages(on_progress)
     with open_workspace(options.journal_options, options.executor_options) as space:
         catalog = space.catalog(options.source_options)
         names = [name for given in others for name in catalog.names_of(given)]

@@ -15,7 +15,7 @@ from broca.comparisons import (
 )
 from broca.options import CompareRunOptions, takes_options
 from broca.results.comparison import Comparison
-from broca.runs.progress import Report
+from broca.runs.progress import Report, Stages
 from broca.runs.setup import ablation_of, open_session, open_workspace
 from broca.runs.task_sets import load_tasks, split_tasks
 from broca.tasks import Task
@@ -66,12 +66,12 @@ def compare(
     names, selections = tasks_of(subjects, tasks), selections_of(subjects, heads)
     seed = seed_of(subjects, seed)
     ablation = ablation_of(run_options.ablation_options, seed)
-    collection = Collection()
+    collection, stages = Collection([subject.label for subject in subjects]), Stages(on_progress)
     with open_workspace(run_options.journal_options, run_options.executor_options) as space:
         for subject in subjects:
             model_options = replace(run_options.model_options, revision=subject.revision)
             options = replace(run_options.within(space), model_options=model_options)
-            with open_session(subject.model, options, on_progress, others=[names]) as opened:
+            with open_session(subject.model, options, stages, others=[names]) as opened:
                 subject.require_weights(opened.model)
                 collection.require_components(opened.model, subject.label)
                 opened.stages.enter(f"building the tasks of {subject.label}")
