@@ -234,6 +234,9 @@ class SearchOptions:
     rows: int | None = None
     """Maximum number of (mask, item) rows of the search; default: what the method needs."""
 
+    max_minutes: float | None = None
+    """Maximum time of the search's rows in minutes, by the speed of some timed rows."""
+
     k: int = 5
     """Maximum number of heads to select."""
 
@@ -257,6 +260,8 @@ class SearchOptions:
         for name, value in (("k", self.k), ("rows", self.rows), ("items", self.items)):
             if value is not None and value < 1:
                 raise BadInput(f"`{name}` must be at least 1, not {value}")
+        if self.max_minutes is not None and not 0 < self.max_minutes < float("inf"):
+            raise BadInput(f"`max_minutes` must be more than 0, not {self.max_minutes}")
 
 
 @dataclass(frozen=True, kw_only=True)

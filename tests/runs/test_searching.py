@@ -4,6 +4,7 @@ import pytest
 from verbs.run_folders import localize_into
 
 from broca.errors import BadInput
+from broca.runs import searching
 
 ARGUMENTS = {
     "model": "reference-small", "task": "capitals", "others": [], "method": "cs-fresh",
@@ -32,3 +33,33 @@ def test_at_least_one_search_is_needed(tmp_path):
     """Before a model is loaded."""
     with pytest.raises(BadInput, match="`seeds` must be at least 1, not 0"):
         localize_into(tmp_path, seeds=0, **ARGUMENTS)
+
+
+def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
+    """A run that is resumed has the rows that it had, however fast the machine is then."""
+    arguments = {**ARGUMENTS, "rows": None, "max_minutes": 0.5}
+    rows = iter([140, 90])
+    monkeypatch.setattr(searching, "rows_within", lambda *given, **named: next(rows))
+    first = localize_into(tmp_path / "first", **arguments)
+    assert 100 < first.cost.rows <= 140
+    again = localize_into(tmp_path / "first", **arguments)
+    assert (again.selected, again.cost.rows) == (first.selected, first.cost.rows)
+    other = localize_into(tmp_path / "other", **arguments)
+    assert other.cost.rows <= 90
+
+
+def test_time_enough_leaves_the_rows_as_they_were_asked(tmp_path, monkeypatch):
+    """The budget that was given, or the method's own."""
+    monkeypatch.setattr(searching, "rows_within", lambda *given, **named: 10**6)
+    result = localize_into(tmp_path, max_minutes=99, **ARGUMENTS)
+    assert result.cost.rows <= 150
+
+
+def test_too_little_time_is_refused(tmp_path, monkeypatch):
+    """With the rows that it would allow."""
+    monkeypatch.setattr(searching, "rows_within", lambda *given, **named: 3)
+    arguments = {**ARGUMENTS, "method": "pooled", "rows": None}
+    with pytest.raises(BadInput, match=r"`max_minutes` 0\.1 allow about 3 rows here.*it needs 300"):
+        localize_into(tmp_path, max_minutes=0.1, **arguments)
+    with pytest.raises(BadInput, match="`max_minutes` must be more than 0, not -1"):
+        localize_into(tmp_path / "other", max_minutes=-1, **arguments)

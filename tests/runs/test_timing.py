@@ -3,10 +3,15 @@
 import numpy as np
 import pytest
 
+import broca
 from broca import searches
 from broca.measurement import Measurement
-from broca.runs.timing import count_rows
+from broca.runs.run import Run
+from broca.runs.task_sets import claim_tasks, load_tasks
+from broca.runs.timing import count_rows, rows_within
+from broca.runs.workspace import Workspace
 from broca.searches import METHODS, Problem, make_search
+from broca.tasks import Catalog
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -50,3 +55,17 @@ def test_a_method_that_cannot_run_says_why():
     found = count_rows("one-shot", problem, np.ones(20, dtype=np.int64), {"accuracy": 1.0})
     assert "too few for one-shot" in found.problem
     assert found.rows == 0
+
+
+def test_rows_grow_with_the_time_and_shrink_with_the_items(tmp_path):
+    """At the speed of rows that are timed then; whatever the journal knows already."""
+    catalog = Catalog()
+    model = broca.load("reference-small", device="cpu")
+    benchmarks = load_tasks(model, ["capitals", "sorting"], catalog)
+    tasks = claim_tasks("capitals", benchmarks, items=12, seed=0, limit=12)
+    with Workspace(tmp_path / "rows.sqlite") as space:
+        run = Run(model, tasks, space, settings={"test": "timing"})
+        places = tasks.places["locate"]
+        rows = [rows_within(run, 10.0, places, seed=seed) for seed in (1, 2)]
+        assert min(rows) > 100
+        assert rows_within(run, 1000.0, places, seed=3) > 10 * min(rows)

@@ -41,7 +41,9 @@ def methods(
     again: str = "",
     out: str = "broca-bench",
     print_options: Annotated[PrintOptions, without("json")],
-    search_options: Annotated[SearchOptions, without("method", "rows", "response", "options")],
+    search_options: Annotated[
+        SearchOptions, without("method", "rows", "response", "options", "max_minutes")
+    ],
     run_options: MethodsRunOptions,
 ) -> None:
     """Run every method on every task of MODELS at several budgets and seeds, and sum up.

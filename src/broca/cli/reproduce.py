@@ -23,7 +23,9 @@ def reproduce(
     keep_universal: bool = False,
     seed: int = 0,
     out: str = "broca-paper",
-    search_options: Annotated[SearchOptions, without("method", "response", "options")],
+    search_options: Annotated[
+        SearchOptions, without("method", "response", "options", "max_minutes")
+    ],
     run_options: PaperRunOptions,
     print_options: PrintOptions,
 ) -> None:

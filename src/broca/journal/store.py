@@ -492,6 +492,11 @@ class Journal:
         with self.transaction() as connection:
             connection.execute("UPDATE runs SET search = ? WHERE id = ?", (json.dumps(search), run))
 
+    def noted_search(self, run: int) -> dict[str, Any] | None:
+        """The search that was noted of a run; None if there is none yet."""
+        ((search,),) = self.query("SELECT search FROM runs WHERE id = ?", (run,))
+        return json.loads(search) or None
+
     def finish_run(self, run: int) -> None:
         """Notes that a run came to its end."""
         with self.transaction() as connection:

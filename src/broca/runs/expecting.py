@@ -58,7 +58,7 @@ def localization_steps(
     report = _count(trial.places)
     wants_answers = (options.response or searches.require_method(method).response) != "accuracy"
     pairs = (1 + interactions + interactions * (interactions - 1) // 2) if interactions else 0
-    search = _search_rows(model, tasks, method, options)
+    search = search_rows(model, tasks, method, options)
     return [
         Step(INTACT, report),
         Step(REFERENCES, seeds * _answers(tasks, places) if wants_answers else 0),
@@ -132,8 +132,15 @@ def _control_items(trial: Trial, scope: Scope) -> int:
     return scope.control_items or len(trial.places[trial.task])
 
 
-def _search_rows(model: GatedModel, tasks: TaskSet, method: str, options: SearchOptions) -> int:
-    """The most rows of a search: its budget, or those of the plans that it would ask for."""
+def search_rows(model: GatedModel, tasks: TaskSet, method: str, options: SearchOptions) -> int:
+    """The most rows of a search: its budget, or those of the plans that it would ask for.
+
+    Args:
+        model: Its components are searched.
+        tasks: The tasks and their items.
+        method: Name of the method.
+        options: Its budget.
+    """
     if options.rows is not None:
         return options.rows
     record = searches.require_method(method)

@@ -143,6 +143,10 @@ class Run:
         }
         self._recording.journal.note_search(self._recording.run, record)
 
+    def noted_search(self) -> dict[str, Any] | None:
+        """The search that the journal has of this run; None before there is one."""
+        return self._recording.journal.noted_search(self._recording.run)
+
     def responding(self, response: Response) -> Execute:
         """Measures plans of a search, in a response that they need not name."""
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from broca import searches
 from broca.engine import Ablation
+from broca.errors import BadInput
 from broca.options import RunOptions, SearchOptions
 from broca.results.localization import Repeat
-from broca.runs.expecting import AGAIN, REFERENCES
-from broca.runs.problems import problem_of, refer
+from broca.runs.expecting import AGAIN, REFERENCES, search_rows
+from broca.runs.problems import problem_of, refer, require_search
 from broca.runs.references import Referenced
 from broca.runs.run import Run
 from broca.runs.setup import Session
 from broca.runs.task_sets import TaskSet
+from broca.runs.timing import rows_within
 from broca.searches import Problem, Ranking
 from broca.tasks import Task
 
@@ -91,13 +94,43 @@ class Searches:
         """
         run.stages.enter(REFERENCES)
         referenced = refer(self.method, self.options, run)
+        options = replace(self.options, rows=self._rows(run, referenced))
         problem = problem_of(
-            run.model, run.tasks, referenced.places, self.options, seed=seed,
+            run.model, run.tasks, referenced.places, options, seed=seed,
             continuous=referenced.continuous,
         )  # fmt: skip
         run.stages.enter(stage or f"searching ({self.method})")
         ranking = run.search(self.method, problem, referenced.response, self.options.options)
         return Searched(referenced, problem, ranking)
+
+    def _rows(self, run: Run, referenced: Referenced) -> int | None:
+        """The budget in rows: what is asked for, or fewer where the time allows fewer.
+
+        A run that is resumed has the rows that it had: another timing would ask for others.
+        """
+        options = self.options
+        if options.max_minutes is None:
+            return options.rows
+        noted = run.noted_search()
+        if noted is not None:
+            rows: int | None = noted["problem"]["rows"]
+            return rows
+        run.stages.enter("timing some rows")
+        seconds = 60 * options.max_minutes
+        allowed = rows_within(run, seconds, referenced.places, seed=secrets.randbits(32))
+        usual = search_rows(run.model, run.tasks, self.method, options)
+        if allowed >= usual:
+            return options.rows
+        run.stages.note(
+            f"{options.max_minutes:g} minutes allow about {allowed:,} of at most {usual:,} rows"
+        )
+        try:
+            require_search(self.method, replace(options, rows=allowed), run.model, run.tasks)
+        except BadInput as error:
+            raise BadInput(
+                f"`max_minutes` {options.max_minutes:g} allow about {allowed} rows here: {error}"
+            ) from None
+        return allowed
 
     def repeat(self, seed: int) -> Repeat:
         """What a search with another seed selects, on items and masks of its own."""
@@ -124,7 +157,7 @@ def _settings_of(
     interactions: int,
 ) -> dict[str, Any]:
     """What identifies a localization besides the weights and the items, as plain values."""
-    ablation = run_options.ablation_options
+    ablation, minutes = run_options.ablation_options, search_options.max_minutes
     return {
         "task": tasks.task,
         "others": tuple(tasks.benchmarks)[1:],
@@ -132,6 +165,7 @@ def _settings_of(
         "method": method,
         "options": {n: searches.written(value) for n, value in search_options.options.items()},
         "rows": search_options.rows,
+        **({} if minutes is None else {"max_minutes": minutes}),
         "k": search_options.k,
         "items": search_options.items,
         "seed": seed,

@@ -17,12 +17,17 @@ from broca.measurement import Measurement, Plan, Response
 from broca.models import GatedModel
 from broca.results.cost_estimate import MethodCost
 from broca.runs.run import Run, tokens_of
+from broca.runs.task_sets import Places
 from broca.searches import Problem
 
 WARM_UP = 4
 """Rows that are measured before the timed ones."""
 _SHARE = 0.05
 """Of the components, ablated in timed rows."""
+_TIMED = 32
+"""Rows that are timed in each response where a search has a time to keep."""
+_SURE = 0.8
+"""Part of the time that is shared out: speeds vary, and a search reckons between its plans."""
 _COUNTED = 1000
 """Rows of a search that keeps to a budget after which the rest is taken to be alike."""
 
@@ -105,6 +110,20 @@ def speeds_of(run: Run, *, seed: int, sample: int) -> tuple[dict[str, float], in
     plan = Plan(masks[usable], np.arange(rows), wanted[usable], response="probability")
     speeds["probability"] = _tokens_a_second(run, plan, rng)
     return speeds, sample + rows
+
+
+def rows_within(run: Run, seconds: float, places: Places, *, seed: int) -> int:
+    """Rows that the model measures in some time, by the slower of the two responses.
+
+    Args:
+        run: Its model is timed, under masks that no journal knows.
+        seconds: The time.
+        places: Positions of each measured task's items.
+        seed: Seed of the rows that are timed, which has to be a new one for each time.
+    """
+    speeds, _ = speeds_of(run, seed=seed, sample=_TIMED)
+    tokens = [tokens_of(run.bank[place][1]) for items in places.values() for place in items]
+    return int(_SURE * seconds * min(speeds.values()) / float(np.mean(tokens)))
 
 
 def _tokens_a_second(run: Run, plan: Plan, rng: np.random.Generator) -> float:

@@ -31,7 +31,7 @@ def atlas(
     *,
     seed: int = 0,
     on_progress: Report | None = None,
-    search_options: Annotated[SearchOptions, without("method", "options")],
+    search_options: Annotated[SearchOptions, without("method", "options", "max_minutes")],
     run_options: RunOptions,
 ) -> Atlas:
     """Rates every component on every task under the same random masks.

@@ -31,7 +31,9 @@ def plan(
     seed: int = 0,
     sample: int = 32,
     on_progress: Report | None = None,
-    search_options: Annotated[SearchOptions, without("method", "response", "options")],
+    search_options: Annotated[
+        SearchOptions, without("method", "response", "options", "max_minutes")
+    ],
     run_options: Annotated[RunOptions, without("ablation_options", "journal_options")],
 ) -> CostEstimate:
     """Times some rows of the task and works out what each method would take.

@@ -70,7 +70,9 @@ def compare_methods(
     candidate: str = CANDIDATE,
     again: str | Sequence[str] = (),
     on_progress: Report | None = None,
-    search_options: Annotated[SearchOptions, without("method", "rows", "response", "options")],
+    search_options: Annotated[
+        SearchOptions, without("method", "rows", "response", "options", "max_minutes")
+    ],
     run_options: MethodsRunOptions,
 ) -> MethodComparison:
     """Runs every method with every budget and seed on every task, and sums up.

@@ -52,7 +52,9 @@ def reproduce(
     keep_universal: bool = False,
     seed: int = 0,
     on_progress: Report | None = None,
-    search_options: Annotated[SearchOptions, without("method", "response", "options")],
+    search_options: Annotated[
+        SearchOptions, without("method", "response", "options", "max_minutes")
+    ],
     run_options: PaperRunOptions,
 ) -> tuple[Reproduction, ...]:
     """Repeats a table or figure of the paper, or all of them.
