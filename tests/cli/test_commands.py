@@ -204,7 +204,7 @@ def test_a_command_takes_what_its_verb_takes(dyeing, calls):
 
     assert flags_of(dye)["model"] == "MODEL"
     assert list(flags_of(dye)) == [
-        "model", "task", "tasks", "shades", "out", "method", "rows", "k", "response",
+        "model", "task", "tasks", "shades", "out", "method", "rows", "max_minutes", "k", "response",
     ]  # fmt: skip
     dye("m", task="t", rows=5)
     (shades, out, given), *_ = calls

@@ -39,7 +39,7 @@ def atlas(
         out: Folder for atlas.json and atlas.html.
     """
     record = record_of(**parameters, run_options=run_options)
-    for name in ("method", "options"):
+    for name in ("method", "options", "max_minutes"):
         del record["asked"][name]
     from broca.results.atlas import Atlas
 
