@@ -158,15 +158,13 @@ class Pooled:
             intact=measuring.intact_level,
         )
         measuring.observed.clear()  # masks of any size say little of small sets
-        search = PooledSearch(self, measuring, size)
+        search = _Search(self, measuring, size)
         outcome = yield from search.spend(measuring.left)
         return search.ranked((yield from search.go_on(outcome)))
 
 
-class PooledSearch:
+class _Search:
     """A search: what it believes so far.
-
-    It begins with what was measured before.
 
     Args:
         strategy: Its options.
@@ -188,10 +186,7 @@ class PooledSearch:
             Features(none, none),
             measuring.rng,
         )
-        self._learned = 0
-        if measuring.observed:
-            self._learn()
-            self._list_promising()
+        self._learned = 0  # how many of those observed
 
     def spend(self, rows: int) -> Generator[Plan, Measurement, Outcome]:
         """Spends rows on a screen, on rounds and on settling the answer."""
@@ -201,7 +196,7 @@ class PooledSearch:
         rows -= measuring.rows - before
         yield from self._screen(int(_SCREEN * rows))
         yield from self._propose(int(_ROUNDS * rows))
-        return (yield from self.settle())
+        return (yield from self._settle())
 
     def go_on(self, outcome: Outcome) -> Generator[Plan, Measurement, Outcome]:
         """Spends as many rows again while those spent do not tell, as far as the problem allows."""
@@ -266,7 +261,7 @@ class PooledSearch:
             self._learn()
             beliefs.fit()
 
-    def settle(self) -> Generator[Plan, Measurement, Outcome]:
+    def _settle(self) -> Generator[Plan, Measurement, Outcome]:
         """Lets the sets believed best meet on fresh items, and takes out members that add nothing.
 
         Spends the rows that are left.
@@ -301,17 +296,6 @@ class PooledSearch:
         if met is not None and met.harmful(self._strategy.least)[0]:
             return replace(outcome, answer=Answer("found"))
         return outcome
-
-    def unsettled(self) -> Outcome:
-        """What the rows so far say where the best set did not meet others on items of its own.
-
-        A set that was chosen by rows looks better on these than it is, so that none is found.
-        """
-        sets = self._beliefs.candidates(1)
-        if not len(sets):
-            return self._outcome(np.zeros(self._masks.shape[1], dtype=bool))
-        outcome = self._outcome(sets[0])
-        return self._untold(outcome) if outcome.found else outcome
 
     def _meet(self, sets: Bools, rows: int) -> Generator[Plan, Measurement, Table | None]:
         """Measures sets on the same items, as many as the rows allow; None if they allow none."""
