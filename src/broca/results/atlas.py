@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from broca.results.base import AblationInfo, ModelInfo, Result, listed
 
@@ -159,7 +159,7 @@ class AtlasCost:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Atlas(Result):
+class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
     """Every component's effect on every task, and what that says.
 
     Attributes:
@@ -190,10 +190,6 @@ class Atlas(Result):
         cost: What it took.
         notes: What the reader should know.
     """
-
-    FILE: ClassVar[str] = "atlas.json"
-    PAGE: ClassVar[str] = "atlas.html"
-    VERB: ClassVar[str] = "broca atlas"
 
     kind: Literal["atlas"] = "atlas"
     model: ModelInfo

@@ -111,6 +111,9 @@ class Result(ABC):
     schema: int = SCHEMA
     kind: str = ""
 
+    def __init_subclass__(cls, *, verb: str, file: str = "", page: str = "") -> None:
+        cls.VERB, cls.FILE, cls.PAGE = verb, file, page
+
     @abstractmethod
     def summary(self) -> tuple[str, ...]:
         """At most five lines that lead with the verdict in words."""

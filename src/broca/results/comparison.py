@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, listed
 
@@ -132,7 +132,7 @@ class TaskDifferences:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Comparison(Result):
+class Comparison(Result, file="comparison.json", page="comparison.html", verb="broca compare"):
     """What differs between models of one architecture, measured on the same masks and items.
 
     Attributes:
@@ -154,10 +154,6 @@ class Comparison(Result):
         carries: Whether tasks need what others selected.
         notes: What the reader should know.
     """
-
-    FILE: ClassVar[str] = "comparison.json"
-    PAGE: ClassVar[str] = "comparison.html"
-    VERB: ClassVar[str] = "broca compare"
 
     kind: Literal["comparison"] = "comparison"
     models: tuple[ComparedModel, ...]

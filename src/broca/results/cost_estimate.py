@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from broca.results.base import ModelInfo, Result
 
@@ -30,7 +30,7 @@ class MethodCost:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CostEstimate(Result):
+class CostEstimate(Result, file="plan.json", verb="broca plan"):
     """What all methods would take.
 
     Attributes:
@@ -44,9 +44,6 @@ class CostEstimate(Result):
         proof_rows: Rows that the verification measures besides, at least.
         methods: Every method.
     """
-
-    FILE: ClassVar[str] = "plan.json"
-    VERB: ClassVar[str] = "broca plan"
 
     kind: Literal["cost estimate"] = "cost estimate"
     model: ModelInfo

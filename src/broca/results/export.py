@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from broca.results.base import AblationInfo, ModelInfo, Result, listed
 from broca.results.verification import TaskDrop, Verdict
@@ -88,7 +88,7 @@ class ScoreCheck:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Export(Result):
+class Export(Result, file="export.json", verb="broca export"):
     """What was exported, from what, and what was checked of it.
 
     Attributes:
@@ -104,9 +104,6 @@ class Export(Result):
         command: The command that repeats the export.
         pushed: Repository on the hub that it was pushed to; None where it was not.
     """
-
-    FILE: ClassVar[str] = "export.json"
-    VERB: ClassVar[str] = "broca export"
 
     kind: Literal["export"] = "export"
     form: Form

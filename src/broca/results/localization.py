@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import isnan, nan
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from broca.results.base import AblationInfo, ModelInfo, Result, listed
 from broca.results.verification import Verdict, Verification
@@ -214,7 +214,7 @@ _ZERO = AblationInfo("zero", 0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Localization(Result):
+class Localization(Result, file="result.json", page="report.html", verb="broca localize"):
     """Everything that a localization found, and how.
 
     Attributes:
@@ -250,10 +250,6 @@ class Localization(Result):
             too few.
         notes: What the reader should know, such as cut prompts or other tasks at chance.
     """
-
-    FILE: ClassVar[str] = "result.json"
-    PAGE: ClassVar[str] = "report.html"
-    VERB: ClassVar[str] = "broca localize"
 
     kind: Literal["localization"] = "localization"
     model: ModelInfo

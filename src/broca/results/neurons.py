@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from broca.results import codec
 from broca.results.base import ModelInfo, Result, listed
@@ -29,7 +29,7 @@ class LocatedNeuron:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class NeuronSet(Result):
+class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca neurons locate"):
     """The neurons that a data set has in common.
 
     Attributes:
@@ -47,10 +47,6 @@ class NeuronSet(Result):
         share_of_parameters: Their parameters over all parameters of the model.
         notes: What the reader should know.
     """
-
-    FILE: ClassVar[str] = "neurons.json"
-    PAGE: ClassVar[str] = "neurons.html"
-    VERB: ClassVar[str] = "broca neurons locate"
 
     kind: Literal["neuron set"] = "neuron set"
     model: ModelInfo
@@ -88,7 +84,7 @@ class NeuronSet(Result):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class NeuronExperiment(Result):
+class NeuronExperiment(Result, verb="broca neurons"):
     """What any other neuron command found.
 
     Attributes:
@@ -98,8 +94,6 @@ class NeuronExperiment(Result):
         result: What it found: a data class or several; read from a file, dictionaries and lists.
         notes: What the reader should know.
     """
-
-    VERB: ClassVar[str] = "broca neurons"
 
     kind: Literal["neuron experiment"] = "neuron experiment"
     command: str

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from broca.results.base import Result, listed
 from broca.results.localization import AdditivityInfo, RankedComponent, ranking_records
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Refit(Result):
+class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
     """What another recovery makes of a run's rows.
 
     Attributes:
@@ -26,10 +26,6 @@ class Refit(Result):
         additivity: How well effects add up; None with few masks.
         notes: What the reader should know.
     """
-
-    FILE: ClassVar[str] = "refit.json"
-    PAGE: ClassVar[str] = "refit.html"
-    VERB: ClassVar[str] = "broca refit"
 
     kind: Literal["refit"] = "refit"
     task: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from broca.results.base import Interval, ModelInfo, Result, listed
 
@@ -84,7 +84,7 @@ class Shift:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class StressTest(Result):
+class StressTest(Result, file="stress.json", page="stress.html", verb="broca stress"):
     """A stress test of one set of heads.
 
     Attributes:
@@ -104,10 +104,6 @@ class StressTest(Result):
         text: In a sentence.
         notes: What the reader should know.
     """
-
-    FILE: ClassVar[str] = "stress.json"
-    PAGE: ClassVar[str] = "stress.html"
-    VERB: ClassVar[str] = "broca stress"
 
     kind: Literal["stress test"] = "stress test"
     model: ModelInfo

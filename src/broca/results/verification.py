@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, listed
 
@@ -311,7 +311,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Verification(Result):
+class Verification(Result, file="verification.json", page="verification.html", verb="broca verify"):
     """What a set of components costs on held-out items, and what that allows to say.
 
     Without statistics there are `drops` without intervals and p-values, and no verdict.
@@ -344,10 +344,6 @@ class Verification(Result):
         notes: What the reader should know.
         documents: Which documents each part of the items holds.
     """
-
-    FILE: ClassVar[str] = "verification.json"
-    PAGE: ClassVar[str] = "verification.html"
-    VERB: ClassVar[str] = "broca verify"
 
     kind: Literal["verification"] = "verification"
     model: ModelInfo
