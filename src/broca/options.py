@@ -316,6 +316,15 @@ class EngineOptions:
                 raise BadInput(f"`{name}` must be at least 1, not {number}")
 
 
+def require_workers(workers: int | None, gpus_per_worker: float | None) -> None:
+    """Raises `BadInput` for a number of workers, or of GPUs of each, that cannot be."""
+    if workers is not None and workers < 1:
+        raise BadInput(f"`workers` must be at least 1, not {workers}")
+    gpus = gpus_per_worker
+    if gpus is not None and not (0 <= gpus < 1 or gpus == int(gpus)):
+        raise BadInput(f"`gpus_per_worker` must be a whole number or less than 1, not {gpus:g}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExecutorOptions:
     """Where rows are measured.
@@ -340,11 +349,7 @@ class ExecutorOptions:
     """Seconds after which a worker of Ray counts as hung."""
 
     def __post_init__(self) -> None:
-        if self.workers is not None and self.workers < 1:
-            raise BadInput(f"`workers` must be at least 1, not {self.workers}")
-        gpus = self.gpus_per_worker
-        if gpus is not None and not (0 <= gpus < 1 or gpus == int(gpus)):
-            raise BadInput(f"`gpus_per_worker` must be a whole number or less than 1, not {gpus:g}")
+        require_workers(self.workers, self.gpus_per_worker)
         if not self.batch_limit > 0:
             raise BadInput(f"`batch_limit` must be above 0, not {self.batch_limit:g}")
         if self.executor == "local":

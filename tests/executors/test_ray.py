@@ -293,15 +293,16 @@ def test_other_weights_are_refused(cluster, pool, reference):
 )
 def test_workers_fill_the_cluster(reference, resources, options, expected):
     """As many as fit; one thread each where there is one for each core; large models spread."""
-    count, gpus, spec = _plan(resources, RayOptions(**options), WorkerSpec("m", "float32", "", ""))
-    assert (count, gpus, spec.device, spec.device_map, spec.threads) == expected
+    count, gpus, spec = _plan(resources, RayOptions(**options), WorkerSpec("m", ""))
+    loading = spec.loading
+    assert (count, gpus, loading.device, loading.device_map, spec.threads) == expected
 
 
 @pytest.mark.parametrize("options", [{"workers": 3}, {"gpus_per_worker": 1}])
 def test_more_than_fits_is_refused(options):
     """With what there is room for."""
     with pytest.raises(BadInput, match="the cluster has room for"):
-        _plan({"CPU": 2}, RayOptions(**options), WorkerSpec("m", "float32", "", ""))
+        _plan({"CPU": 2}, RayOptions(**options), WorkerSpec("m", ""))
 
 
 @pytest.mark.parametrize("options", [{"workers": 0}, {"gpus_per_worker": 1.5}, {"attempts": 0}])

@@ -13,6 +13,7 @@ from broca.executors.asking import Questions
 from broca.executors.base import Setting
 from broca.executors.workers import Refusal, Worker, WorkerSpec
 from broca.models import GatedModel, load
+from broca.options import ModelOptions
 from broca.tasks import Request
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -42,12 +43,17 @@ def questions():
     return Questions(gates, index, np.zeros(2, dtype=np.intp), index, 2, requests)
 
 
+def on_cpu(spec):
+    """The same model on the CPU."""
+    return replace(spec, loading=replace(spec.loading, device="cpu"))
+
+
 @pytest.mark.usefixtures("threads")
 def test_a_worker_answers_as_an_engine_does():
     """By the name of the model; it says how many tokens it took."""
     model = load("reference-small", device="cpu")
-    spec = replace(WorkerSpec.of(model), device="cpu")
-    assert (spec.model, spec.held, spec.components) == ("reference-small", None, "heads")
+    spec = on_cpu(WorkerSpec.of(model))
+    assert (spec.model, spec.held, spec.loading.components) == ("reference-small", None, "heads")
     worker = Worker(spec)
     loaded = worker.load()
     assert (loaded.fingerprint, loaded.device) == (model.fingerprint, "cpu")
@@ -63,18 +69,18 @@ def test_a_model_in_memory_is_held(tiny):
     """It has no name that a worker could load."""
     spec = WorkerSpec.of(tiny)
     assert spec.held == (tiny.model, tiny.tokenizer)
-    loaded = Worker(replace(spec, device="cpu"), spec.held).load()
+    loaded = Worker(on_cpu(spec), spec.held).load()
     assert loaded.fingerprint == tiny.fingerprint
 
 
 @pytest.mark.usefixtures("threads")
 def test_what_broca_refuses_comes_back_as_data():
     """An unknown model, and logits that are no numbers."""
-    missing = Worker(WorkerSpec("./nowhere", "float32", "heads", "")).load()
+    missing = Worker(WorkerSpec("./nowhere", "")).load()
     assert isinstance(missing.error(), UnknownName)
     broken = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
     broken.model.lm_head.weight.data[3] = float("inf")
-    spec = replace(WorkerSpec.of(broken), device="cpu")
+    spec = on_cpu(WorkerSpec.of(broken))
     worker = Worker(spec, spec.held)
     worker.load()
     asked = replace(questions(), gates=np.ones((2, 8), dtype=np.float32))
@@ -101,7 +107,7 @@ class Shifted:
 @pytest.mark.usefixtures("threads")
 def test_changed_weights_are_in_force_for_their_questions_alone():
     """Afterwards the answers are those of before."""
-    worker = Worker(WorkerSpec("reference-small", "float32", "heads", "", device="cpu"))
+    worker = Worker(WorkerSpec("reference-small", "", ModelOptions(device="cpu")))
     worker.load()
     before, _ = worker.answer(questions(), Setting())
     changed, _ = worker.answer(questions(), Setting("shifted", delta=Shifted()))

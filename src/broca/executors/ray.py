@@ -27,7 +27,7 @@ from broca.executors.records import ExecutorKind
 from broca.executors.workers import Loaded, Refusal, Worker, WorkerSpec
 from broca.measurement import Measurement, Observation, Plan
 from broca.models import GatedModel
-from broca.options import ExecutorOptions, ModelOptions
+from broca.options import ExecutorOptions, ModelOptions, require_workers
 from broca.tasks import Output
 
 _LOOK_S = 1.0
@@ -60,11 +60,7 @@ class RayOptions:
     start_limit_s: float = 3600.0
 
     def __post_init__(self) -> None:
-        if self.workers is not None and self.workers < 1:
-            raise BadInput(f"`workers` must be at least 1, not {self.workers}")
-        gpus = self.gpus_per_worker
-        if gpus is not None and not (0 <= gpus < 1 or gpus == int(gpus)):
-            raise BadInput(f"`gpus_per_worker` must be a whole number or less than 1, not {gpus:g}")
+        require_workers(self.workers, self.gpus_per_worker)
         if not (self.attempts >= 1 and self.batch_limit_s > 0 and self.start_limit_s > 0):
             raise BadInput("attempts and limits of the Ray executor must be positive")
 
@@ -580,9 +576,11 @@ def _plan(
             f"cores, {all_gpus:g} GPUs); give fewer `workers` or `gpus_per_worker`"
         )
     if not gpus:
-        threads = max(1, cpus // count)
-        return count, gpus, replace(spec, device="cpu", device_map=None, threads=threads)
-    return count, gpus, replace(spec, device_map="auto" if gpus > 1 else spec.device_map)
+        loading = replace(spec.loading, device="cpu", device_map=None)
+        return count, gpus, replace(spec, loading=loading, threads=max(1, cpus // count))
+    if gpus > 1:
+        spec = replace(spec, loading=replace(spec.loading, device_map="auto"))
+    return count, gpus, spec
 
 
 def _next(stream: object, numbered: Iterator[tuple[int, Job]], setting: Any) -> _Batch | None:

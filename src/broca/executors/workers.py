@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
@@ -28,15 +28,8 @@ class WorkerSpec:
 
     Attributes:
         model: Name, folder or hub id.
-        dtype: Number format of the weights.
-        components: Which parts can be ablated.
         fingerprint: Digest of the driver's weights; a worker's must be equal.
-        device: Device; None for the worker's own GPU.
-        device_map: `auto` spreads the model over the worker's GPUs.
-        allow_pickle: Whether weights in pickle format may be loaded.
-        trust_remote_code: Whether Python files that come with the model may be run.
-        merge_adapter: Whether the weights of an adapter are added to its base's.
-        revision: Commit of a model on the hub.
+        loading: How it is loaded; without a device, on the worker's own GPU.
         offline: Make no network call.
         threads: Threads of a model on a CPU.
         options: Of the engine.
@@ -44,15 +37,8 @@ class WorkerSpec:
     """
 
     model: str
-    dtype: str
-    components: str
     fingerprint: str
-    device: str | None = None
-    device_map: str | None = None
-    allow_pickle: bool = False
-    trust_remote_code: bool = False
-    merge_adapter: bool = True
-    revision: str | None = None
+    loading: ModelOptions = field(default_factory=ModelOptions)
     offline: bool = False
     threads: int = 1
     options: EngineOptions = field(default_factory=EngineOptions)
@@ -68,17 +54,14 @@ class WorkerSpec:
     ) -> WorkerSpec:
         """What workers have to load to answer as `model` does."""
         folder = os.path.expanduser(model.source or model.name)
-        loading = model_options or ModelOptions()
+        loading = replace(
+            model_options or ModelOptions(), dtype=model.dtype, components=model.kinds,
+            revision=model.revision, device=None,
+        )  # fmt: skip
         return cls(
             model=os.path.abspath(folder) if os.path.isdir(folder) else model.source or model.name,
-            dtype=model.dtype,
-            components=model.kinds,
             fingerprint=model.fingerprint,
-            device_map=loading.device_map,
-            allow_pickle=loading.allow_pickle,
-            trust_remote_code=loading.trust_remote_code,
-            merge_adapter=loading.merge_adapter,
-            revision=model.revision,
+            loading=loading,
             offline=os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"),
             options=options or EngineOptions(),
             held=None if model.source else (model.model, model.tokenizer),
@@ -141,22 +124,12 @@ class Worker:
         try:
             if self._held is not None:
                 model, tokenizer = self._held
-                device = spec.device or ("cuda" if torch.cuda.is_available() else "cpu")
+                device = spec.loading.device or ("cuda" if torch.cuda.is_available() else "cpu")
                 self._model = GatedModel.wrap(
-                    model.to(device), tokenizer, name=spec.model, components=spec.components
+                    model.to(device), tokenizer, name=spec.model, components=spec.loading.components
                 )
             else:
-                self._model = load(
-                    spec.model,
-                    revision=spec.revision,
-                    dtype=spec.dtype,
-                    components=spec.components,
-                    device=spec.device,
-                    device_map=spec.device_map,
-                    allow_pickle=spec.allow_pickle,
-                    trust_remote_code=spec.trust_remote_code,
-                    merge_adapter=spec.merge_adapter,
-                )
+                self._model = load(spec.model, **asdict(spec.loading))
         except BrocaError as error:
             return Refusal.of(error)
         engine = self._engine(Setting())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from pickle import UnpicklingError
@@ -19,6 +20,7 @@ from broca.models.gated import GatedModel
 from broca.models.hub import skip_retries_if_unreachable
 from broca.models.selftest import require_self_test
 from broca.models.structure import text_config
+from broca.options import ModelOptions
 
 SHIPPED_MODELS = ("reference", "reference-small", "planted")
 """Names of the models that are part of the package."""
@@ -92,31 +94,21 @@ def load(
         UnsupportedModel: Not a decoder, or an architecture that is not covered.
         SelfTestFailed: The gates do not do what they must on this model.
     """
+    options = ModelOptions(
+        components=components, revision=revision, dtype=dtype, device=device,
+        device_map=device_map, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code,
+        merge_adapter=merge_adapter,
+    )  # fmt: skip
     if not isinstance(model, str | os.PathLike):
-        given = {
-            "revision": revision, "dtype": dtype != "auto", "device": device,
-            "device_map": device_map, "allow_pickle": allow_pickle,
-            "trust_remote_code": trust_remote_code, "merge_adapter": not merge_adapter,
-            "offline": offline,
-        }  # fmt: skip
-        return _wrapped(model, tokenizer, name, components, [key for key in given if given[key]])
+        defaults = asdict(ModelOptions(components=components))
+        given = [key for key, value in asdict(options).items() if value != defaults[key]]
+        return _wrapped(model, tokenizer, name, components, given + ["offline"] * offline)
     for key, value in (("tokenizer", tokenizer), ("name", name)):
         if value is not None:
             raise BadInput(
                 f"`{key}` is for models in memory: '{model}' is loaded with its own; leave it out"
             )
-    return _loaded(
-        str(model),
-        components=components,
-        revision=revision,
-        dtype=dtype,
-        device=device,
-        device_map=device_map,
-        allow_pickle=allow_pickle,
-        trust_remote_code=trust_remote_code,
-        merge_adapter=merge_adapter,
-        offline=offline,
-    )
+    return _loaded(str(model), options, offline=offline)
 
 
 def taken(model: Any) -> GatedModel:
@@ -168,28 +160,17 @@ def _wrapped(
     return gated
 
 
-def _loaded(
-    name: str,
-    *,
-    components: str,
-    revision: str | None,
-    dtype: str,
-    device: str | None,
-    device_map: str | None,
-    allow_pickle: bool,
-    trust_remote_code: bool,
-    merge_adapter: bool,
-    offline: bool,
-) -> GatedModel:
+def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     """A model that broca loads, in evaluation mode and frozen for good."""
+    dtype, revision = options.dtype, options.revision
     if dtype not in DTYPES:
         raise BadInput(
             f"`dtype` '{dtype}' is unknown{nearest(dtype, DTYPES)}: use one of {', '.join(DTYPES)}"
         )
-    require_kinds(components)
+    require_kinds(options.components)
     adapter = _adapter(name, revision=revision, offline=offline)
     base = name if adapter is None else adapter.base
-    source = _source(base, allow_pickle=allow_pickle)
+    source = _source(base, allow_pickle=options.allow_pickle)
     import torch
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -199,16 +180,18 @@ def _loaded(
             f"`revision` is for models on the hub: '{name}' is a folder, which has only one"
         )
     local = offline or isinstance(source, Path)
-    options: dict[str, Any] = {
-        "trust_remote_code": trust_remote_code, "local_files_only": local,
+    hub_options: dict[str, Any] = {
+        "trust_remote_code": options.trust_remote_code, "local_files_only": local,
     }  # fmt: skip
     base_revision = revision if adapter is None else adapter.base_revision
     if base_revision is not None and not isinstance(source, Path):
-        options["revision"] = base_revision
-    config = _config(base, source, options)
-    remote_code = trust_remote_code and type(config).__module__.startswith("transformers_modules")
+        hub_options["revision"] = base_revision
+    config = _config(base, source, hub_options)
+    remote_code = options.trust_remote_code and type(config).__module__.startswith(
+        "transformers_modules"
+    )
     _require_decoder(base, config, remote_code=remote_code)
-    device = _device(device)
+    device = _device(options.device)
     if device == "cpu":
         # grouped-query attention without copying keys for every query head; on a GPU this setting
         # would choose a slower kernel
@@ -216,22 +199,22 @@ def _loaded(
     torch_dtype: Any = torch.float32 if device == "cpu" else torch.bfloat16
     if dtype != "auto":
         torch_dtype = "auto" if dtype == "stored" else getattr(torch, dtype)
-    placement = {"device_map": device_map} if device_map else {}
+    placement = {"device_map": options.device_map} if options.device_map else {}
     try:
         model = AutoModelForCausalLM.from_pretrained(
             str(source),
             config=config,
             dtype=torch_dtype,
-            use_safetensors=None if allow_pickle else True,
+            use_safetensors=None if options.allow_pickle else True,
             weights_only=True,
             **placement,
-            **options,
+            **hub_options,
         )
         described = ""
         if adapter is not None:
             where = {"local_files_only": offline} | ({"revision": revision} if revision else {})
-            model, described = with_adapter(model, adapter, merge=merge_adapter, **where)
-        tokenizer = _tokenizer_of(source, adapter, options, AutoTokenizer)
+            model, described = with_adapter(model, adapter, merge=options.merge_adapter, **where)
+        tokenizer = _tokenizer_of(source, adapter, hub_options, AutoTokenizer)
     except (
         OSError,
         ValueError,
@@ -247,15 +230,15 @@ def _loaded(
             "holds config.json, *.safetensors (or pytorch_model*.bin, with `allow_pickle`) and "
             "tokenizer.json"
         ) from error
-    if not device_map:
+    if not options.device_map:
         model = _placed(model, device)
     model.eval()
     model.requires_grad_(False)
     commit = _commit(base, base_revision) if isinstance(source, str) else None
     with _running(name, type(model).__name__):
         gated = GatedModel.wrap(
-            model, tokenizer, name=name, components=components, source=name, revision=commit,
-            remote_code=remote_code, adapter=described,
+            model, tokenizer, name=name, components=options.components, source=name,
+            revision=commit, remote_code=remote_code, adapter=described,
         )  # fmt: skip
         require_self_test(gated)
     return gated

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,17 +52,7 @@ def model_in_use(
     """Loads a model by its name, or takes one that is loaded and leaves it as it was found."""
     if not isinstance(model, GatedModel):
         stages.enter("loading the model")
-        model = load(
-            model,
-            revision=options.revision,
-            dtype=options.dtype,
-            device=options.device,
-            device_map=options.device_map,
-            allow_pickle=options.allow_pickle,
-            trust_remote_code=options.trust_remote_code,
-            merge_adapter=options.merge_adapter,
-            components=options.components,
-        )
+        model = load(model, **asdict(options))
     with model.in_use():
         stages.enter(model.describe())
         yield model
