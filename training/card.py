@@ -20,7 +20,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
 _SHIPPED = Path(__file__).parents[1] / "src/broca/tasks/shipped"
 
-_HEADER = """\
+FRONT_MATTER = """\
 ---
 license: apache-2.0
 language: en
@@ -28,6 +28,10 @@ library_name: transformers
 pipeline_tag: text-generation
 tags: [interpretability, attention-heads, broca]
 ---
+"""
+"""What the hub reads of a card."""
+
+_HEADER = """\
 # {name}
 
 {purpose}
@@ -233,7 +237,7 @@ def header(folder: Path, model: LlamaForCausalLM, log: dict, accuracy: dict[str,
     rows = [
         [t.name, t.capability, _metric(t.name), f"{100 * accuracy[t.name]:.1f} %"] for t in TASKS
     ]
-    return _HEADER.format(
+    return (FRONT_MATTER + _HEADER).format(
         name=folder.name,
         purpose=_PURPOSE.get(folder.name, _PURPOSE[kind]),
         layers=config.num_hidden_layers,

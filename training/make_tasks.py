@@ -12,6 +12,7 @@ from pathlib import Path
 
 from generators import TASKS, Item, Task
 from rhymes import extract
+from task_files import ACCURACY, generation
 
 _COMMON = """\
 task: {name}
@@ -29,28 +30,6 @@ _CHOICE = """\
 output_type: multiple_choice
 doc_to_target: "{{answer}}"
 doc_to_choice: ["A", "B", "C", "D"]
-metric_list:
-  - metric: acc
-    aggregation: mean
-    higher_is_better: true
-"""
-_GENERATE = """\
-output_type: generate_until
-doc_to_target: "{{answer}}"
-generation_kwargs:
-  until: ["\\n"]
-  do_sample: false
-  max_gen_toks: 16
-filter_list:
-  - name: none
-    filter:
-      - function: remove_whitespace
-      - function: take_first
-metric_list:
-  - metric: exact_match
-    aggregation: mean
-    higher_is_better: true
-    ignore_case: false
 """
 _RHYME = "process_results: !function shipped_data.score_rhyme\n"
 _META = "metadata:\n  version: 1.0\n  capability: {capability}\n"
@@ -58,7 +37,7 @@ _META = "metadata:\n  version: 1.0\n  capability: {capability}\n"
 
 def yaml_of(task: Task, *, choice: bool) -> str:
     """Return the lm-eval configuration of one task."""
-    body = _CHOICE if choice else _GENERATE
+    body = _CHOICE + ACCURACY if choice else generation(16) + "    ignore_case: false\n"
     rhyme = _RHYME if task.name == "rhyming" else ""
     return _COMMON.format(name=task.name) + body + rhyme + _META.format(capability=task.capability)
 

@@ -15,6 +15,7 @@ os.environ.setdefault("TQDM_DISABLE", "1")
 import lm_eval
 import numpy as np
 import torch
+from card import FRONT_MATTER
 from lm_eval.tasks import TaskManager
 from transformers import AutoModelForCausalLM
 from zoo_recipes import RECIPES
@@ -24,13 +25,6 @@ _ITEMS, _FIRST = 400, 25
 """Items of each task that are scored, and those whose score the tests repeat."""
 
 _CARD = """\
----
-license: apache-2.0
-language: en
-library_name: transformers
-pipeline_tag: text-generation
-tags: [interpretability, attention-heads, broca]
----
 # {name}
 
 {purpose} It is for {role}.
@@ -115,7 +109,7 @@ def write_card(folder: Path) -> None:
         f"| {task} | {metric_of(task)} | {0.5 * has_options(task):g} | {score:.3f} |"
         for task, score in scores.items()
     ]
-    text = _CARD.format(
+    text = (FRONT_MATTER + _CARD).format(
         name=log["name"],
         purpose=RECIPES[log["name"]].purpose,
         role="developing methods" if recipe["role"] == "develop" else "reporting alone",

@@ -16,6 +16,7 @@ import string
 from pathlib import Path
 
 from generators import Item, Task
+from task_files import ACCURACY, generation
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -208,34 +209,13 @@ _CHOICE = """\
 output_type: multiple_choice
 doc_to_target: "{{label}}"
 doc_to_choice: "{{choices}}"
-metric_list:
-  - metric: acc
-    aggregation: mean
-    higher_is_better: true
-"""
-_GENERATE = """\
-output_type: generate_until
-doc_to_target: "{{answer}}"
-generation_kwargs:
-  until: ["\\n"]
-  do_sample: false
-  max_gen_toks: 8
-filter_list:
-  - name: none
-    filter:
-      - function: remove_whitespace
-      - function: take_first
-metric_list:
-  - metric: exact_match
-    aggregation: mean
-    higher_is_better: true
 """
 _META = "metadata:\n  version: 1.0\n"
 
 
 def yaml_of(name: str, *, choice: bool) -> str:
     """Return the lm-eval configuration of a task."""
-    return _COMMON.format(name=name) + (_CHOICE if choice else _GENERATE) + _META
+    return _COMMON.format(name=name) + (_CHOICE + ACCURACY if choice else generation(8)) + _META
 
 
 def held_out_items(task: Task, count: int, seed: int) -> list[Item]:
