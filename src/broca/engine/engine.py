@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from broca.engine.gradients import Differentiator
-from broca.engine.lanes import Lanes
+from broca.engine.lanes import Lanes, Work
 from broca.engine.stopping import StopRule
 from broca.engine.work import Decoding, Masking, Reading
 from broca.models import GatedModel, GatePoint
@@ -135,7 +135,8 @@ class Engine:
             else:
                 decodings.append(Decoding(mask, donor, position, request))
         with self.model.in_use():
-            self._lanes.run(list(readings.values()), decodings, self._masking(gates), store)
+            work = Work(list(readings.values()), decodings)
+            self._lanes.run(work, self._masking(gates), store)
         return [answer for answer in answers if answer is not None]
 
     def differentiate(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -25,6 +26,13 @@ SMALL = 20_000_000
 
 _WORTH = 64
 """Units of work below which one lane does them all."""
+
+
+class Work(NamedTuple):
+    """Sequences to read, and generations."""
+
+    readings: Sequence[Reading]
+    decodings: Sequence[Decoding]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +67,12 @@ class Lane:
         """Tokens read or written so far, padding excluded."""
         return self.reader.tokens + self.decoder.tokens
 
-    def run(
-        self,
-        readings: Sequence[Reading],
-        decodings: Sequence[Decoding],
-        masking: Masking,
-        store: Store,
-    ) -> None:
+    def run(self, work: Work, masking: Masking, store: Store) -> None:
         """Runs its share."""
-        if readings:
-            self.reader.run(readings, masking, store)
-        if decodings:
-            self.decoder.run(decodings, masking, store)
+        if work.readings:
+            self.reader.run(work.readings, masking, store)
+        if work.decodings:
+            self.decoder.run(work.decodings, masking, store)
 
 
 class Lanes:
@@ -89,44 +91,30 @@ class Lanes:
         self.all = [Lane.of(model, options, stop)]
         """The lanes; the first is on the model itself."""
 
-    def run(
-        self,
-        readings: Sequence[Reading],
-        decodings: Sequence[Decoding],
-        masking: Masking,
-        store: Store,
-    ) -> None:
+    def run(self, work: Work, masking: Masking, store: Store) -> None:
         """Runs all work, in several threads where that pays.
 
         Args:
-            readings: Sequences to read.
-            decodings: Generations.
+            work: What to read and to generate.
             masking: Gates of every mask, for the engine's model.
             store: Takes answers; called from several threads.
         """
         first = self.all[0]
-        if self._number == 1 or len(readings) + len(decodings) < _WORTH:
-            first.run(readings, decodings, masking, store)
+        if self._number == 1 or len(work.readings) + len(work.decodings) < _WORTH:
+            first.run(work, masking, store)
             return
         while len(self.all) < self._number:
             self.all.append(Lane.of(first.model.copy(), self._options, self._stop))
-        by_sequence = first.reader.skips_layers(readings, masking)
-        read = _shares(
-            sorted(readings, key=_sequence_first if by_sequence else _mask_first), self._number
-        )
-        decoded = _shares(sorted(decodings, key=_mask_first), self._number)
+        by_sequence = first.reader.skips_layers(work.readings, masking)
+        readings = sorted(work.readings, key=_sequence_first if by_sequence else _mask_first)
+        decodings = sorted(work.decodings, key=_mask_first)
+        shares = map(Work, _shares(readings, self._number), _shares(decodings, self._number))
         threads = torch.get_num_threads()
         try:
             with ThreadPoolExecutor(self._number, initializer=_one_thread) as pool:
                 ends = [
-                    pool.submit(
-                        lane.run,
-                        read[number],
-                        decoded[number],
-                        _of_lane(masking, first, lane),
-                        store,
-                    )
-                    for number, lane in enumerate(self.all)
+                    pool.submit(lane.run, share, _of_lane(masking, first, lane), store)
+                    for lane, share in zip(self.all, shares, strict=True)
                 ]
             for end in ends:
                 end.result()

@@ -17,6 +17,9 @@ from broca.journal.store import Journal
 
 _AT_ONCE = 10_000
 
+Examination = Callable[[Journal], Iterator[str]]
+"""Yields what is wrong, a line for each fault."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -53,28 +56,21 @@ def _references(journal: Journal) -> Iterator[str]:
         yield f"a line of {table} points at a line of {parent} that is not there"
 
 
-def _rows(journal: Journal) -> Iterator[str]:
-    for condition, mask, item, response, seal in _lines(
-        journal, "rows", "condition, mask, item, response, seal"
-    ):
-        if row_seal(condition, mask, item, response) != seal:
-            yield f"the row of mask {mask} and item {item} was altered"
+def _sealed(table: str, column: str, seal_of: Callable[..., int]) -> Examination:
+    """Compares the seals of a table whose lines belong to a mask and an item."""
+
+    def examine(journal: Journal) -> Iterator[str]:
+        for condition, mask, item, value, seal in _lines(
+            journal, table, f"condition, mask, item, {column}, seal"
+        ):
+            if seal_of(condition, mask, item, value) != seal:
+                yield f"the {table.removesuffix('s')} of mask {mask} and item {item} was altered"
+
+    return examine
 
 
-def _gradients(journal: Journal) -> Iterator[str]:
-    for condition, mask, item, gradient, seal in _lines(
-        journal, "gradients", "condition, mask, item, gradient, seal"
-    ):
-        if blob_seal(condition, mask, item, gradient) != seal:
-            yield f"the gradient of mask {mask} and item {item} was altered"
-
-
-def _outputs(journal: Journal) -> Iterator[str]:
-    for condition, mask, item, text, seal in _lines(
-        journal, "outputs", "condition, mask, item, output, seal"
-    ):
-        if blob_seal(condition, mask, item, text.encode()) != seal:
-            yield f"the output of mask {mask} and item {item} was altered"
+def _output_seal(condition: int, mask: int, item: int, text: str) -> int:
+    return blob_seal(condition, mask, item, text.encode())
 
 
 def _vectors(journal: Journal) -> Iterator[str]:
@@ -152,14 +148,14 @@ def _lines(journal: Journal, table: str, columns: str) -> Iterator[tuple[Any, ..
         last = tuple(lines[-1][: len(keys)])
 
 
-_EXAMINATIONS: dict[str, Callable[[Journal], Iterator[str]]] = {
+_EXAMINATIONS: dict[str, Examination] = {
     "pages and indexes": _pages,
     "references": _references,
     "conditions": _conditions,
     "components and masks": _masks,
-    "rows": _rows,
-    "gradients": _gradients,
-    "outputs": _outputs,
+    "rows": _sealed("rows", "response", row_seal),
+    "gradients": _sealed("gradients", "gradient", blob_seal),
+    "outputs": _sealed("outputs", "output", _output_seal),
     "vectors": _vectors,
     "batches": _batches,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,15 +40,28 @@ class Gradient:
             gradients=True,
         )
         measurement = yield plan
-        effects, intervals = mean_with_interval(-measurement.slopes())
-        order, selected, reason = harmful(
-            effects,
-            intervals,
+        return ranking_of_slopes(
+            measurement.slopes(),
             problem.k,
             reason="no gate of the intact model lowers the response when it closes",
+            record={"items": len(items)},
         )
-        record = {"items": len(items)}
-        return Ranking(effects, order, selected, reason, record, intervals=intervals)
+
+
+def ranking_of_slopes(
+    slopes: NDArray[np.floating[Any]], k: int, *, reason: str, record: dict[str, Any]
+) -> Ranking:
+    """Ranks components by minus the mean slope of the response with respect to their gates.
+
+    Args:
+        slopes: A row for each gradient, `(gradients, components)`.
+        k: Maximum number of components to select.
+        reason: Why none is selected, where none is.
+        record: The options that the search took.
+    """
+    effects, intervals = mean_with_interval(-slopes)
+    order, selected, why_none = harmful(effects, intervals, k, reason=reason)
+    return Ranking(effects, order, selected, why_none, record, intervals=intervals)
 
 
 METHOD = Method(

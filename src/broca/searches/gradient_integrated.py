@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput
 from broca.measurement import Plan
-from broca.searches.base import Problem, Ranking, SearchGenerator
-from broca.searches.gradient import FEWEST_ITEMS
-from broca.searches.rating import harmful, mean_with_interval
+from broca.searches.base import Problem, SearchGenerator
+from broca.searches.gradient import FEWEST_ITEMS, ranking_of_slopes
 from broca.searches.records import Method
 
 DEFAULT_STEPS = 8
@@ -55,15 +54,12 @@ class IntegratedGradient:
                 scale=1 - (step + 0.5) / self.steps,
             )
             total += (yield plan).slopes()
-        effects, intervals = mean_with_interval(-total / self.steps)
-        order, selected, reason = harmful(
-            effects,
-            intervals,
+        return ranking_of_slopes(
+            total / self.steps,
             problem.k,
             reason="on the way to closed gates no gate lowers the response",
+            record={"items": len(items), "steps": self.steps},
         )
-        record = {"items": len(items), "steps": self.steps}
-        return Ranking(effects, order, selected, reason, record, intervals=intervals)
 
 
 METHOD = Method(

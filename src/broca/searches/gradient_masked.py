@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput
 from broca.measurement import Plan
-from broca.searches.base import Problem, Ranking, SearchGenerator
-from broca.searches.gradient import FEWEST_ITEMS
-from broca.searches.rating import harmful, mean_with_interval
+from broca.searches.base import Problem, SearchGenerator
+from broca.searches.gradient import FEWEST_ITEMS, ranking_of_slopes
 from broca.searches.records import Method
 
 ROWS_PER_ITEM = 4
@@ -58,15 +57,12 @@ class MaskedGradient:
             mask[rng.choice(problem.components, size, replace=False)] = True
         plan = Plan(masks, np.arange(count), row_items, gradients=True)
         measurement = yield plan
-        effects, intervals = mean_with_interval(-measurement.slopes())
-        order, selected, reason = harmful(
-            effects,
-            intervals,
+        return ranking_of_slopes(
+            measurement.slopes(),
             problem.k,
             reason="under random losses no gate lowers the response when it closes",
+            record={"masks": count, "low": self.low, "high": self.high},
         )
-        record = {"masks": count, "low": self.low, "high": self.high}
-        return Ranking(effects, order, selected, reason, record, intervals=intervals)
 
 
 METHOD = Method(
