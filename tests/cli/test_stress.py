@@ -1,6 +1,7 @@
 """`broca stress`: lines, JSON and page of a stress test, and refusals."""
 
 import json
+from pathlib import Path
 
 import pytest
 from cli.running import assert_refused, broca
@@ -12,8 +13,8 @@ from broca.results.stress_test import StressTest
 
 
 def test_every_part_has_its_line(capsys):
-    """Writes, ablations, the probe, reversals, the positive control; the verdict comes last."""
-    _print(make_stress())
+    """Writes, ablations, the probe, reversals, the positive control, the verdict and the page."""
+    _print(make_stress(), Path("stress.html"))
     assert capsys.readouterr().out.splitlines() == [
         "write same template: +0.50 [+0.40, +0.60] nats",
         "write noise: +0.50 [+0.40, +0.60] nats",
@@ -22,6 +23,7 @@ def test_every_part_has_its_line(capsys):
         "restoring the last token undoes +0.50 [+0.40, +0.60] of the damage",
         "positive control +0.50 [+0.40, +0.60] nats",
         "transfers: it does",
+        "report: stress.html",
     ]
     assert interval_text(Interval(-1.234, -2, 0.001)) == "-1.23 [-2.00, +0.00]"
 

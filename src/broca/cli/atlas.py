@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from broca.cli.commands import FolderOptions, LogOptions, PrintOptions, command_of
-from broca.cli.keeping import finished_result, keeping, record_of
-from broca.cli.output import console, print_result, print_table
-from broca.cli.progress import ProgressDisplay
-from broca.cli.tracking import logged
+from broca.cli.commands import OutputOptions, command_of
+from broca.cli.keeping import kept_result, record_of
+from broca.cli.output import console, print_table, show
 from broca.options import RunOptions
 
 if TYPE_CHECKING:
@@ -22,9 +19,7 @@ def atlas(
     *,
     out: str = "broca-atlas",
     run_options: RunOptions,
-    folder_options: FolderOptions,
-    log_options: LogOptions,
-    print_options: PrintOptions,
+    output_options: OutputOptions,
     **parameters: Any,
 ) -> None:
     """Rate every head of MODEL on several tasks at once: universal and special heads, clusters.
@@ -43,30 +38,8 @@ def atlas(
         del record["asked"][name]
     from broca.results.atlas import Atlas
 
-    result = finished_result(Atlas, out, verb="atlas", record=record, fresh=folder_options.fresh)
-    if result is None:
-        with (
-            closing(ProgressDisplay(print_options)) as progress,
-            keeping(
-                out,
-                verb="atlas",
-                record=record,
-                folder_options=folder_options,
-                run_options=run_options,
-            ) as run,
-            logged(log_options, "atlas", record["asked"], progress) as log,
-        ):
-            import broca
-            from broca.runs.folder import arguments_of
-
-            result, files = run.save(
-                broca.atlas(**arguments_of(record), journal=run.workspace, on_progress=log.report)
-            )
-            log.result(result, files)
-    if print_options.json:
-        print_result(result)
-    else:
-        _print(result, Path(out).expanduser() / result.PAGE)
+    result = kept_result(Atlas, out, record, run_options, output_options, verb="atlas")
+    show(result, Path(out).expanduser() / result.PAGE, output_options.print_options, _print)
 
 
 def _print(result: Atlas, page: Path) -> None:

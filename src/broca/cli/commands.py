@@ -6,7 +6,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -17,7 +17,7 @@ from cyclopts import Parameter as Flag
 
 from broca import options
 from broca.cli.wording import in_flags
-from broca.options import groups_of, parameter_help, takes_options
+from broca.options import groups_of, parameter_help, takes_options, without
 
 FIRST = ("task", "tasks", "others", "method", "rows", "k", "out")
 """The options that matter first: `--help` shows those that a command has before all others."""
@@ -67,6 +67,24 @@ class LogOptions:
 
     log_project: str = "broca"
     """The tracker's project or experiment."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """Where a measuring command keeps, logs and prints its result."""
+
+    folder_options: FolderOptions = field(default_factory=FolderOptions)
+    """What happens to a run that is already in the out folder."""
+
+    log_options: LogOptions = field(default_factory=LogOptions)
+    """Where the command is logged."""
+
+    print_options: PrintOptions = field(default_factory=PrintOptions)
+    """What is printed."""
+
+
+SharedFolderOutput = Annotated[OutputOptions, without("folder_options")]
+"""Commands of several kinds share the out folder."""
 
 
 def command(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broca.cli.commands import LogOptions, PrintOptions, command
-from broca.cli.keeping import measuring
-from broca.cli.output import console, folder_of, print_result, print_table
-from broca.cli.tracking import logged
+from broca.cli.commands import SharedFolderOutput, command
+from broca.cli.keeping import logged_measuring
+from broca.cli.output import console, folder_of, print_table, show
 from broca.options import CompareRunOptions
 
 if TYPE_CHECKING:
@@ -33,8 +32,7 @@ def compare(
     seed: int | None = None,
     out: str | None = None,
     run_options: CompareRunOptions,
-    log_options: LogOptions,
-    print_options: PrintOptions,
+    output_options: SharedFolderOutput,
 ) -> None:
     """Compare models of one architecture, or runs, on the same masks and items.
 
@@ -53,12 +51,11 @@ def compare(
     """
     import broca
 
-    place = folder_of(out, None)
-    asked = {"models": ", ".join(models), "tasks": tasks, "heads": heads, **asdict(run_options)}
-    with (
-        measuring(place, run_options, print_options) as (folder, options, progress),
-        logged(log_options, "compare", asked, progress) as log,
-    ):
+    folder = folder_of(out, None)
+    with logged_measuring(
+        folder, run_options, output_options, verb="compare", models=", ".join(models),
+        tasks=tasks, heads=heads,
+    ) as (options, log):  # fmt: skip
         result = broca.compare(
             *models,
             tasks=tasks,
@@ -75,14 +72,10 @@ def compare(
         )
         files = result.save(folder)
         log.result(result, files)
-    page = files[-1]
-    if print_options.json:
-        print_result(result)
-    else:
-        _print(result, str(page))
+    show(result, files[-1], output_options.print_options, _print)
 
 
-def _print(result: Comparison, page: str) -> None:
+def _print(result: Comparison, page: Path) -> None:
     screen = console()
     for change in result.differences:
         order = sorted(range(len(change.p)), key=lambda column: change.p[column])[:_SHOWN]

@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from broca.cli.commands import FolderOptions, PrintOptions
+from broca.cli.commands import FolderOptions, OutputOptions, PrintOptions
 from broca.cli.progress import ProgressDisplay
+from broca.cli.tracking import Logged, logged
 from broca.cli.wording import tell
 from broca.errors import BadInput
 from broca.options import EngineOptions, ExecutorOptions, JournalOptions, RunOptions, TaskOptions
@@ -136,25 +137,60 @@ def keeping(
         yield Keeping(workspace, folder)
 
 
-def finished_result(
-    kind: type[R], out: str, *, verb: str, record: Mapping[str, Any], fresh: bool
-) -> R | None:
+def kept_result(
+    kind: type[R],
+    out: str,
+    record: Mapping[str, Any],
+    run_options: RunOptions,
+    output_options: OutputOptions,
+    *,
+    verb: str,
+) -> R:
+    """What a verb of `broca` returns, kept in an out folder: measured now, or read where it is.
+
+    Args:
+        kind: What the verb returns.
+        out: The out folder.
+        record: What `record_of` says.
+        run_options: A journal to share, the folder's own if None, and where rows are measured.
+        output_options: What happens to a run that is already there, and where this one is logged.
+        verb: The verb's name, the command's first word.
+
+    Raises:
+        BrocaError: The folder holds something else, or any of the verb's parameters is refused.
+    """
+    folder_options = output_options.folder_options
+    result = None if folder_options.fresh else _finished(kind, out, verb=verb, record=record)
+    if result is not None:
+        return result
+    with (
+        closing(ProgressDisplay(output_options.print_options)) as progress,
+        keeping(
+            out, verb=verb, record=record, folder_options=folder_options, run_options=run_options
+        ) as run,
+        logged(output_options.log_options, verb, record["asked"], progress) as log,
+    ):
+        import broca
+        from broca.runs.folder import arguments_of
+
+        measured: R = getattr(broca, verb)(
+            **arguments_of(record), journal=run.workspace, on_progress=log.report
+        )
+        result, files = run.save(measured)
+        log.result(result, files)
+    return result
+
+
+def _finished(kind: type[R], out: str, *, verb: str, record: Mapping[str, Any]) -> R | None:
     """The result of the same command, where the folder holds it and nothing has changed since.
 
     It says so on stderr. Neither the model nor the tasks are read: their files' sizes and times are
     compared.
-
-    Args:
-        kind: What the command writes.
-        out: The out folder.
-        verb: The command's first word.
-        record: What `record_of` says.
-        fresh: Whether the user wants another run in any case.
     """
     from broca.runs.folder import RunFolder
 
     folder = Path(out).expanduser()
-    if fresh or not RunFolder.is_finished(folder, verb=verb, asked=record["asked"]):
+    if not RunFolder.is_finished(folder, verb=verb, asked=record["asked"]):
         return None
     try:
         result = kind.read(folder)
@@ -192,6 +228,27 @@ def measuring(
         journal_workspace(journal, **_kept(run_options)) as workspace,
     ):
         yield folder, run_options.within(workspace), progress
+
+
+@contextmanager
+def logged_measuring(
+    out: str | Path,
+    run_options: RunOptions,
+    output_options: OutputOptions,
+    *,
+    verb: str,
+    **asked: Any,
+) -> Iterator[tuple[RunOptions, Logged]]:
+    """What a command measures is kept as by `measuring`, and logged if a tracker is named.
+
+    Yields:
+        The options with which the verb measures, and where it reports.
+    """
+    with (
+        measuring(out, run_options, output_options.print_options) as (_, options, progress),
+        logged(output_options.log_options, verb, asked | asdict(run_options), progress) as log,
+    ):
+        yield options, log
 
 
 def _kept(run_options: RunOptions) -> dict[str, Any]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from broca.cli.commands import FolderOptions, LogOptions, PrintOptions, command
-from broca.cli.keeping import finished_result, keeping, record_of
-from broca.cli.output import console, print_result, print_table
-from broca.cli.progress import ProgressDisplay
+from broca.cli.commands import OutputOptions, command
+from broca.cli.keeping import kept_result, record_of
+from broca.cli.output import console, print_table, show
 from broca.cli.refit import additivity_line
-from broca.cli.tracking import logged
 from broca.cli.wording import listed
 from broca.errors import BadInput
 from broca.options import RunOptions, SearchOptions, without
@@ -43,9 +40,7 @@ def localize(
     out: str = "broca-out",
     search_options: Annotated[SearchOptions, without("options")],
     run_options: RunOptions,
-    folder_options: FolderOptions,
-    log_options: LogOptions,
-    print_options: PrintOptions,
+    output_options: OutputOptions,
 ) -> None:
     """Find the attention heads that MODEL needs for a task, and prove them on held-out items.
 
@@ -80,45 +75,8 @@ def localize(
     )
     from broca.results.localization import Localization
 
-    result = finished_result(
-        Localization, out, verb="localize", record=record, fresh=folder_options.fresh
-    )
-    if result is None:
-        result = _localized(out, record, folder_options, run_options, log_options, print_options)
-    if print_options.json:
-        print_result(result)
-    else:
-        _print(result, Path(out).expanduser() / result.PAGE)
-
-
-def _localized(
-    out: str,
-    record: dict[str, Any],
-    folder_options: FolderOptions,
-    run_options: RunOptions,
-    log_options: LogOptions,
-    print_options: PrintOptions,
-) -> Localization:
-    """Measures, and writes the result."""
-    with (
-        closing(ProgressDisplay(print_options)) as progress,
-        keeping(
-            out,
-            verb="localize",
-            record=record,
-            folder_options=folder_options,
-            run_options=run_options,
-        ) as run,
-        logged(log_options, "localize", record["asked"], progress) as log,
-    ):
-        import broca
-        from broca.runs.folder import arguments_of
-
-        result, files = run.save(
-            broca.localize(**arguments_of(record), journal=run.workspace, on_progress=log.report)
-        )
-        log.result(result, files)
-    return result
+    result = kept_result(Localization, out, record, run_options, output_options, verb="localize")
+    show(result, Path(out).expanduser() / result.PAGE, output_options.print_options, _print)
 
 
 def settings_from(pairs: Sequence[str]) -> dict[str, Any]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from broca.cli.commands import PrintOptions
+
+R = TypeVar("R")
 
 STDOUT = 1
 """The file descriptor of stdout."""
@@ -47,6 +52,14 @@ def print_result(result: Any) -> None:
     from broca.results.codec import encode
 
     sys.stdout.write(encode(result))
+
+
+def show(result: R, page: Path, options: PrintOptions, in_words: Callable[[R, Path], None]) -> None:
+    """Prints a result as JSON, or in words with the place of its page, as the options say."""
+    if options.json:
+        print_result(result)
+    else:
+        in_words(result, page)
 
 
 def console() -> Console:

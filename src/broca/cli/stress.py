@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broca.cli.commands import LogOptions, PrintOptions, command
-from broca.cli.keeping import measuring
-from broca.cli.output import folder_of, print_result
-from broca.cli.tracking import logged
+from broca.cli.commands import SharedFolderOutput, command
+from broca.cli.keeping import logged_measuring
+from broca.cli.output import folder_of, show
 from broca.cli.wording import say
 from broca.options import StressRunOptions
 
@@ -29,8 +28,7 @@ def stress(
     seed: int = 0,
     out: str | None = None,
     run_options: StressRunOptions,
-    log_options: LogOptions,
-    print_options: PrintOptions,
+    output_options: SharedFolderOutput,
 ) -> None:
     """Test necessity, decodability, reversal and transfer of some heads, with controls.
 
@@ -51,11 +49,10 @@ def stress(
     if run is not None:
         run_options = options_of_run(target, run_options)
     folder = folder_of(out, target if run else None)
-    asked = {"target": target, "heads": heads, "family": family, **asdict(run_options)}
-    with (
-        measuring(folder, run_options, print_options) as (_, options, progress),
-        logged(log_options, "stress", asked, progress) as log,
-    ):
+    with logged_measuring(
+        folder, run_options, output_options, verb="stress", target=target, heads=heads,
+        family=family,
+    ) as (options, log):  # fmt: skip
         result = broca.stress(
             run or target,
             heads=heads,
@@ -68,15 +65,10 @@ def stress(
         )
         files = write(result, folder, run=run)
         log.result(result, files)
-    page = files[-1]
-    if print_options.json:
-        print_result(result)
-    else:
-        _print(result)
-        say(f"report: {page}")
+    show(result, files[-1], output_options.print_options, _print)
 
 
-def _print(result: StressTest) -> None:
+def _print(result: StressTest, page: Path) -> None:
     for shift in result.shifts:
         say(f"write {shift.source}: {interval_text(shift.transfer)} nats")
     for necessity in result.necessity:
@@ -94,6 +86,7 @@ def _print(result: StressTest) -> None:
     say(
         f"positive control {interval_text(result.positive_control)} nats",
         f"{result.verdict}: {result.text}",
+        f"report: {page}",
     )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from broca.cli.commands import LogOptions, PrintOptions, command
-from broca.cli.keeping import measuring
-from broca.cli.output import console, folder_of, print_result, print_table
-from broca.cli.tracking import logged
+from broca.cli.commands import SharedFolderOutput, command
+from broca.cli.keeping import logged_measuring
+from broca.cli.output import console, folder_of, print_table, show
 from broca.cli.wording import listed
 from broca.errors import BadInput
 from broca.options import RunOptions, TaskOptions, without
@@ -39,8 +38,7 @@ def verify(
     seed: int | None = None,
     out: str | None = None,
     run_options: Annotated[RunOptions, without("ablation_options", "limit")],
-    log_options: LogOptions,
-    print_options: PrintOptions,
+    output_options: SharedFolderOutput,
 ) -> None:
     """Test on held-out items that a task needs some heads, and that other tasks do not.
 
@@ -83,11 +81,10 @@ def verify(
     if controls < 0:
         raise BadInput(f"`controls` must be at least 0, not {controls}")
     folder = folder_of(out, target if run else None)
-    logged_options = {"target": target, "heads": heads, "task": task, **asdict(run_options)}
-    with (
-        measuring(folder, run_options, print_options) as (_, options, progress),
-        logged(log_options, "verify", logged_options, progress) as log,
-    ):
+    with logged_measuring(
+        folder, run_options, output_options, verb="verify", target=target, heads=heads,
+        task=task,
+    ) as (options, log):  # fmt: skip
         from broca.reports import write
         from broca.verification import Scope  # imports torch, which the first line stands before
 
@@ -116,11 +113,7 @@ def verify(
             )
         files = write(result, folder, run=run)
         log.result(result, files)
-    page = files[-1]
-    if print_options.json:
-        print_result(result)
-    else:
-        _print(result, page)
+    show(result, files[-1], output_options.print_options, _print)
 
 
 def _with_neurons(heads: str | None, neurons: str, components: str) -> tuple[str, str]:

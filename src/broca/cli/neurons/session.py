@@ -9,7 +9,7 @@ from broca.cli import commands
 from broca.cli.commands import PrintOptions, command_of
 from broca.cli.keeping import measuring
 from broca.cli.neurons import tables
-from broca.cli.output import print_result
+from broca.cli.output import show
 from broca.options import RunOptions
 
 SENTENCES = {
@@ -65,7 +65,4 @@ def run_verb(
             model, **parameters, run_options=options, on_progress=progress
         )
     path = result.save(folder)[0]
-    if print_options.json:
-        print_result(result)
-    else:
-        tables.show(result, path)
+    show(result, path, print_options, tables.show)
