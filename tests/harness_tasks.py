@@ -12,6 +12,7 @@ from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
 
 from broca.engine import Engine
+from broca.testing import tiny_llama, tiny_tokenizer
 
 WORDS = ("red", "blue", "green", "tiny", "large", "round", "old", "new", "warm", "cold", "slow")
 
@@ -137,6 +138,14 @@ def write_tasks(folder: Path) -> Path:
     }  # fmt: skip
     for name, text in texts.items():
         (folder / f"{name}.yaml").write_text(text)
+    return folder
+
+
+def write_tasks_and_model(folder: Path) -> Path:
+    """Writes the tasks, and a tiny model beside them in `model`."""
+    write_tasks(folder)
+    tiny_llama().save_pretrained(folder / "model")
+    tiny_tokenizer().save_pretrained(folder / "model")
     return folder
 
 

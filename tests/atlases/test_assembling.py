@@ -2,20 +2,9 @@
 
 import numpy as np
 import pytest
+from capabilities import LEARNED
 
 import broca
-
-LEARNED = {
-    "addition": "arithmetic",
-    "reversing": "reversing",
-    "sorting": "sorting",
-    "calls": "code",
-    "rhyming": "rhyming",
-    "capitals": "facts",
-}
-
-
-FEW = {"tasks": "rhyming,capitals", "rows": 400, "items": 20}
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,10 @@ import sys
 import lm_eval.tasks
 import pytest
 from cli.running import broca
-from harness_tasks import write_tasks
+from harness_tasks import write_tasks_and_model
 from lm_eval.tasks import TaskManager
 
 from broca.cli.lm_eval import lm_eval as command
-from broca.testing import tiny_llama, tiny_tokenizer
 
 NAMES = "L0H1+L0H3+L1H2"
 
@@ -18,10 +17,7 @@ NAMES = "L0H1+L0H3+L1H2"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Tasks of every kind, and a tiny model beside them."""
-    folder = write_tasks(tmp_path_factory.mktemp("lm"))
-    tiny_llama().save_pretrained(folder / "model")
-    tiny_tokenizer().save_pretrained(folder / "model")
-    return folder
+    return write_tasks_and_model(tmp_path_factory.mktemp("lm"))
 
 
 def test_command_line_of_lm_eval_is_handed_on(folder, monkeypatch, capsys):

@@ -11,18 +11,6 @@ from broca.errors import BadLogits
 from broca.executors import Asker, LocalExecutor
 from broca.measurement import Plan
 from broca.models import GatedModel
-from broca.tasks import Catalog, RequestTokenizer
-
-
-@pytest.fixture(scope="module")
-def bank(reference):
-    """Six items of a generation task and six of a multiple-choice task."""
-    tokenizer = RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
-    return [
-        (benchmark, item)
-        for benchmark in (Catalog().load(n, tokenizer) for n in ("addition", "mc_biology"))
-        for item in benchmark.items[:6]
-    ]
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from broca.measurement import Plan
 from broca.options import ExecutorOptions
 from broca.runs.interrupts import Stopper
 from broca.runs.workspace import Workspace
-from broca.tasks import Catalog, Request, RequestTokenizer
+from broca.tasks import Request
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 
@@ -55,17 +55,6 @@ def cluster():
                 pytest.skip(f"Ray does not start on this machine: {error}")
     yield
     ray.shutdown()
-
-
-@pytest.fixture(scope="module")
-def bank(reference):
-    """Six items of a generation task and six of a multiple-choice task."""
-    tokenizer = RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
-    return [
-        (benchmark, item)
-        for benchmark in (Catalog().load(n, tokenizer) for n in ("addition", "mc_biology"))
-        for item in benchmark.items[:6]
-    ]
 
 
 @pytest.fixture(scope="module")

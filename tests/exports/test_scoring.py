@@ -8,15 +8,8 @@ import torch
 from harness_tasks import answers, write_tasks
 
 from broca.errors import BadInput, SelfTestFailed
+from broca.exports import scoring
 from broca.exports.requests import Request
-from broca.exports.scoring import (
-    ablated_score,
-    checked_task,
-    compare_scores,
-    harness_score,
-    require_single,
-    require_task,
-)
 from broca.options import TaskOptions
 from broca.results.base import AblationInfo
 from broca.tasks import Catalog, RequestTokenizer
@@ -43,8 +36,8 @@ def test_the_harness_scores_the_same_items(tiny, catalog, name, asked):
     benchmark = load(catalog, tiny, name, options)
     pairs = zip(benchmark.items, answers(tiny, benchmark), strict=True)
     ours = benchmark.aggregate([benchmark.score(item, found) for item, found in pairs])
-    theirs = harness_score(tiny.model, tiny.tokenizer, benchmark, options=options)
-    check = compare_scores(benchmark, ours, theirs, dtype="float32")
+    theirs = scoring.harness_score(tiny.model, tiny.tokenizer, benchmark, options=options)
+    check = scoring.compare_scores(benchmark, ours, theirs, dtype="float32")
     assert (check.task, check.items) == (name, asked.get("limit", 24))
     assert check.broca == pytest.approx(check.hf, abs=1e-6)
 
@@ -53,28 +46,28 @@ def test_other_scores_are_refused(tiny, catalog):
     """Beyond what the number format explains."""
     benchmark = load(catalog, tiny, "choice")
     with pytest.raises(SelfTestFailed, match=r"scores 0.5100 .* broca's ablated model 0.5000"):
-        compare_scores(benchmark, 0.5, 0.51, dtype="float32")
-    assert compare_scores(benchmark, 0.5, 0.51, dtype="bfloat16").hf == 0.51
+        scoring.compare_scores(benchmark, 0.5, 0.51, dtype="float32")
+    assert scoring.compare_scores(benchmark, 0.5, 0.51, dtype="bfloat16").hf == 0.51
 
 
 def test_a_group_is_refused(tiny, catalog):
     """One task is compared."""
     with pytest.raises(BadInput, match="'pair' is a group: name one of choice, few"):
-        require_single(load(catalog, tiny, "pair"))
+        scoring.require_single(load(catalog, tiny, "pair"))
 
 
 def test_the_ablated_score_is_that_of_the_model_with_the_weights_zeroed(tiny, catalog):
     """By lm-eval's own evaluator on the plain model."""
     benchmark = load(catalog, tiny, "choice")
     names = ["L0H1", "L1H2"]
-    score = ablated_score(tiny, names, 0.0, benchmark)
+    score = scoring.ablated_score(tiny, names, 0.0, benchmark)
     plain = copy.deepcopy(tiny.model)
     width = tiny.structure.projections[0].head_dim
     with torch.no_grad():
         for layer, head in ((0, 1), (1, 2)):
             weight = plain.model.layers[layer].self_attn.o_proj.weight
             weight[:, head * width : (head + 1) * width] = 0
-    expected = harness_score(plain, tiny.tokenizer, benchmark, options=TaskOptions())
+    expected = scoring.harness_score(plain, tiny.tokenizer, benchmark, options=TaskOptions())
     assert score == pytest.approx(expected, abs=1e-6)
 
 
@@ -82,12 +75,12 @@ def test_the_task_of_a_check_is_named_or_the_results(tiny, catalog):
     """It is one task, under zero ablation or a scale."""
     request = Request.of(tiny, "L0H1", "adapter", None)
     with pytest.raises(BadInput, match="`check` needs a `task`"):
-        require_task(request, None)
-    require_task(request, "choice")
-    found = checked_task(tiny, request, "choice", catalog, TaskOptions(limit=7))
+        scoring.require_task(request, None)
+    scoring.require_task(request, "choice")
+    found = scoring.checked_task(tiny, request, "choice", catalog, TaskOptions(limit=7))
     assert (found.name, len(found.items)) == ("choice", 7)
     with pytest.raises(BadInput, match="'pair' is a group"):
-        checked_task(tiny, request, "pair", catalog, TaskOptions())
+        scoring.checked_task(tiny, request, "pair", catalog, TaskOptions())
     averaged = replace(request, ablation=AblationInfo("mean", 0.0))
     with pytest.raises(BadInput, match="under mean ablation the outputs alone are compared"):
-        checked_task(tiny, averaged, "choice", catalog, TaskOptions())
+        scoring.checked_task(tiny, averaged, "choice", catalog, TaskOptions())

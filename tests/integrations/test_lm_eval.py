@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from harness_tasks import write_tasks
+from harness_tasks import write_tasks_and_model
 from lm_eval import simple_evaluate
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
@@ -25,10 +25,7 @@ TASKS = ("generation", "choice", "rolling", "last_word")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Tasks of every kind, and a tiny model beside them."""
-    folder = write_tasks(tmp_path_factory.mktemp("lm"))
-    tiny_llama().save_pretrained(folder / "model")
-    tiny_tokenizer().save_pretrained(folder / "model")
-    return folder
+    return write_tasks_and_model(tmp_path_factory.mktemp("lm"))
 
 
 @pytest.fixture(scope="module")

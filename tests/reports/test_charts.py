@@ -2,19 +2,7 @@
 
 import pytest
 
-from broca.reports.charts import (
-    Bars,
-    IntervalChart,
-    Line,
-    LineChart,
-    Matrix,
-    Panels,
-    Point,
-    Series,
-    colour_legend,
-    logarithmic_axis,
-    short,
-)
+from broca.reports import charts
 from broca.reports.drawing import Cells, Label, Segment, Symbol, walk
 from broca.results.base import Interval
 
@@ -36,11 +24,11 @@ def ticks(chart, width=600.0):
     return found
 
 
-CHART = IntervalChart(
+CHART = charts.IntervalChart(
     ("first", "second"),
     (
-        Series("intact", "intact", ((0, Point(1.0)), (1, Point(0.5)))),
-        Series("ablated", "harm", ((0, Point(0.2, 0.1, 0.4)),)),
+        charts.Series("intact", "intact", ((0, charts.Point(1.0)), (1, charts.Point(0.5)))),
+        charts.Series("ablated", "harm", ((0, charts.Point(0.2, 0.1, 0.4)),)),
     ),
     "score",
 )
@@ -71,24 +59,29 @@ def test_an_interval_is_a_line_between_its_ends():
 
 def test_stacked_series_have_a_line_each():
     """And joined ones are joined."""
-    stacked = IntervalChart(CHART.rows, CHART.series, "score", stacked=True)
+    stacked = charts.IntervalChart(CHART.rows, CHART.series, "score", stacked=True)
     first, second = (mark for mark in symbols(stacked) if mark.x != symbols(stacked)[2].x)
     assert first.y != second.y
-    joined = IntervalChart(CHART.rows, CHART.series, "score", joined=True)
+    joined = charts.IntervalChart(CHART.rows, CHART.series, "score", joined=True)
     assert any(isinstance(m, Segment) and m.width == 2 for m in walk(joined.draw(600).marks))
 
 
 def test_a_point_of_an_interval_keeps_its_ends():
     """In the unit that is wanted."""
-    point = Point.of(Interval(0.5, 0.4, 0.7), scale=100)
+    point = charts.Point.of(Interval(0.5, 0.4, 0.7), scale=100)
     assert point.ends == (50, 40, 70)
 
 
 def test_lines_rise_with_their_values():
     """Over a linear and a logarithmic axis; the mark stands at its number."""
-    line = Line("a", (1.0, 10.0, 100.0), (Point(0.0), Point(5.0), Point(10.0)), "series1")
+    line = charts.Line(
+        "a",
+        (1.0, 10.0, 100.0),
+        (charts.Point(0.0), charts.Point(5.0), charts.Point(10.0)),
+        "series1",
+    )
     for logarithmic in (False, True):
-        chart = LineChart((line,), "rows", "points", logarithmic=logarithmic, mark=10.0)
+        chart = charts.LineChart((line,), "rows", "points", logarithmic=logarithmic, mark=10.0)
         first, second, third = symbols(chart)
         assert first.y > second.y > third.y
         assert first.x < second.x < third.x
@@ -101,7 +94,7 @@ def test_lines_rise_with_their_values():
 @pytest.mark.parametrize("rows", [(1940, 9420), (100, 100), (95, 1_000_000), (3,)])
 def test_logarithmic_axes_have_round_numbers_around_all_values(rows):
     """Written out, and no value lies outside of the axis."""
-    low, high, numbers = logarithmic_axis([float(value) for value in rows])
+    low, high, numbers = charts.logarithmic_axis([float(value) for value in rows])
     assert all(int(text.replace(",", "")) == value for value, text in numbers)
     assert len(numbers) >= 2
     assert low < min(rows) <= max(rows) < high
@@ -110,7 +103,7 @@ def test_logarithmic_axes_have_round_numbers_around_all_values(rows):
 
 def test_a_matrix_has_a_cell_for_every_value():
     """Unknown ones are said to be, and are no zeros."""
-    chart = Matrix(("a", "b"), ("x", "y"), ((1.0, None), (-0.5, 0.0)), 1.0, "unit",
+    chart = charts.Matrix(("a", "b"), ("x", "y"), ((1.0, None), (-0.5, 0.0)), 1.0, "unit",
                    texts=(("1", ""), ("-.5", "0")), framed=frozenset({(1, 0)}))  # fmt: skip
     marks = list(walk(chart.draw(400).marks))
     rows = [mark for mark in marks if isinstance(mark, Cells) and mark.label]
@@ -121,7 +114,7 @@ def test_a_matrix_has_a_cell_for_every_value():
 
 def test_panels_stand_side_by_side_where_there_is_room():
     """Each with its title."""
-    panels = Panels(("one", "two"), (CHART, CHART))
+    panels = charts.Panels(("one", "two"), (CHART, CHART))
     assert panels.draw(430).height > panels.draw(820).height
     texts = [mark.text for mark in walk(panels.draw(820).marks) if isinstance(mark, Label)]
     assert {"one", "two"} <= set(texts)
@@ -131,21 +124,25 @@ def test_bars_are_as_long_as_their_values():
     """A count of none has no bar."""
     from broca.reports.drawing import Rect
 
-    bars = [m for m in Bars(("a", "b", "c"), (4, 2, 0), "n").draw(500).marks if isinstance(m, Rect)]
+    bars = [
+        m
+        for m in charts.Bars(("a", "b", "c"), (4, 2, 0), "n").draw(500).marks
+        if isinstance(m, Rect)
+    ]
     assert [bar.width for bar in bars] == pytest.approx([bars[0].width, bars[0].width / 2])
 
 
 def test_the_scale_of_colours_states_its_ends():
     """And only what is used; without known values there is no scale."""
-    marks, end = colour_legend(0.25, "effect", 0, 0, 600, framed="selected")
+    marks, end = charts.colour_legend(0.25, "effect", 0, 0, 600, framed="selected")
     texts = [mark.text for mark in walk(marks) if isinstance(mark, Label)]
     assert {"−0.25", "0", "0.25", "selected", "Colour: effect"} <= set(texts)
     assert "not measured" not in texts
-    marks, lower = colour_legend(None, "effect", 0, 0, 600, unknown="not measured")
+    marks, lower = charts.colour_legend(None, "effect", 0, 0, 600, unknown="not measured")
     assert [mark.text for mark in walk(marks) if isinstance(mark, Label)] == ["not measured"]
     assert lower < end
 
 
 def test_numbers_are_short():
     """With a minus sign."""
-    assert [short(value) for value in (-0.12345, 1234.5, 2.0)] == ["−0.123", "1,234", "2"]
+    assert [charts.short(value) for value in (-0.12345, 1234.5, 2.0)] == ["−0.123", "1,234", "2"]

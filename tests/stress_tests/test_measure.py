@@ -7,15 +7,8 @@ import pytest
 from stress_tests.observing_here import observer
 
 from broca.errors import SelfTestFailed
+from broca.stress_tests import measure
 from broca.stress_tests.families import load_family
-from broca.stress_tests.measure import (
-    decodability,
-    necessity,
-    positive_control,
-    reversal,
-    self_patch,
-    transfer,
-)
 from broca.stress_tests.observing import AnswerLogProbs
 from broca.stress_tests.prompts import Operand, Pair, TokenizedFamily
 from broca.stress_tests.stand_ins import OutputsOf
@@ -52,7 +45,7 @@ def subject(planted):
 @pytest.mark.parametrize("kind", ["zero", "mean", "resample"])
 def test_planted_heads_are_selectively_necessary(observe, subject, kind):
     """Without them their family suffers, more than with any random set, and sums hardly do."""
-    measured = necessity(observe, subject, kind)
+    measured = measure.necessity(observe, subject, kind)
     assert measured.ablation == kind
     assert measured.rank == 1
     assert measured.selective > 1
@@ -63,14 +56,14 @@ def test_planted_heads_are_selectively_necessary(observe, subject, kind):
 
 def test_the_operation_is_decodable_from_planted_heads(observe, subject):
     """The probe reads it from outputs; from the operand's tokens it cannot."""
-    probe = decodability(observe, subject)
+    probe = measure.decodability(observe, subject)
     assert probe.accuracy > 0.9 > probe.surface
     assert probe.items == 32
 
 
 def test_strict_parts_are_restored(observe, subject):
     """Each head alone, the last token, all others, and four dimensions of all heads together."""
-    parts = reversal(observe, subject)
+    parts = measure.reversal(observe, subject)
     assert [part.part for part in parts] == [
         *(f"{name} alone" for name in SORTING), "the last token", "all but the last token",
         "4 of 64 dimensions",
@@ -90,7 +83,7 @@ def test_shares_are_of_the_damage():
             values.append(np.array([0, -margin] * 2, dtype=np.float32))
         return values
 
-    (last, before) = reversal(observe, MADE)
+    (last, before) = measure.reversal(observe, MADE)
     assert (last.part, before.part) == ("the last token", "all but the last token")
     assert last.share.value == before.share.value == 0.75
 
@@ -101,18 +94,18 @@ def test_heads_without_effect_have_nothing_to_reverse():
     def observe(observations):
         return [np.zeros(4, dtype=np.float32) for _ in observations]
 
-    assert reversal(observe, MADE) == ()
+    assert measure.reversal(observe, MADE) == ()
 
 
 def test_planted_heads_transfer(observe, subject):
     """The write moves the target to the source's operation, more than every control does."""
-    real, *controls = transfer(observe, subject)
+    real, *controls = measure.transfer(observe, subject)
     assert real.source == "the other operation"
     assert real.transfer.low > 0
     assert real.copying is not None
     assert [control.source for control in controls] == CONTROLS
     assert all(control.beyond.low > 0 for control in controls)
-    assert positive_control(observe, subject).low > 0
+    assert measure.positive_control(observe, subject).low > 0
 
 
 def test_the_same_answer_is_a_control_where_every_pair_has_one():
@@ -138,7 +131,7 @@ def test_the_same_answer_is_a_control_where_every_pair_has_one():
                 sources[len(sources)] = observation.stand_in.sources
         return [np.zeros(6, dtype=np.float32) for _ in observations]
 
-    shifts = transfer(observe, made)
+    shifts = measure.transfer(observe, made)
     place = [shift.source for shift in shifts].index("the same answer from the other operation")
     # operand 1 answers 12 to b, operand 2 to a; operand 3 answers 13 to a, operand 0 to b
     assert sources[place] == ((1, 2), (2, 0))
@@ -146,9 +139,9 @@ def test_the_same_answer_is_a_control_where_every_pair_has_one():
 
 def test_a_self_patch_that_changes_anything_ends_the_test(observe, subject):
     """A prompt's own outputs written into it change no bit; where they do no figure is given."""
-    assert self_patch(observe, subject) == 0
+    assert measure.self_patch(observe, subject) == 0
     with pytest.raises(SelfTestFailed, match=r"changes a log-probability by 0\.25"):
-        self_patch(lambda observations: [np.array([0, 0.25], dtype=np.float32)], subject)
+        measure.self_patch(lambda observations: [np.array([0, 0.25], dtype=np.float32)], subject)
 
 
 def test_margins_compare_with_the_best_foil(observe, subject):

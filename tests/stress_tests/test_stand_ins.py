@@ -3,16 +3,8 @@
 import pytest
 import torch
 
+from broca.stress_tests import stand_ins
 from broca.stress_tests.patching import Patcher
-from broca.stress_tests.stand_ins import (
-    MeanOutputs,
-    Noise,
-    OperationOffset,
-    OutputsOf,
-    RestoredPart,
-    ShuffledOutputs,
-    Zeros,
-)
 
 PROMPTS = ((5, 9, 4, 7), (8, 2, 6, 3), (1, 3, 2, 9))
 SOURCES = ((4, 4, 1, 2), (7, 7, 7, 1), (2, 5, 8, 6))
@@ -33,12 +25,12 @@ def heads(patcher, state, columns=COLUMNS):
 
 def test_zeros_need_no_state(patcher):
     """Gates of zero write them."""
-    assert Zeros().state(patcher, PROMPTS, COLUMNS) is None
+    assert stand_ins.Zeros().state(patcher, PROMPTS, COLUMNS) is None
 
 
 def test_the_mean_is_over_tokens_and_prompts(patcher):
     """Every token of every prompt gets the same values."""
-    written = heads(patcher, MeanOutputs().state(patcher, PROMPTS, COLUMNS))
+    written = heads(patcher, stand_ins.MeanOutputs().state(patcher, PROMPTS, COLUMNS))
     mean = heads(patcher, patcher.state(PROMPTS)).mean((0, 1))
     torch.testing.assert_close(written, mean.expand_as(written))
 
@@ -48,7 +40,7 @@ def test_shuffled_outputs_are_another_prompts(patcher):
     intact = heads(patcher, patcher.state(PROMPTS))
     orders = []
     for seed in range(6):
-        written = heads(patcher, ShuffledOutputs(seed).state(patcher, PROMPTS, COLUMNS))
+        written = heads(patcher, stand_ins.ShuffledOutputs(seed).state(patcher, PROMPTS, COLUMNS))
         order = [
             next(place for place in range(3) if torch.equal(row, intact[place])) for row in written
         ]
@@ -59,10 +51,10 @@ def test_shuffled_outputs_are_another_prompts(patcher):
 
 def test_sources_are_aligned_at_the_last_token(patcher):
     """Sources of equal length replace all tokens, shorter ones the last tokens."""
-    same_length = heads(patcher, OutputsOf(SOURCES).state(patcher, PROMPTS, COLUMNS))
+    same_length = heads(patcher, stand_ins.OutputsOf(SOURCES).state(patcher, PROMPTS, COLUMNS))
     assert torch.equal(same_length, heads(patcher, patcher.state(SOURCES)))
     shorter = tuple(source[1:] for source in SOURCES)
-    written = heads(patcher, OutputsOf(shorter).state(patcher, PROMPTS, COLUMNS))
+    written = heads(patcher, stand_ins.OutputsOf(shorter).state(patcher, PROMPTS, COLUMNS))
     assert torch.equal(written[:, 1:], heads(patcher, patcher.state(shorter)))
     assert torch.equal(written[:, :1], heads(patcher, patcher.state(PROMPTS))[:, :1])
 
@@ -72,7 +64,8 @@ def test_noise_is_as_far_away_as_the_sources(patcher):
     intact = heads(patcher, patcher.state(PROMPTS))
     distance = (heads(patcher, patcher.state(SOURCES)) - intact).norm(dim=-1)
     written = [
-        heads(patcher, Noise(SOURCES, seed).state(patcher, PROMPTS, COLUMNS)) for seed in (0, 1)
+        heads(patcher, stand_ins.Noise(SOURCES, seed).state(patcher, PROMPTS, COLUMNS))
+        for seed in (0, 1)
     ]
     for outputs in written:
         torch.testing.assert_close((outputs - intact).norm(dim=-1), distance, rtol=1e-3, atol=1e-5)
@@ -84,7 +77,7 @@ def test_parts_are_restored_and_the_rest_is_zero(patcher):
     intact = heads(patcher, patcher.state(PROMPTS))
 
     def restored(**part):
-        return heads(patcher, RestoredPart(**part).state(patcher, PROMPTS, COLUMNS))
+        return heads(patcher, stand_ins.RestoredPart(**part).state(patcher, PROMPTS, COLUMNS))
 
     first, second = restored(head=0), restored(head=1)
     assert torch.equal(first + second, intact)
@@ -105,7 +98,7 @@ def test_other_heads_keep_their_outputs(patcher):
     """A part, noise: only the named heads are written over."""
     state = patcher.state(PROMPTS)
     untouched = [column for column in range(8) if column not in COLUMNS]
-    for stand_in in (RestoredPart("last"), Noise(SOURCES, 0)):
+    for stand_in in (stand_ins.RestoredPart("last"), stand_ins.Noise(SOURCES, 0)):
         written = stand_in.state(patcher, PROMPTS, COLUMNS)
         assert torch.equal(heads(patcher, written, untouched), heads(patcher, state, untouched))
 
@@ -115,7 +108,7 @@ def test_an_operation_is_added_as_its_mean_offset(patcher):
     operations = (PROMPTS, SOURCES)
     neutral = ((3, 3, 4, 7), (3, 2, 6, 3), (3, 3, 2, 9))
     base = ((9, 9, 4, 7), (9, 2, 6, 3))
-    offset = OperationOffset(operations, neutral, operations=(1, 0))
+    offset = stand_ins.OperationOffset(operations, neutral, operations=(1, 0))
     written = offset.state(patcher, base, ())
     intact = patcher.state(base)
     for point, values in written.items():
@@ -126,7 +119,7 @@ def test_an_operation_is_added_as_its_mean_offset(patcher):
             torch.testing.assert_close(
                 values[row] - intact[point][row], expected, rtol=1e-3, atol=1e-5
             )
-    random = OperationOffset(operations, neutral, (1, 0), seed=0).state(patcher, base, ())
+    random = stand_ins.OperationOffset(operations, neutral, (1, 0), seed=0).state(patcher, base, ())
     for point, values in random.items():
         added = values - intact[point]
         expected = written[point] - intact[point]

@@ -6,6 +6,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from capabilities import LEARNED
 
 import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
@@ -15,14 +16,6 @@ from broca.journal.reading import find_run
 from broca.searches import run
 from broca.searches.atlas import AtlasProblem, AtlasSearch
 
-LEARNED = {
-    "addition": "arithmetic",
-    "reversing": "reversing",
-    "sorting": "sorting",
-    "calls": "code",
-    "rhyming": "rhyming",
-    "capitals": "facts",
-}
 FEW = {"tasks": "rhyming,capitals", "rows": 400, "items": 20}
 
 

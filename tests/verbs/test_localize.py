@@ -5,21 +5,14 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from capabilities import TASKS
 
 import broca
 from broca.errors import BadInput
 from broca.results.codec import decode, encode
 from broca.verbs.localize import localize
 
-CAPABILITY_TASKS = {
-    "arithmetic": "addition",
-    "reversing": "reversing",
-    "sorting": "sorting",
-    "code": "calls",
-    "rhyming": "rhyming",
-    "facts": "capitals",
-    "knowledge": "mc_biology",
-}
+CAPABILITY_TASKS = TASKS | {"knowledge": "mc_biology"}
 
 
 @pytest.fixture(scope="module")

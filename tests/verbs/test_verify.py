@@ -5,6 +5,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from capabilities import TASKS
 
 import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
@@ -17,14 +18,6 @@ from broca.tasks import Catalog, TaskOptions
 from broca.verbs.verify import verify
 from broca.verification import Scope
 
-TASKS = {
-    "arithmetic": "addition",
-    "reversing": "reversing",
-    "sorting": "sorting",
-    "code": "calls",
-    "rhyming": "rhyming",
-    "facts": "capitals",
-}
 SMALL = Scope(
     controls=10, control_items=12, member_items=20, curve=0, failure_items=10, resamples=300
 )

@@ -10,15 +10,7 @@ import numpy as np
 from broca.comparisons.measuring import Measured
 from broca.results.base import Interval
 from broca.results.comparison import Carried, Carry, ComparedSelection, SelectionScore
-from broca.verification.statistics import (
-    Aggregate,
-    Values,
-    bootstrap_drops,
-    bootstrap_interval,
-    holm,
-    interval_of,
-    paired_test,
-)
+from broca.verification import statistics
 
 HALF = 0.5
 """Share of the drop without the own selection that another must cause to be what the task needs."""
@@ -41,7 +33,7 @@ def scores(
         aggregate = measured.trial.aggregation(task, values[0])
         lines.append(SelectionScore(label, task, None, measured.trial.score(task, values[0])))
         for row, selection in enumerate(selections, start=1):
-            drop = bootstrap_interval(
+            drop = statistics.bootstrap_interval(
                 values[0], values[row], level=level, resamples=RESAMPLES, seed=seed,
                 aggregate=aggregate,
             )  # fmt: skip
@@ -80,7 +72,7 @@ def carries(
                 lines.append(
                     _carry(label, task, measured, values, row, own, selections, level, seed)
                 )
-    adjusted = holm([line.p for line in lines])
+    adjusted = statistics.holm([line.p for line in lines])
     return tuple(
         replace(line, p=p, carried=_answer(line, p, level))
         for line, p in zip(lines, adjusted, strict=True)
@@ -91,7 +83,7 @@ def _carry(
     label: str,
     task: str,
     measured: Measured,
-    values: Values,
+    values: statistics.Values,
     row: int,
     own: int | None,
     selections: Sequence[ComparedSelection],
@@ -99,7 +91,7 @@ def _carry(
     seed: int,
 ) -> Carry:
     aggregate = measured.trial.aggregation(task, values[0])
-    drop = bootstrap_interval(
+    drop = statistics.bootstrap_interval(
         values[0], values[row], level=level, resamples=RESAMPLES, seed=seed, aggregate=aggregate
     )
     return Carry(
@@ -111,17 +103,17 @@ def _carry(
         share=None if own is None else share_of(
             values[0], values[row], values[own], aggregate=aggregate, level=level, seed=seed
         ),
-        p=paired_test(values[0], values[row], seed=seed)[1],
+        p=statistics.paired_test(values[0], values[row], seed=seed)[1],
         carried="undecided",
     )  # fmt: skip
 
 
 def share_of(
-    before: Values,
-    after: Values,
-    after_own: Values,
+    before: statistics.Values,
+    after: statistics.Values,
+    after_own: statistics.Values,
     *,
-    aggregate: Aggregate | None = None,
+    aggregate: statistics.Aggregate | None = None,
     level: float = 0.05,
     seed: int = 0,
 ) -> Interval | None:
@@ -140,7 +132,7 @@ def share_of(
     """
     score = aggregate or _mean
     draws, own_draws = (
-        bootstrap_drops(before, values, resamples=RESAMPLES, seed=seed, aggregate=score)
+        statistics.bootstrap_drops(before, values, resamples=RESAMPLES, seed=seed, aggregate=score)
         for values in (after, after_own)  # one seed draws the same items for both
     )
     every = np.arange(len(before))
@@ -148,10 +140,10 @@ def share_of(
     if own_drop <= 0 or np.quantile(own_draws, level / 2) <= 0:
         return None
     usable = own_draws > 0
-    return interval_of(drop / own_drop, draws[usable] / own_draws[usable], level=level)
+    return statistics.interval_of(drop / own_drop, draws[usable] / own_draws[usable], level=level)
 
 
-def _mean(values: Values, _drawn: object) -> float:
+def _mean(values: statistics.Values, _drawn: object) -> float:
     return float(values.mean())
 
 
