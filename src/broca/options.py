@@ -529,6 +529,51 @@ class TrainingOptions:
             raise BadInput(f"`lr` must be above 0, not {self.lr:g}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class SelectingOptions:
+    """How neurons are selected on a data set."""
+
+    rule_options: RuleOptions = field(default_factory=RuleOptions)
+    """Which neurons are selected."""
+
+    data_options: DataOptions = field(default_factory=DataOptions)
+    """How data sets are read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocatingOptions:
+    """How neurons are located, by any method."""
+
+    rule_options: RuleOptions = field(default_factory=RuleOptions)
+    """Which neurons are selected."""
+
+    method_options: MethodOptions = field(default_factory=MethodOptions)
+    """What single methods need."""
+
+    data_options: DataOptions = field(default_factory=DataOptions)
+    """How data sets are read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningOptions:
+    """How neurons are selected and trained."""
+
+    training_options: TrainingOptions = field(default_factory=TrainingOptions)
+    """How they are trained."""
+
+    rule_options: RuleOptions = field(default_factory=RuleOptions)
+    """Which neurons are selected."""
+
+    data_options: DataOptions = field(default_factory=DataOptions)
+    """How data sets are read."""
+
+
+def parts_of(options: Any) -> list[Any]:
+    """The option classes that one consists of, each as it is in it; itself if of none."""
+    names = [part.name for part in fields(options) if part.name.endswith("_options")]
+    return [getattr(options, name) for name in names] or [options]
+
+
 @dataclass(frozen=True)
 class _Without:
     names: tuple[str, ...]
@@ -586,6 +631,12 @@ ExampleRunOptions = Annotated[
 
 ItemRuleOptions = Annotated[RuleOptions, without("aggregate", "share")]
 """Neurons of single items."""
+
+ItemSelectingOptions = Annotated[SelectingOptions, without("aggregate", "share")]
+"""Neurons of single items of a data set."""
+
+WordingSelectingOptions = Annotated[SelectingOptions, without("aggregate", "share", "fields")]
+"""Neurons of single items, each in several wordings."""
 
 R = TypeVar("R")
 

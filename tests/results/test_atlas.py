@@ -5,7 +5,7 @@ import json
 import pytest
 
 from broca.errors import BadInput
-from broca.results import atlas
+from broca.results import atlas as results
 from broca.results.base import AblationInfo, ModelInfo
 from broca.results.codec import decode, encode
 
@@ -15,27 +15,27 @@ def make_atlas(**changes):
     values = {
         "model": ModelInfo("toy", "abc123", "LlamaForCausalLM", 1, 3, 1, "float32"),
         "tasks": (
-            atlas.AtlasTask("adding", "sums", "exact_match", 0.975, 40, False, -0.31, 0.52),
-            atlas.AtlasTask("sorting", "order", "acc", 0.251, 40, True, -0.01, -0.02),
+            results.AtlasTask("adding", "sums", "exact_match", 0.975, 40, False, -0.31, 0.52),
+            results.AtlasTask("sorting", "order", "acc", 0.251, 40, True, -0.01, -0.02),
         ),
         "components": ("L0H2", "L0H0", "L0H1"),
         "effects": ((-0.42, -0.11, 0.01), (-0.3, 0.0, 0.02)),
         "low": ((-0.5, -0.2, -0.1), (-0.4, -0.1, -0.1)),
         "high": ((-0.34, -0.02, 0.12), (-0.2, 0.1, 0.14)),
-        "universal": (atlas.UniversalComponent("L0H2", -0.42, ("adding",), {"adding": -0.42}),),
+        "universal": (results.UniversalComponent("L0H2", -0.42, ("adding",), {"adding": -0.42}),),
         "selections": (
-            atlas.Selection(
+            results.Selection(
                 "adding",
                 (),
-                (atlas.SelectedComponent("L0H0", -0.11, (-0.2, -0.02), -0.11, (-0.2, -0.02)),),
+                (results.SelectedComponent("L0H0", -0.11, (-0.2, -0.02), -0.11, (-0.2, -0.02)),),
                 "",
             ),
-            atlas.Selection("sorting", ("adding",), (), "the intact model cannot do the task"),
+            results.Selection("sorting", ("adding",), (), "the intact model cannot do the task"),
         ),
-        "clusters": (atlas.Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
+        "clusters": (results.Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
         "task_clusters": (("adding",),),
-        "groups": atlas.GroupTest(
-            2, (atlas.HeadSet("sums", ("L0H0", "L0H1")),), 1, 0.33, 1.4, 0.35, 5000
+        "groups": results.GroupTest(
+            2, (results.HeadSet("sums", ("L0H0", "L0H1")),), 1, 0.33, 1.4, 0.35, 5000
         ),
         "groups_note": "",
         "response": "probability",
@@ -48,14 +48,14 @@ def make_atlas(**changes):
         "resamples": 200,
         "shrunk": False,
         "seed": 0,
-        "cost": atlas.AtlasCost(1600, 80, 123456, 9.87, 1680),
+        "cost": results.AtlasCost(1600, 80, 123456, 9.87, 1680),
         "notes": ("three prompts were cut",),
         "broca": "0.1.0",
     }
     values["universal"] = (
-        atlas.UniversalComponent("L0H2", -0.42, ("adding",), {"adding": -0.42, "sorting": -0.3}),
+        results.UniversalComponent("L0H2", -0.42, ("adding",), {"adding": -0.42, "sorting": -0.3}),
     )
-    return atlas.Atlas(**{**values, **changes})
+    return results.Atlas(**{**values, **changes})
 
 
 @pytest.mark.parametrize("changes", [{}, {"groups": None, "groups_note": "no groups", "notes": ()}])
@@ -63,8 +63,8 @@ def test_round_trip(changes, tmp_path):
     """Read back, it is equal; from a folder, from a file, from text."""
     atlas = make_atlas(**changes)
     (tmp_path / "atlas.json").write_text(encode(atlas))
-    assert decode(atlas.Atlas, encode(atlas)) == atlas
-    assert atlas.Atlas.read(tmp_path) == atlas.Atlas.read(tmp_path / "atlas.json") == atlas
+    assert decode(results.Atlas, encode(atlas)) == atlas
+    assert results.Atlas.read(tmp_path) == results.Atlas.read(tmp_path / "atlas.json") == atlas
     assert json.loads(encode(atlas))["schema"] == 2
 
 
@@ -93,19 +93,19 @@ def test_what_is_no_atlas_is_refused(damage):
     data = json.loads(encode(make_atlas()))
     damage(data)
     with pytest.raises(BadInput, match="not an atlas of broca"):
-        decode(atlas.Atlas, json.dumps(data))
+        decode(results.Atlas, json.dumps(data))
 
 
 def test_refusals_name_the_cause(tmp_path):
     """Other schemas, absent files, other files."""
     data = {**json.loads(encode(make_atlas())), "schema": 3}
     with pytest.raises(BadInput, match="schema 3"):
-        decode(atlas.Atlas, json.dumps(data))
+        decode(results.Atlas, json.dumps(data))
     with pytest.raises(BadInput, match="run `broca atlas` first"):
-        atlas.Atlas.read(tmp_path)
+        results.Atlas.read(tmp_path)
     (tmp_path / "atlas.json").write_bytes(b"\xff\xfe")
     with pytest.raises(BadInput, match="cannot be read"):
-        atlas.Atlas.read(tmp_path)
+        results.Atlas.read(tmp_path)
     for text in ("", "[]", "null", '{"schema": 1}'):
         with pytest.raises(BadInput, match="not an atlas"):
-            decode(atlas.Atlas, text)
+            decode(results.Atlas, text)

@@ -12,7 +12,7 @@ from broca.models import GatedModel
 from broca.neurons.items import neuron_tasks
 from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.neuron_run import NeuronRun
-from broca.options import DataOptions, RuleOptions, RunOptions
+from broca.options import DataOptions, RuleOptions, RunOptions, parts_of
 from broca.runs.progress import Report
 from broca.runs.setup import Session, open_session
 from broca.runs.task_sets import Part, TaskSet, other_tasks
@@ -107,9 +107,9 @@ def opened(
         BrocaError: The model cannot be loaded, or it has no neurons that can be ablated.
     """
     loading = replace(run_options.model_options, components="neurons")
-    options = {type(group): group for group in groups}
-    for group in groups:
-        settings |= asdict(group)
+    options = {type(part): part for group in groups for part in parts_of(group)}
+    for part in options.values():
+        settings |= asdict(part)
     run_options = replace(run_options, model_options=loading)
     with open_session(model, run_options, on_progress, others=named) as under_way:
         yield Opened(

@@ -11,13 +11,7 @@ from broca.neurons.describing import experiment
 from broca.neurons.methods import choose, require_method
 from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets, require_one_of
-from broca.options import (
-    DataOptions,
-    NeuronRunOptions,
-    RuleOptions,
-    TrainingOptions,
-    takes_options,
-)
+from broca.options import NeuronRunOptions, TuningOptions, takes_options
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
 from broca.tasks import Task
@@ -36,9 +30,7 @@ def cross(
     report_items: int = 100,
     seed: int = 0,
     on_progress: Report | None = None,
-    training_options: TrainingOptions,
-    rule_options: RuleOptions,
-    data_options: DataOptions,
+    neuron_options: TuningOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronExperiment:
     """Locates on one task, erases or trains there, and measures on every task.
@@ -63,7 +55,7 @@ def cross(
     require_one_of("action", action, ACTIONS)
     chance = RandomSets(draws, matching)
     with opened(
-        model, on_progress, run_options, training_options, rule_options, data_options,
+        model, on_progress, run_options, neuron_options,
         action=action, method=method, draws=draws, matching=matching, items=items,
         report_items=report_items, seed=seed,
         named=[tasks],
@@ -77,7 +69,12 @@ def cross(
             contrast = [other for other in names if other != name]
             sets[name] = choose(run, name, method=method, contrast=contrast).columns
         result = crossed(
-            run, sets, chance, action=action, options=training_options, folder=session.deltas
+            run,
+            sets,
+            chance,
+            action=action,
+            options=neuron_options.training_options,
+            folder=session.deltas,
         )
         notes = [
             f"no neuron stands out on {name}: left out"

@@ -10,13 +10,7 @@ from broca.neurons.enhancing import WITHOUT, enhanced
 from broca.neurons.methods import choose, require_method, require_some
 from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets, require_one_of
-from broca.options import (
-    DataOptions,
-    NeuronRunOptions,
-    RuleOptions,
-    TrainingOptions,
-    takes_options,
-)
+from broca.options import NeuronRunOptions, TuningOptions, takes_options
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
 from broca.tasks import Task
@@ -36,9 +30,7 @@ def enhance(
     report_items: int = 300,
     seed: int = 0,
     on_progress: Report | None = None,
-    training_options: TrainingOptions,
-    rule_options: RuleOptions,
-    data_options: DataOptions,
+    neuron_options: TuningOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronExperiment:
     """Trains only located neurons, only others, or random ones; measures on held-out items.
@@ -65,7 +57,7 @@ def enhance(
     require_one_of("without", without, WITHOUT)
     chance = RandomSets(draws, matching)
     with opened(
-        model, on_progress, run_options, training_options, rule_options, data_options,
+        model, on_progress, run_options, neuron_options,
         method=method, without=without, draws=draws, matching=matching, items=items,
         report_items=report_items, seed=seed,
         named=[task, others],
@@ -79,6 +71,6 @@ def enhance(
         choice = choose(run, name, method=method, contrast=contrast)
         result = enhanced(
             run, require_some(choice, name).columns, name, (name, *others), chance,
-            options=training_options, without=without, folder=session.deltas,
+            options=neuron_options.training_options, without=without, folder=session.deltas,
         )  # fmt: skip
         return experiment(run, result)

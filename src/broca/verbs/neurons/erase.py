@@ -11,13 +11,7 @@ from broca.neurons.erasing import erased
 from broca.neurons.methods import choose, require_method, require_some
 from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets
-from broca.options import (
-    DataOptions,
-    MethodOptions,
-    NeuronRunOptions,
-    RuleOptions,
-    takes_options,
-)
+from broca.options import LocatingOptions, NeuronRunOptions, takes_options
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
 from broca.runs.task_sets import listed
@@ -38,9 +32,7 @@ def erase(
     report_items: int = 100,
     seed: int = 0,
     on_progress: Report | None = None,
-    rule_options: RuleOptions,
-    method_options: MethodOptions,
-    data_options: DataOptions,
+    neuron_options: LocatingOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronExperiment:
     """Erases located neurons and as many random ones, on held-out items of the task and of others.
@@ -64,9 +56,9 @@ def erase(
     """
     compared, chance = listed(methods), RandomSets(draws, matching)
     for method in compared or [str(methods)]:
-        require_method(method, method_options)
+        require_method(method, neuron_options.method_options)
     with opened(
-        model, on_progress, run_options, rule_options, method_options, data_options,
+        model, on_progress, run_options, neuron_options,
         methods=compared, factor=factor, draws=draws, matching=matching, items=items,
         report_items=report_items, seed=seed,
         named=[task, others],
@@ -76,10 +68,12 @@ def erase(
         run = session.run("erase", {"locate": (name, *contrast), "report": (name, *others)})
         first, equal, sets, notes = compared[0], run, {}, []
         for method in compared:
-            choice = choose(equal, name, method=method, options=method_options, contrast=contrast)
+            choice = choose(
+                equal, name, method=method, options=neuron_options.method_options, contrast=contrast
+            )
             if method == first:
                 size = len(require_some(choice, name).columns)
-                equal = replace(run, rule=replace(rule_options, count=size))
+                equal = replace(run, rule=replace(neuron_options.rule_options, count=size))
             if len(choice.columns):
                 sets[method] = choice.columns
             else:

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
 from broca.neurons.items import example_tasks
 from broca.neurons.opening import opened
 from broca.neurons.paraphrases import paraphrased
 from broca.neurons.rewording import reworded
-from broca.options import (
-    DataOptions,
-    ExampleRunOptions,
-    ItemRuleOptions,
-    takes_options,
-    without,
-)
+from broca.options import ExampleRunOptions, WordingSelectingOptions, takes_options
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
 from broca.tasks.data_sets import PREFIX, read_data_set
@@ -31,8 +23,7 @@ def fidelity(
     wordings: int = 4,
     seed: int = 0,
     on_progress: Report | None = None,
-    rule_options: ItemRuleOptions,
-    data_options: Annotated[DataOptions, without("fields")],
+    neuron_options: WordingSelectingOptions,
     run_options: ExampleRunOptions,
 ) -> NeuronExperiment:
     """Compares the neurons of paraphrases with those of different items.
@@ -54,10 +45,10 @@ def fidelity(
     else:
         examples = paraphrased(task, contents=contents, wordings=wordings, seed=seed)
     with opened(
-        model, on_progress, run_options, rule_options, data_options, task=task, contents=contents,
+        model, on_progress, run_options, neuron_options, task=task, contents=contents,
         wordings=wordings, seed=seed,
     ) as session:  # fmt: skip
-        shortened = data_options.answer_tokens
+        shortened = neuron_options.data_options.answer_tokens
         tasks = example_tasks(session.neurons.model, examples, answer_tokens=shortened)
         run = session.run("fidelity", tasks)
         return experiment(run, reworded(run, examples.name))

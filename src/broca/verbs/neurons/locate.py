@@ -8,13 +8,7 @@ from broca.models import GatedModel
 from broca.neurons.describing import neuron_set
 from broca.neurons.methods import choose, require_method
 from broca.neurons.opening import opened
-from broca.options import (
-    DataOptions,
-    MethodOptions,
-    NeuronRunOptions,
-    RuleOptions,
-    takes_options,
-)
+from broca.options import LocatingOptions, NeuronRunOptions, takes_options
 from broca.results.neurons import NeuronSet
 from broca.runs.progress import Report
 from broca.tasks import Task
@@ -30,9 +24,7 @@ def locate(
     items: int = 100,
     seed: int = 0,
     on_progress: Report | None = None,
-    rule_options: RuleOptions,
-    method_options: MethodOptions,
-    data_options: DataOptions,
+    neuron_options: LocatingOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronSet:
     """Locates the neurons that a data set has in common.
@@ -51,13 +43,15 @@ def locate(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    require_method(method, method_options)
+    require_method(method, neuron_options.method_options)
     with opened(
-        model, on_progress, run_options, rule_options, method_options, data_options,
+        model, on_progress, run_options, neuron_options,
         method=method, items=items, seed=seed,
         named=[task, others],
     ) as session:  # fmt: skip
         name, contrast = session.names(task, others if method == "activation" else ())
         run = session.run("locate", {"locate": (name, *contrast)})
-        choice = choose(run, name, method=method, options=method_options, contrast=contrast)
+        choice = choose(
+            run, name, method=method, options=neuron_options.method_options, contrast=contrast
+        )
         return neuron_set(run, name, choice)

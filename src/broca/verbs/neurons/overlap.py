@@ -9,12 +9,7 @@ from broca.models import GatedModel
 from broca.neurons.describing import experiment
 from broca.neurons.opening import opened
 from broca.neurons.overlapping import overlapped
-from broca.options import (
-    DataOptions,
-    NeuronRunOptions,
-    RuleOptions,
-    takes_options,
-)
+from broca.options import NeuronRunOptions, SelectingOptions, takes_options
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
 from broca.tasks import Task
@@ -28,8 +23,7 @@ def overlap(
     items: int = 100,
     seed: int = 0,
     on_progress: Report | None = None,
-    rule_options: RuleOptions,
-    data_options: DataOptions,
+    neuron_options: SelectingOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronExperiment:
     """Compares the neurons of two halves of every task, and of halves of different tasks.
@@ -45,7 +39,7 @@ def overlap(
         BrocaError: Bad input, in one line that says what to do.
     """
     with opened(
-        model, on_progress, run_options, rule_options, data_options, items=items, seed=seed,
+        model, on_progress, run_options, neuron_options, items=items, seed=seed,
         named=[tasks],
     ) as session:  # fmt: skip
         _, names = session.names("", tasks)

@@ -12,12 +12,7 @@ from broca.neurons.neuron_run import INTACT
 from broca.neurons.opening import opened
 from broca.neurons.scaling import move, numbers_of
 from broca.neurons.sets import RandomSets
-from broca.options import (
-    DataOptions,
-    ItemRuleOptions,
-    NeuronRunOptions,
-    takes_options,
-)
+from broca.options import ItemSelectingOptions, NeuronRunOptions, takes_options
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
 from broca.tasks import Task
@@ -38,8 +33,7 @@ def reliability(
     items: int = 100,
     seed: int = 0,
     on_progress: Report | None = None,
-    rule_options: ItemRuleOptions,
-    data_options: DataOptions,
+    neuron_options: ItemSelectingOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronExperiment:
     """Scales every item's neurons: p(answer) falls when suppressed, and rises when amplified?
@@ -61,7 +55,7 @@ def reliability(
     """
     numbers, chance = numbers_of(factors), RandomSets(draws, matching)
     with opened(
-        model, on_progress, run_options, rule_options, data_options, factors=list(numbers),
+        model, on_progress, run_options, neuron_options, factors=list(numbers),
         draws=draws, matching=matching, items=items, seed=seed,
         named=[task, others],
     ) as session:  # fmt: skip
