@@ -191,6 +191,15 @@ def test_a_page_prints(open_page, pages):
     assert max(widths) <= 690
 
 
+@pytest.mark.parametrize("kind", ["report", "verification", "atlas", "comparison", "stress"])
+def test_tables_fit_the_paper(open_page, pages, kind):
+    """However many columns they have: a printed page cannot be scrolled."""
+    page = open_page(pages[kind])
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 690, "height": 900})  # A4 within its margins
+    assert page.evaluate("document.documentElement.scrollWidth") <= 690
+
+
 def test_an_atlas_shows_each_task(open_page, pages, pictured):
     """The picture of the model takes the colours and frames of a task."""
     page = open_page(pages["atlas"], height=1000)

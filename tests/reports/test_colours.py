@@ -75,3 +75,10 @@ def test_style_sheet_has_a_class_for_every_step_and_role():
     assert all(f".f-{role}{{" in css for role in LIGHT)
     assert "prefers-color-scheme:dark" in css
     assert "@media print" in css
+
+
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+def test_things_without_order_do_not_look_like_losses_or_gains(scheme):
+    """Orange and blue mean these alone."""
+    assert not {scheme["harm"], scheme["gain"]} & {scheme[role] for role in SERIES}
+    assert len({scheme[role] for role in SERIES}) == len(SERIES)

@@ -1,5 +1,7 @@
 """The page of a comparison: map of differences, curves, tables."""
 
+from dataclasses import replace
+
 from results.test_comparison import make_comparison
 
 from broca.reports import render
@@ -36,5 +38,23 @@ def test_names_of_models_are_escaped():
 def test_the_surest_differences_come_first_and_changed_ones_stand_out():
     """By p-value."""
     table = change_table(make_comparison())
-    assert [row[2] for row in table.rows] == ["L0H0", "L1H1", "L1H0", "L0H1"]
+    assert [row[0] for row in table.rows] == ["L0H0", "L1H1", "L1H0", "L0H1"]
     assert table.strong == {0}
+    assert [column.name for column, _ in table.headings][:2] == ["component", "difference"]
+    three = change_table(make_comparison(("step1", "step2", "step3")))
+    assert [column.name for column, _ in three.headings][:3] == ["component", "model", "task"]
+
+
+def test_where_nothing_changed_a_line_says_so():
+    """The table waits behind it."""
+    comparison = make_comparison()
+    assert "No difference is sure" not in render(comparison)
+    same = replace(
+        comparison,
+        differences=tuple(
+            replace(line, q=(1.0,) * len(line.q), changed=()) for line in comparison.differences
+        ),
+    )
+    html = render(same)
+    assert "No difference is sure: the least q-value is 1." in html
+    assert html.index("<details>") < html.index('data-table="changes"')

@@ -56,7 +56,8 @@ def test_the_curve_has_the_drops_of_every_k(verification):
     chart = figures.curve(swept).chart
     task = chart.lines[0]
     assert list(task.x) == [point.k for point in swept.points]
-    assert [point.low for point in task.points] == [100 * p.drop.low for p in swept.points]
+    assert (task.points[0].value, task.points[0].low) == (0, None)  # nothing is ablated yet
+    assert [point.low for point in task.points[1:]] == [100 * p.drop.low for p in swept.points[1:]]
     assert chart.mark == swept.flat_at
 
 

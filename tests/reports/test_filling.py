@@ -2,7 +2,7 @@
 
 import json
 
-from broca.reports.filling import Contents, _as_data
+from broca.reports.filling import Contents, _as_data, _stated
 
 
 def test_sections_are_noted_in_their_order():
@@ -19,3 +19,10 @@ def test_data_stays_data():
     shown = str(_as_data(text))
     assert "<" not in shown
     assert json.loads(shown) == json.loads(text)
+
+
+def test_settings_that_were_left_open_are_not_stated():
+    """Numbers are short; a zero says something."""
+    settings = {"rows": 1598, "worth_error": 0.06969337, "count": None, "fields": "", "others": []}
+    assert _stated(settings) == ["rows 1598", "worth error 0.06969"]
+    assert _stated({"sigma": 0.0, "seed": 0, "keep": False}) == ["sigma 0", "seed 0", "keep False"]

@@ -1,5 +1,7 @@
 """Pages of located neurons and of other experiments on neurons."""
 
+from dataclasses import replace
+
 from results.test_base import make_experiment, make_neurons
 
 from broca.reports import render
@@ -7,12 +9,20 @@ from broca.reports.neurons import record_tables
 
 
 def test_located_neurons_have_a_page():
-    """The picture first, then the layers and the list."""
+    """The picture first, then the list."""
     found = make_neurons()
     html = render(found)
     assert html.index("<h1>") < html.index("<svg") < html.index("<table>")
     for neuron in found.selected:
         assert f'data-component="{neuron.name}"' in html
+
+
+def test_a_chart_counts_neurons_only_where_a_reader_cannot():
+    """A few are counted in the picture."""
+    found = make_neurons()
+    assert 'data-figure="layers"' not in render(found)
+    many = replace(found, selected=found.selected * 41)
+    assert 'data-figure="layers"' in render(many)
 
 
 def test_any_experiment_has_a_page_of_tables():

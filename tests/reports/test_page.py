@@ -1,11 +1,13 @@
 """The report: self-contained, complete, and safe with any text."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from broca.reports import render_html
+from broca.reports.page import ranking_table
 from broca.results.base import AblationInfo, ModelInfo
 from broca.results.localization import (
     AdditivityInfo,
@@ -212,3 +214,12 @@ def test_page_says_how_well_effects_add_up():
     for text in ("61.3 %", "0.72", "200 held-out masks", "0.0042"):
         assert text in html
     assert "held-out masks" not in " ".join(render_html(make_result()).split())
+
+
+def test_the_ranking_says_its_order():
+    """By effect, or by what the others lose besides."""
+    result = make_result()
+    by_effect = replace(result, ranking=tuple(sorted(result.ranking, key=lambda line: line.effect)))
+    assert "most harmful to lose first" in ranking_table(by_effect).caption
+    turned = replace(by_effect, ranking=by_effect.ranking[::-1])
+    assert "in the order of the method" in ranking_table(turned).caption

@@ -58,3 +58,16 @@ def test_verdicts_bring_their_own_sentence():
     ):
         verdict = Verdict(label, "why", headline="So it is")
         assert headline(replace(result.verification, verdict=verdict)) == text
+
+
+def test_a_folder_is_named_by_its_last_part():
+    """A headline has no path of the machine."""
+    result = make_result(selected=(), abstained=True, reason="no harm")
+    for name, shown in (
+        ("/data/models/mine/", "mine"),
+        ("../mine", "mine"),
+        ("org/mine", "org/mine"),
+    ):
+        model = replace(result.model, name=name)
+        text = headline(replace(result, model=model))
+        assert text == f"No heads found that {shown} needs for adding"

@@ -7,10 +7,14 @@ from urllib.request import urlopen
 
 import pytest
 import yaml
+from reports.test_page import make_result
 
 import broca
 from broca.cli.main import app
-from broca.errors import BadInput
+from broca.errors import BadInput, UnknownName
+from broca.explorer.measuring import ITEMS
+from broca.results.base import ModelInfo
+from broca.runs.folder import RunFolder
 from broca.runs.workspace import Workspace
 
 
@@ -40,10 +44,39 @@ def test_a_run_brings_its_model_and_set(planted, tmp_path):
         assert page.explorer.measurer.tasks() == ("capitals",)
 
 
+def test_a_kept_run_brings_its_folder_of_tasks_and_its_components(tmp_path):
+    """As its command was given them: else neither its set nor its tasks would be known."""
+    sources, out = tmp_path / "tasks", tmp_path / "out"
+    for folder in (sources, out):
+        folder.mkdir()
+    data = sources / "train.jsonl"
+    data.write_text("".join(f'{{"q": "sort b {x} =", "a": " {x} b"}}\n' for x in "acdefghi" * 16))
+    (sources / "mine.yaml").write_text(
+        f"task: mine\ndataset_path: json\ndataset_kwargs: {{data_files: {{test: {data}}}}}\n"
+        "test_split: test\noutput_type: generate_until\n"
+        'doc_to_text: "{{q}}"\ndoc_to_target: "{{a}}"\n'
+        "metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]\n"
+    )
+    RunFolder.claim(
+        out, verb="localize", how={}, command=["broca", "localize"],
+        asked={"include_path": str(sources), "components": "heads+mlp", "task_options": {}},
+    )  # fmt: skip
+    scores = {"mine": 0.9}
+    make_result(
+        model=ModelInfo("reference-small", "f", "", 4, 12, 3), task="mine", others=(),
+        baseline=scores, after=scores, selected=("L0M", "L1H2"),
+    ).save(out)  # fmt: skip
+    with broca.explore(out, port=0) as page:
+        assert page.explorer.model.kinds == "heads+mlp"
+        assert page.explorer.score("mine", ["L0M"])["items"] == ITEMS
+
+
 def test_what_cannot_be_served_is_refused(planted):
     """Before the model is loaded."""
     with pytest.raises(BadInput, match=r"`host` 0\.0\.0\.0 is open to other machines"):
         broca.explore("no-such-model", host="0.0.0.0")
+    with pytest.raises(UnknownName, match="task 'sortign' is unknown; did you mean 'sorting'"):
+        broca.explore("no-such-model", tasks="sorting,sortign")
     with Workspace() as space, pytest.raises(BadInput, match="`journal` must be a file"):
         broca.explore(planted, journal=space)
 

@@ -192,7 +192,7 @@ def _headline(atlas: Atlas) -> str:
     needed = sum(bool(line.components) for line in atlas.selections)
     universal = listed(tuple(component.name for component in atlas.universal))
     first = f"{needed} of {len(atlas.tasks)} tasks need components of their own"
-    return f"{first} in {atlas.model.name}" + (
+    return f"{first} in {atlas.model.short_name}" + (
         f"; {universal} serve{'' if len(atlas.universal) > 1 else 's'} most" if universal else ""
     )
 

@@ -104,7 +104,8 @@ class IntervalChart:
 
     def draw(self, width: float = 720.0) -> Drawing:
         """Lays the chart out: names on the left, the axis below, the legend above."""
-        longest = max((text_width(row) for row in self.rows), default=0.0)
+        sizes = {row: 13.6 if row in self.bold else 12.0 for row in self.rows}  # bold is wider
+        longest = max((text_width(row, size) for row, size in sizes.items()), default=0.0)
         left = min(max(60.0, longest + 16), 0.42 * width)
         right = width - 18
         lanes = len(self.series) if self.stacked else 1
@@ -121,7 +122,7 @@ class IntervalChart:
         marks += _horizontal_axis(marks_at, place, top, bottom, self.axis, (left, right))
         for number, row in enumerate(self.rows):
             middle = top + tall * (number + 0.5)
-            shown = shortened(row, left - 14)
+            shown = shortened(row, left - 14, sizes[row])
             marks.append(Label(left - 10, middle + 4, shown, anchor="end", bold=row in self.bold))
             points = [(lane, p) for lane, s in enumerate(self.series) for at, p in s.points
                       if at == number]  # fmt: skip
@@ -430,7 +431,8 @@ def colour_legend(
             Label(left, low, f"Colour: {unit}", "muted", 11),
         ]
         x = end + 8 + text_width(meanings[1], 11) + 24
-    keys = [(Cell(0, -6, framed=True), framed), (Cell(0, -6, dotted=True), dotted),
+    step = None if span is None else -6
+    keys = [(Cell(0, step, framed=True), framed), (Cell(0, step, dotted=True), dotted),
             (Cell(0, None), unknown)]  # fmt: skip
     for cell, words in keys:
         if not words:

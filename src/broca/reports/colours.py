@@ -13,21 +13,22 @@ LIGHT = {
     "ink": "#1b2430", "muted": "#56616d", "line": "#d3d9e0", "paper": "#ffffff",
     "ground": "#f4f6f8", "cell": "#e9edf1",
     "harm": "#c24a00", "gain": "#1f65ad", "intact": "#6f7b88",
-    "series1": "#1f65ad", "series2": "#c24a00", "series3": "#00735a", "series4": "#9c3f7b",
-    "series5": "#7a6500", "series6": "#2b7f99", "series7": "#6a4fb0", "series8": "#56616d",
+    "series1": "#00735a", "series2": "#9c3f7b", "series3": "#7a6500", "series4": "#2b7f99",
+    "series5": "#6a4fb0", "series6": "#56616d",
 }  # fmt: skip
 """Colours on a light page and on paper.
 
 `harm` is a loss: the task gets worse, or the components are ablated. `gain` is the opposite,
-`intact` the model as it is, `series1` and so on are things without order, such as methods.
+`intact` the model as it is, `series1` and so on are things without order, such as methods; none
+of them is the colour of a loss or of its opposite.
 """
 
 DARK = {
     "ink": "#e8ecf1", "muted": "#a3aebb", "line": "#3b4653", "paper": "#171d24",
     "ground": "#0f1419", "cell": "#29323c",
     "harm": "#ff8b45", "gain": "#6cb1f5", "intact": "#94a1af",
-    "series1": "#6cb1f5", "series2": "#ff8b45", "series3": "#3fc4a0", "series4": "#e58bc3",
-    "series5": "#d9be3f", "series6": "#6cc7e0", "series7": "#b19cf0", "series8": "#a3aebb",
+    "series1": "#3fc4a0", "series2": "#e58bc3", "series3": "#d9be3f", "series4": "#6cc7e0",
+    "series5": "#b19cf0", "series6": "#a3aebb",
 }  # fmt: skip
 """The same on a dark page."""
 

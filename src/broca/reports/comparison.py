@@ -23,6 +23,8 @@ def render_comparison_page(comparison: Comparison) -> str:
         counted=counted(comparison.components),
         maps=[difference_map(comparison, line) for line in comparison.differences],
         lines=curves(comparison) if _has_curves(comparison) else None,
+        changed=any(line.changed for line in comparison.differences),
+        least=min((q for line in comparison.differences for q in line.q), default=1.0),
         changes=change_table(comparison),
         carried=carry_table(comparison),
         scores=score_table(comparison),
@@ -88,25 +90,26 @@ def change_table(comparison: Comparison) -> Table:
     """The difference of every component, the surest first."""
     rows: list[tuple[object, ...]] = []
     strong: set[int] = set()
+    several = len(comparison.differences) > 1
     for line in comparison.differences:
         for column in sorted(range(len(line.p)), key=lambda column: line.p[column]):
             name = comparison.components[column]
             if name in line.changed:
                 strong.add(len(rows))
             difference = Interval(line.differences[column], line.low[column], line.high[column])
-            rows.append((line.model, line.task, name, difference, line.q[column],
-                         name in line.changed))  # fmt: skip
+            where = (line.model, line.task) if several else (None, None)
+            rows.append((name, *where, difference, line.q[column], name in line.changed))
     return Table(
         "changes",
         "Differences of effects from the first model, with 95 % intervals, the surest first",
         (
-            Column("model", words=True), Column("task", words=True),
-            Column("component", words=True), Column("difference", interval),
+            Column("component", words=True), Column("model", words=True),
+            Column("task", words=True), Column("difference", interval),
             Column("q", p_value), Column("changed", yes),
         ),
         tuple(rows),
         strong=frozenset(strong),
-        by=2,
+        by=0,
     )  # fmt: skip
 
 

@@ -104,7 +104,9 @@ def curve(swept: Curve) -> Figure:
     for number, (name, role, values) in enumerate(kinds):
         known = [(point.k, drop) for point, drop in zip(swept.points, values, strict=True) if drop]
         if known:
-            points = tuple(Point.of(drop, scale=100) for _, drop in known)
+            points = tuple(
+                Point.of(drop, scale=100) if k else Point(0.0) for k, drop in known
+            )  # nothing is ablated at k = 0, and nothing can be lost
             lines.append(Line(name, tuple(float(k) for k, _ in known), points, role, number))
     chart = LineChart(
         tuple(lines), "components ablated", "points lost", mark=float(swept.flat_at)

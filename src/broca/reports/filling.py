@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -62,6 +63,7 @@ def _environment() -> Environment:
         interval=tables.interval,
         p=tables.p_value,
         drawn=_drawn,
+        stated=_stated,
         as_data=_as_data,
     )
     return environment
@@ -78,6 +80,16 @@ def _source(name: str) -> str:
 def _drawn(figure: Figure) -> Markup:
     """The figure as SVG, whose own text is escaped where it is written."""
     return Markup(svg(figure.draw()))
+
+
+def _stated(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as names and values, without those that were left open."""
+    named = [
+        (name.replace("_", " "), f"{value:.4g}" if isinstance(value, float) else value)
+        for name, value in settings.items()
+        if value is not None and value not in ("", [], (), {})
+    ]
+    return [f"{name} {value}" for name, value in named]
 
 
 def _as_data(text: str) -> Markup:

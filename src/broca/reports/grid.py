@@ -124,6 +124,9 @@ class ComponentGrid:
             y = top + tall * layer
             if layer % step == 0:
                 marks.append(Label(left - 10, y + tall / 2 + 4, str(layer), "muted", 11, "end"))
+            if "neuron" in starts:  # how far the layer reaches, whether or not a neuron is drawn
+                end = starts["neuron"] + _STRIP
+                marks.append(Segment(starts["neuron"], y + tall - 2, end, y + tall - 2, "line"))
             rows = self._row(by_layer.get(layer, {}), starts, counts, pitch, y, tall)
             marks += rows
             frames += [mark for row in rows for mark in overlay(row)]
@@ -250,7 +253,8 @@ def grid_of_set(
     known |= dict.fromkeys(names) | dict(effects or {})
     return ComponentGrid(
         known, unit, layers=model.layers, group=group_of(model), selected=names,
-        framed="in the set", text=f"The set {', '.join(names)} among the layers of {model.name}",
+        framed="in the set",
+        text=f"The set {', '.join(names)} among the layers of {model.short_name}",
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from broca.reports import figures
 from broca.reports.charts import Bars
 from broca.reports.figure import Figure
 from broca.reports.filling import filled
-from broca.reports.tables import Column, Table, fixed
+from broca.reports.tables import SHOWN, Column, Table, fixed
 from broca.results.neurons import NeuronExperiment, NeuronSet
 
 
@@ -19,7 +19,8 @@ def render_neurons_page(found: NeuronSet) -> str:
         "neurons",
         found=found,
         grid_figure=figures.located(found) if found.selected else None,
-        by_layer=neurons_by_layer(found),
+        # fewer are counted in the picture and in the table
+        by_layer=neurons_by_layer(found) if len(found.selected) > SHOWN else None,
         neurons=neuron_table(found),
     )
 

@@ -59,8 +59,15 @@ def render_refit_page(refit: Refit) -> str:
 
 
 def ranking_table(result: Localization | Refit) -> Table:
-    """All components, most harmful to lose first."""
+    """All components in the order of the method."""
+    effects = [line.effect for line in result.ranking]
     off_target = result.off_target_effects if isinstance(result, Localization) else {}
+    if effects == sorted(effects):
+        order = "most harmful to lose first"
+    elif off_target:
+        order = "first what the task loses most beyond the others"
+    else:
+        order = "in the order of the method"
 
     def row(line: RankedComponent) -> tuple[object, ...]:
         low, high = line.ci or (None, None)
@@ -72,7 +79,7 @@ def ranking_table(result: Localization | Refit) -> Table:
     signed = fixed(4, sign=True)
     return Table(
         "ranking",
-        "Estimated effect of every component, most harmful to lose first",
+        f"Estimated effect of every component, {order}",
         (
             Column("component"),
             Column(f"effect on {result.response}", signed),

@@ -117,7 +117,7 @@ def task_table(verification: Verification) -> Table:
     }
     return Table(
         "tasks",
-        "Scores on report items, and what each task loses",
+        "Scores on report items" + (", and what each task loses" if ablated else ""),
         (
             Column("task", words=True),
             Column("role", words=True),

@@ -23,25 +23,23 @@ def headline(result: Localization | Verification) -> str:
     That a model needs a set is said where the verdict is `specific`, and nowhere else; other
     verdicts bring their own sentence. A set without statistics is only said to have been ablated.
     """
-    verdict = result.verdict
+    verdict, model = result.verdict, result.model.short_name
     if isinstance(result, Localization) and result.abstained:
         nouns, answer = noun(line.name for line in result.ranking), result.answer
         if answer is not None and answer.says == "not enough rows":
-            return (
-                f"Not enough rows to tell which {nouns} {result.model.name} needs for {result.task}"
-            )
+            return f"Not enough rows to tell which {nouns} {model} needs for {result.task}"
         if answer is not None and answer.bound is not None:
             return (
-                f"No set of {nouns} of {result.model.name} costs {result.task} "
+                f"No set of {nouns} of {model} costs {result.task} "
                 f"{100 * answer.bound:.0f} points or more beyond the other tasks"
             )
-        return f"No {nouns} found that {result.model.name} needs for {result.task}"
+        return f"No {nouns} found that {model} needs for {result.task}"
     form = "{model} without {set}: what {task} loses (not verified)"
     if verdict is not None:
         if verdict.label != "specific" and verdict.headline:
             return verdict.headline
         form = _HEADLINES[verdict.label]
-    return form.format(model=result.model.name, set=listed(result.selected), task=result.task)
+    return form.format(model=model, set=listed(result.selected), task=result.task)
 
 
 def is_proof(verdict: Verdict | None) -> bool:

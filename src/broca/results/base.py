@@ -61,6 +61,12 @@ class ModelInfo:
     remote_code: bool = False
     adapter: str = ""
 
+    @property
+    def short_name(self) -> str:
+        """The name as a headline has it: of a folder only its last part."""
+        is_folder = self.name.startswith(("/", ".", "~"))
+        return self.name.rstrip("/").rpartition("/")[2] if is_folder else self.name
+
 
 @dataclass(frozen=True)
 class AblationInfo:

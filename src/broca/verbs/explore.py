@@ -11,9 +11,11 @@ from broca.explorer import Explorer, Subject
 from broca.explorer.server import LOCAL, Server, require_token
 from broca.models import GatedModel, load
 from broca.options import RunOptions, takes_options, without
+from broca.runs.folder import options_of_run
 from broca.runs.progress import Report, Stages
 from broca.runs.task_sets import listed
 from broca.runs.workspace import Workspace
+from broca.tasks import Catalog
 from broca.verbs.export import export
 from broca.verbs.verify import verify
 
@@ -66,7 +68,7 @@ def explore(
         model: A shipped model, a local folder, a hub id, what `broca.load` returned, or the out
             folder of `localize`, `verify` or `atlas`, whose model and sets are taken.
         tasks: Tasks with a live score: T1,T2, or `auto`: those of the run, else those that suit
-            the model.
+            the model. Of a run also its folder of tasks and how they are asked are taken.
         host: Address to serve on; one that other machines reach needs a `token`.
         port: Port; 0 takes a free one.
         token: What the address must carry; empty for none.
@@ -81,7 +83,12 @@ def explore(
         BrocaError: Bad input, in one line that says what to do.
     """
     subject = Subject(model.name) if isinstance(model, GatedModel) else Subject.of(model)
+    if not isinstance(model, GatedModel):
+        journal_options = run_options.journal_options
+        run_options = replace(options_of_run(model, run_options), journal_options=journal_options)
     if tasks != "auto":
+        sources = run_options.source_options
+        Catalog(sources.include_path, allow_code=sources.allow_code).require_names(listed(tasks))
         subject = replace(subject, tasks=tuple(listed(tasks)))
     if isinstance(run_options.journal_options.journal, Workspace):
         raise BadInput("`journal` must be a file: the page measures on a thread of its own")
