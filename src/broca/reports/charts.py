@@ -417,7 +417,7 @@ def colour_legend(
     x, y, low = left, top, top + 11
     if span is not None:
         steps = (-16, -12, -8, -4, 0, 4, 8, 12, 16)
-        at = left + text_width(meanings[0], 11) + 8
+        at = left + text_width(meanings[0], 11) + 12
         scale = tuple(Cell(at + size * number, step) for number, step in enumerate(steps))
         end = at + size * len(steps)
         low = top + 46

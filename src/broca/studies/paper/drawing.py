@@ -93,8 +93,9 @@ def lines_by_k(rows: Rows) -> Chart:
             known = [row for row in chosen if column in row]
             if known:
                 points = tuple(
-                    _drop(row) if column == "drop" else Point(100 * row[column]) for row in known
-                )
+                    _drop(row) if column == "drop" and row["k"] else Point(100 * row[column])
+                    for row in known
+                )  # nothing is ablated at k = 0, and nothing can be lost
                 across = tuple(float(row["k"]) for row in known)
                 lines.append(Line(label, across, points, role, number))
         charts.append(LineChart(tuple(lines), "heads ablated", "points lost", height=150))
