@@ -7,7 +7,7 @@ import inspect
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -120,25 +120,6 @@ class GatedModel:
         """
         model = unwrapped(getattr(model, "_orig_mod", model))  # what torch.compile was given
         usage = Usage(model, belongs_to_caller=source is None)
-        return cls._of(
-            model, tokenizer, name=name, components=components, source=source, usage=usage,
-            revision=revision, remote_code=remote_code, adapter=adapter,
-        )  # fmt: skip
-
-    @classmethod
-    def _of(
-        cls,
-        model: Any,
-        tokenizer: Any,
-        *,
-        name: str,
-        components: str,
-        source: str | None,
-        usage: Usage,
-        revision: str | None,
-        remote_code: bool,
-        adapter: str,
-    ) -> GatedModel:
         with usage.held():
             structure = find_structure(model)
         chosen, points = choose(structure, components, architecture=type(model).__name__)
@@ -157,17 +138,12 @@ class GatedModel:
         with self.in_use():
             shared = [*self.model.parameters(), *self.model.buffers()]
             model = copy.deepcopy(self.model, {id(tensor): tensor for tensor in shared})
-            return GatedModel._of(
-                model,
-                self.tokenizer,
-                name=self.name,
-                components=self.kinds,
-                source=self.source,
-                usage=self._usage,
-                revision=self.revision,
-                remote_code=self.remote_code,
-                adapter=self.adapter,
-            )
+            structure = find_structure(model)
+        chosen, points = choose(structure, self.kinds, architecture=self.architecture)
+        return replace(
+            self, model=model, structure=structure, components=chosen, points=points,
+            _chosen={self.kinds: (chosen, points)},
+        )  # fmt: skip
 
     def in_use(self) -> AbstractContextManager[None]:
         """Within the context the model is in evaluation mode and its weights are frozen.

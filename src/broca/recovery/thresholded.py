@@ -105,20 +105,11 @@ def _ridge_errors(
 
 
 RIDGE = Recovery(
-    name="ridge",
-    help="ridge, penalty by leave-one-out; then the threshold",
-    make=ridge,
-    order=5,
+    name="ridge", help="ridge, penalty by leave-one-out; then the threshold", make=ridge, order=5
 )
 BAYESIAN = Recovery(
-    name="bayesian",
-    help="Bayesian ridge; then the threshold",
-    make=bayesian,
-    order=6,
+    name="bayesian", help="Bayesian ridge; then the threshold", make=bayesian, order=6
 )
 ARD = Recovery(
-    name="ard",
-    help="automatic relevance determination; then the threshold",
-    make=ard,
-    order=7,
+    name="ard", help="automatic relevance determination; then the threshold", make=ard, order=7
 )

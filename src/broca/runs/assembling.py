@@ -10,7 +10,6 @@ from broca.options import TaskOptions
 from broca.results.base import AblationInfo
 from broca.results.localization import (
     AdditivityInfo,
-    AnswerInfo,
     Cost,
     Interaction,
     Localization,
@@ -96,7 +95,7 @@ def localization(
         ablation=AblationInfo(run.ablation.kind, run.ablation.scale),
         task_options=task_options.to_dict(),
         notes=(*_notes(tasks, baseline), *referenced.notes, *_groups(run, ranking)),
-        answer=None if ranking.answer is None else AnswerInfo(**asdict(ranking.answer)),
+        answer=ranking.answer,
         additivity=None
         if ranking.additivity is None
         else AdditivityInfo(**asdict(ranking.additivity)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from broca.errors import BadInput
 from broca.measurement import Execute, Measurement, Plan
 from broca.recovery import Additivity
+from broca.results.localization import AnswerInfo
 
 
 def _no_items() -> NDArray[np.intp]:
@@ -106,24 +107,6 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Which of three answers a search gives, and what it rests on.
-
-    Attributes:
-        says: `found`; `nothing` where no set is worth a finding; `not enough rows` where the rows
-            do not tell.
-        bound: What the best of all sets costs the task beyond the others at most, at 95 %; None
-            where a set was found.
-        rows_needed: About how many rows would tell; None where those spent do, or where that is
-            more than can be guessed.
-    """
-
-    says: Literal["found", "nothing", "not enough rows"]
-    bound: float | None = None
-    rows_needed: int | None = None
-
-
-@dataclass(frozen=True)
 class Ranking:
     """Components ordered by estimated effect.
 
@@ -161,7 +144,7 @@ class Ranking:
     p_values: NDArray[np.float64] | None = None
     q_values: NDArray[np.float64] | None = None
     additivity: Additivity | None = None
-    answer: Answer | None = None
+    answer: AnswerInfo | None = None
 
     @property
     def details(self) -> dict[str, Any]:

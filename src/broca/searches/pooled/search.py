@@ -27,7 +27,8 @@ import numpy as np
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
 from broca.recovery import NonPositiveLasso, additivity
-from broca.searches.base import Answer, Problem, Ranking, SearchGenerator
+from broca.results.localization import AnswerInfo
+from broca.searches.base import Problem, Ranking, SearchGenerator
 from broca.searches.measuring import GOING_ON, ROWS_PER_TASK, Measuring, Table, budget_of
 from broca.searches.pilot import MOST_MASKS, pilot, random_masks
 from broca.searches.pooled.beliefs import Beliefs, Bools, Features
@@ -90,7 +91,7 @@ class Outcome:
         bound: What the best of all sets costs at most, at 95 %.
     """
 
-    answer: Answer
+    answer: AnswerInfo
     members: Bools
     worth: float
     error: float
@@ -294,7 +295,7 @@ class _Search:
         met = yield from self._meet(members[None], self._measuring.left)
         outcome = self._outcome(members)
         if met is not None and met.harmful(self._strategy.least)[0]:
-            return replace(outcome, answer=Answer("found"))
+            return replace(outcome, answer=AnswerInfo("found"))
         return outcome
 
     def _meet(self, sets: Bools, rows: int) -> Generator[Plan, Measurement, Table | None]:
@@ -314,11 +315,11 @@ class _Search:
         worth = float(beliefs.values(members[None])[0])
         error = float(beliefs.errors(members[None])[0])
         bound = max(worth + _CERTAIN * error, beliefs.bound())
-        outcome = Outcome(Answer("found"), members, worth, error, bound)
+        outcome = Outcome(AnswerInfo("found"), members, worth, error, bound)
         if worth > _CERTAIN * error and worth + _CERTAIN * error >= least:
             return outcome
         if bound <= least:
-            return replace(outcome, answer=Answer("nothing", bound))
+            return replace(outcome, answer=AnswerInfo("nothing", bound))
         return self._untold(outcome)
 
     def _untold(self, outcome: Outcome) -> Outcome:
@@ -332,7 +333,7 @@ class _Search:
         ratio = max(1.0, (outcome.bound - known) / (least - known))
         rows = math.ceil(spent * ratio**2 / 100) * 100
         needed = rows if rows <= _FAR * spent else None
-        return replace(outcome, answer=Answer("not enough rows", outcome.bound, needed))
+        return replace(outcome, answer=AnswerInfo("not enough rows", outcome.bound, needed))
 
     def _without_idle(self, outcome: Outcome) -> Generator[Plan, Measurement, Bools]:
         """The set without members that do not add more than their cost, or harm all tasks alike.
