@@ -1,8 +1,7 @@
 """`broca rerun`."""
 
-import json
-
 from cli.running import broca
+from verbs.run_folders import raise_largest_effect
 
 from broca.models import loading
 
@@ -20,11 +19,7 @@ def test_rerun_from_the_journal_is_identical_and_loads_no_model(finished, monkey
 
 def test_a_result_that_was_changed_does_not_come_out_again(finished):
     """Exit code 1, with the difference."""
-    file = finished / "result.json"
-    data = json.loads(file.read_text())
-    largest = max(data["ranking"], key=lambda head: abs(head["effect"]))
-    largest["effect"] *= 1.01
-    file.write_text(json.dumps(data))
+    raise_largest_effect(finished)
     done = broca("rerun", finished)
     assert done.returncode == 1
     assert "same selection" in done.stdout

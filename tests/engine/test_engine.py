@@ -61,13 +61,18 @@ def generation_requests(limit=4):
     ]
 
 
+def answered(tiny, bare, gates, requests, budget):
+    """Every request under every mask, the engine's answer, and the model zeroed by hand."""
+    requests, index = crossed(requests)
+    answers = Engine(tiny, EngineOptions(token_budget=budget)).run(requests, gates, index)
+    for request, mask, answer in zip(requests, index, answers, strict=True):
+        yield request, answer, zeroed_by_hand(bare, MASKS[mask], head_dim=HEAD_DIM)
+
+
 @pytest.mark.parametrize("budget", [1, 40, 100_000])
 def test_loglikelihoods_equal_zeroed_weights(tiny, bare, gates, budget):
     """To 1e-5, for every mask, whatever the batch; the greedy flag too."""
-    requests, index = crossed(loglikelihood_requests())
-    answers = Engine(tiny, EngineOptions(token_budget=budget)).run(requests, gates, index)
-    for request, mask, answer in zip(requests, index, answers, strict=True):
-        edited = zeroed_by_hand(bare, MASKS[mask], head_dim=HEAD_DIM)
+    for request, answer, edited in answered(tiny, bare, gates, loglikelihood_requests(), budget):
         value, greedy = plain_loglikelihood(edited, request.context, request.continuation)
         assert isinstance(answer, LogLikelihood)
         assert answer.value == pytest.approx(value, abs=1e-5 * max(1, abs(value)))
@@ -77,10 +82,7 @@ def test_loglikelihoods_equal_zeroed_weights(tiny, bare, gates, budget):
 @pytest.mark.parametrize("budget", [1, 200, 100_000])
 def test_generations_equal_zeroed_weights(tiny, bare, gates, budget):
     """Token for token what transformers generates with the columns zeroed."""
-    requests, index = crossed(generation_requests())
-    answers = Engine(tiny, EngineOptions(token_budget=budget)).run(requests, gates, index)
-    for request, mask, answer in zip(requests, index, answers, strict=True):
-        edited = zeroed_by_hand(bare, MASKS[mask], head_dim=HEAD_DIM)
+    for request, answer, edited in answered(tiny, bare, gates, generation_requests(), budget):
         expected = plain_generation(edited, request.context, new_tokens=request.max_new_tokens)
         assert isinstance(answer, Generation)
         assert answer.text == tiny.tokenizer.decode(expected, skip_special_tokens=True)

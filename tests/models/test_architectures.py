@@ -169,26 +169,16 @@ def test_gated_heads_equal_zeroed_columns_in_generation(case):
         assert answer.text == tiny_tokenizer().decode(expected, skip_special_tokens=True)
 
 
-def test_gated_group_equals_all_its_heads(case):
-    """A KV group is the query heads that share a key/value head."""
+@pytest.mark.parametrize(("kind", "name"), [("kv-groups", "L{}G0"), ("attention", "L{}A")])
+def test_heads_gated_together_equal_their_columns_zeroed(case, kind, name):
+    """Those of a KV group share a key/value head; of a layer the projection's bias is left."""
     architecture, model = case
     layer, width = architecture.attention_layers[-1], head_dim(case)
-    heads = HEADS // architecture.kv_heads
+    heads = HEADS // architecture.kv_heads if kind == "kv-groups" else HEADS
     edited = copy.deepcopy(model)
     zero_heads(case, edited, layer, 0, heads * width)
     tokens, _ = batch(rows=1)
-    ours = gated_logits(wrap(case, "kv-groups"), [f"L{layer}G0"], tokens)
-    assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
-
-
-def test_gated_attention_layer_equals_all_columns_zeroed(case):
-    """What is left of it is the projection's bias."""
-    architecture, model = case
-    layer, width = architecture.attention_layers[-1], head_dim(case)
-    edited = copy.deepcopy(model)
-    zero_heads(case, edited, layer, 0, HEADS * width)
-    tokens, _ = batch(rows=1)
-    ours = gated_logits(wrap(case, "attention"), [f"L{layer}A"], tokens)
+    ours = gated_logits(wrap(case, kind), [name.format(layer)], tokens)
     assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
 
 

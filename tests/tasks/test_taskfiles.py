@@ -6,16 +6,22 @@ from broca.errors import TaskUnusable, UnknownName
 from broca.tasks import Catalog
 
 
-def test_syntax_error_is_refused_with_its_line(folder, tokenizer):
-    """lm-eval alone would say that the task does not exist."""
-    with pytest.raises(TaskUnusable, match=r"broken\.yaml' cannot be read: line \d+, column \d+"):
-        Catalog(folder).load("broken", tokenizer)
-
-
-def test_missing_include_is_refused(folder, tokenizer):
-    """The file that includes it is named."""
-    with pytest.raises(TaskUnusable, match=r"child\.yaml' cannot be read"):
-        Catalog(folder).load("child", tokenizer)
+@pytest.mark.parametrize(
+    ("task", "error", "message"),
+    [
+        # lm-eval alone would say that the task does not exist
+        ("broken", TaskUnusable, r"broken\.yaml' cannot be read: line \d+, column \d+"),
+        # the file that includes another one
+        ("child", TaskUnusable, r"child\.yaml' cannot be read"),
+        # the name may be in the file that could not be read
+        ("godo", UnknownName, r"task 'godo' is unknown; did you mean 'good'.*broken"),
+        ("absent", TaskUnusable, r"'absent' could not.*absent\.jsonl.*check the paths"),
+    ],
+)
+def test_the_file_that_cannot_be_read_is_named(folder, tokenizer, task, error, message):
+    """A syntax error with its line, a missing include, a missing data file, an unknown task."""
+    with pytest.raises(error, match=message):
+        Catalog(folder).load(task, tokenizer)
 
 
 def test_folder_of_broken_files_is_refused(tmp_path):
@@ -28,15 +34,3 @@ def test_folder_of_broken_files_is_refused(tmp_path):
 def test_good_task_beside_broken_files_is_loaded(folder, tokenizer):
     """They are in nobody's way."""
     assert len(Catalog(folder).load("good", tokenizer).items) == 10
-
-
-def test_unknown_task_names_the_file_that_could_not_be_read(folder, tokenizer):
-    """The name may be in there."""
-    with pytest.raises(UnknownName, match=r"task 'godo' is unknown; did you mean 'good'.*broken"):
-        Catalog(folder).load("godo", tokenizer)
-
-
-def test_missing_data_file_is_refused(folder, tokenizer):
-    """The file is named."""
-    with pytest.raises(TaskUnusable, match=r"'absent' could not.*absent\.jsonl.*check the paths"):
-        Catalog(folder).load("absent", tokenizer)

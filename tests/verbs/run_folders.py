@@ -1,5 +1,9 @@
 """Folders of runs, as the command line makes them, from Python."""
 
+import json
+import subprocess
+import sys
+
 from broca.runs.folder import RunFolder, folder_workspace
 from broca.verbs.localize import localize
 
@@ -15,3 +19,24 @@ def localize_into(folder, **arguments):
         result = localize(**run_folder.arguments, journal=workspace)
         result.save(folder)
     return result
+
+
+def raise_largest_effect(folder):
+    """Changes the result by hand: its largest effect by one per cent."""
+    file = folder / "result.json"
+    data = json.loads(file.read_text())
+    largest = max(data["ranking"], key=lambda head: abs(head["effect"]))
+    largest["effect"] *= 1.01
+    file.write_text(json.dumps(data))
+
+
+def require_no_model(statement):
+    """Runs a statement in a process of its own, which must load no model, not even torch."""
+    code = (
+        "import sys\n"
+        "import broca\n"
+        f"{statement}\n"
+        "assert not {'torch', 'transformers', 'lm_eval'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

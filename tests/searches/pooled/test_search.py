@@ -6,8 +6,8 @@ import pytest
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement
+from broca.results.localization import AnswerInfo
 from broca.searches import OtherTask, Problem, make_search
-from broca.searches.base import Answer
 from broca.searches.pooled.search import Outcome
 
 ITEMS = 100
@@ -67,7 +67,7 @@ def test_small_effects_of_many_components_are_found():
     """Ten of forty cost four points each: at least four of the five selected are of them."""
     tasks = Tasks(harmed_by(range(10), 0.04), harmed_by((20, 21), 0.1))
     ranking = tasks.solve(rows=4000)
-    assert ranking.answer == Answer("found")
+    assert ranking.answer == AnswerInfo("found")
     assert sum(column < 10 for column in ranking.selected) >= 4
 
 
@@ -186,7 +186,7 @@ def test_reasons_say_which_answer_and_how_many_rows_would_tell():
     def reason(answer):
         return Outcome(answer, none, 0.03, 0.02, answer.bound or 0.3).reason
 
-    assert reason(Answer("found")) == ""
-    assert "no set costs 0.04 or more at 95 %" in reason(Answer("nothing", 0.04))
-    assert "about 9,000 rows would" in reason(Answer("not enough rows", 0.1, 9000))
-    assert "more than 20 times as many" in reason(Answer("not enough rows", 0.5))
+    assert reason(AnswerInfo("found")) == ""
+    assert "no set costs 0.04 or more at 95 %" in reason(AnswerInfo("nothing", 0.04))
+    assert "about 9,000 rows would" in reason(AnswerInfo("not enough rows", 0.1, 9000))
+    assert "more than 20 times as many" in reason(AnswerInfo("not enough rows", 0.5))
