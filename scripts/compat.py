@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -43,11 +44,16 @@ def pythons() -> dict[tuple[int, int], str]:
     found: dict[tuple[int, int], str] = {sys.version_info[:2]: sys.executable}
     for version in SUPPORTED:
         name = f"{version[0]}.{version[1]}"
-        pyenv = sorted(Path.home().glob(f".pyenv/versions/{name}.*/bin/python"))
-        program = shutil.which(f"python{name}") or (str(pyenv[-1]) if pyenv else None)
-        if program is not None:
-            found.setdefault(version, program)
+        pyenv = sorted(Path.home().glob(f".pyenv/versions/{name}.*/bin/python"), reverse=True)
+        for program in (shutil.which(f"python{name}"), *map(str, pyenv)):
+            if program is not None and _starts(program):
+                found.setdefault(version, program)
     return {version: found[version] for version in SUPPORTED if version in found}
+
+
+def _starts(program: str) -> bool:
+    """Whether a program runs at all: pyenv has one for every version that it knows of."""
+    return subprocess.run([program, "--version"], capture_output=True).returncode == 0
 
 
 def attempt(wheel: Path, python: str, *, lowest: bool, torch: str, name: str) -> str:

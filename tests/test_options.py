@@ -115,7 +115,7 @@ def test_settings_of_generations_are_read_in_every_form(given):
         ("max_gen_toks=0", "must be a number of tokens, not '0'"),
         ("max_gen_toks=many", "must be a number of tokens, not 'many'"),
         ("max_gen_toks", "is not of the form NAME=VALUE"),
-        ("{max_gen_toks: 3", "is no JSON"),
+        ("{max_gen_toks: 3", "is not JSON"),
         ({"until": 3}, "until must be a text or a list of texts, not 3"),
         ("do_sample=true", "asks for sampling"),
         ("temperature=0.7", "asks for sampling"),

@@ -72,7 +72,7 @@ class BadLogits(BrocaError):
 
 
 class BadResponse(BrocaError):
-    """A row's response is no finite number; no figure may be made from it."""
+    """A row's response is not a finite number; no figure may be made from it."""
 
     remedy = "Choose another metric of the task, or another `response`."
 

@@ -112,7 +112,7 @@ Execute = Callable[[Plan], Measurement]
 
 
 class Observation(Protocol):
-    """What is read from a model and is no row of a mask and an item.
+    """What is read from a model and is not a row of a mask and an item.
 
     The integrated gradients of an item and a patched forward pass are observations. An observation
     is plain data, so that another process can take it, and gives a vector, which the journal keeps.

@@ -204,7 +204,7 @@ def _named_values(given: str | Mapping[str, Any]) -> list[tuple[str, Any]]:
         try:
             given = json.loads(given)
         except ValueError as error:
-            raise BadInput(f"`gen_kwargs` '{given}' is no JSON: {error}") from error
+            raise BadInput(f"`gen_kwargs` '{given}' is not JSON: {error}") from error
     if isinstance(given, Mapping):
         return list(given.items())
     pairs = [pair.partition("=") for pair in given.split(",") if pair.strip()]
@@ -235,7 +235,7 @@ class SearchOptions:
     """Maximum number of (mask, item) rows of the search; default: what the method needs."""
 
     max_minutes: float | None = None
-    """Maximum time of the search's rows in minutes, by the speed of some timed rows."""
+    """Maximum minutes for the rows of the search; some rows are timed first."""
 
     k: int = 5
     """Maximum number of heads to select."""
@@ -330,7 +330,7 @@ class ExecutorOptions:
     """Where rows are measured.
 
     Raises:
-        BadInput: A number that cannot be, or an option of another executor.
+        BadInput: A number out of range, or an option of another executor.
     """
 
     executor: str = "local"
@@ -363,7 +363,7 @@ class JournalOptions:
     """Where measured rows are kept.
 
     Raises:
-        BadInput: A share that cannot be.
+        BadInput: A share out of range.
     """
 
     journal: str | Path | None = None
@@ -419,7 +419,7 @@ class RuleOptions:
     """Steps of the integrated gradients."""
 
     sigma: float = 6.0
-    """Standard deviations above the mean to exceed."""
+    """Standard deviations above the mean that a score must exceed."""
 
     scope: str = "global"
     """Mean and deviation over all neurons, global, or over those of each layer."""
@@ -458,13 +458,13 @@ class MethodOptions:
     """What single methods of locating neurons need."""
 
     threshold: float = 0.2
-    """Knowledge neurons: share of an item's highest score to exceed."""
+    """Knowledge neurons: share of an item's highest score that a score must exceed."""
 
     knowledge_share: float = 0.4
     """Knowledge neurons: share of items that must hold a neuron."""
 
     search: str = "masked-gradient"
-    """How sensing searches: masked-gradient, or a search as for heads."""
+    """Search of sensing: masked-gradient, or a method of localize."""
 
     rows: int | None = None
     """Rows of sensing; default: what costs as much as integrated gradients."""
@@ -479,10 +479,10 @@ class DataOptions:
     """
 
     answer_tokens: int | None = None
-    """Of data: sets, count only this many first answer tokens."""
+    """Count only this many first tokens of an answer (data: sets)."""
 
     fields: str = ""
-    """Of data: sets, the columns: prompt=COLUMN,answer=COLUMN."""
+    """Columns of a data: set, prompt=COLUMN,answer=COLUMN."""
 
     def __post_init__(self) -> None:
         for pair in self._pairs():
@@ -506,7 +506,7 @@ class TrainingOptions:
     """How neurons are trained.
 
     Raises:
-        BadInput: A number that cannot be.
+        BadInput: A number out of range.
     """
 
     lr: float = 1e-5

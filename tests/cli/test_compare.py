@@ -22,6 +22,7 @@ def test_tables_page_and_json(tmp_path):
         assert text in done.stdout
     assert "measuring reference-small under random masks" in done.stderr
     again = broca(*words, "--out", out, "--json")
+    assert again.stderr.startswith("finished; nothing to do")
     assert again.stdout == (out / "comparison.json").read_text()
     assert decode(Comparison, again.stdout).rows == 120
     assert (out / "comparison.html").is_file()

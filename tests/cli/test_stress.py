@@ -35,6 +35,11 @@ def test_heads_of_a_model_are_tested_into_a_folder(tmp_path):
         "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    again = broca(
+        "stress", "reference-small", "--heads", "L0H1+L1H2", "--pairs", 16, "--out", tmp_path
+    )
+    assert again.stderr.startswith("finished; nothing to do")
+    assert f"report: {tmp_path / 'stress.html'}" in again.stdout
     assert done.stdout == (tmp_path / "stress.json").read_text()
     assert json.loads(done.stdout)["heads"] == ["L0H1", "L1H2"]
     assert StressTest.read(tmp_path).pairs == 16

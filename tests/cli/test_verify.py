@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from cli.running import assert_refused, broca
+from cli.running import SMALL, assert_refused, broca
 
 from broca.results.localization import Localization
 
@@ -17,6 +17,13 @@ def test_a_run_can_be_verified(finished):
     assert data["heads"] == list(Localization.read(finished).selected)
     assert [one["task"] for one in data["drops"]] == ["sorting", "capitals", "brackets"]
     assert f">{data['verdict']['label']}</span>" in (finished / "report.html").read_text()
+    before = (finished / "finished.json").read_bytes()
+    again = broca("verify", finished, "--limit", 16, "--controls", 3, "--json")
+    assert again.stderr.startswith(f"finished; nothing to do: {finished / 'verification.json'}")
+    assert again.stdout == done.stdout
+    assert (finished / "finished.json").read_bytes() == before
+    again = broca(*SMALL, "--out", finished)  # the section in its report changes nothing for it
+    assert again.stderr.startswith("finished; nothing to do")
     again = broca("rerun", finished)  # what verify added to the run's journal is in nobody's way
     assert again.returncode == 0, again.stderr
 

@@ -81,7 +81,7 @@ def test_questions_are_answered_or_refused_in_one_line(server):
         ("/api/score", {"task": "sorting", "scale": "x"}, "`scale` must be a number"),
         ("/api/answer", {"prompt": ""}, "prompt is empty"),
         ("/api/set", {"text": "L9H9"}, "no component"),
-        ("/api/score", [], "no JSON object"),
+        ("/api/score", [], "is not a JSON object"),
     ):
         status, _, text = ask(server, path, data)
         assert status == 400

@@ -28,7 +28,7 @@ def test_a_chart_counts_neurons_only_where_a_reader_cannot():
 def test_any_experiment_has_a_page_of_tables():
     """Whatever its result holds."""
     html = render(make_experiment())
-    assert "What was found" in html
+    assert "Results" in html
     assert "<table>" in html
 
 

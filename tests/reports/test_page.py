@@ -196,13 +196,13 @@ def test_heads_that_the_others_need_are_shown_apart():
     page = render_html(make_result(**shown, universal=(one,)))
     for text in (
         "Components that the other tasks need too",
-        f"{one} is needed by most",
+        f"{one} is universal: most tasks need it",
         "−0.375",
         "−0.250",
     ):
         assert text in " ".join(page.split())
     assert page.count(">−0.125<") == 2 * len(costs) - 1
-    assert "none is needed by most tasks" in render_html(make_result(**shown))
+    assert "none is universal, needed by most tasks" in render_html(make_result(**shown))
     assert "other tasks need too" not in render_html(make_result())
 
 

@@ -143,3 +143,57 @@ def test_a_stage_that_is_no_step_counts_nothing():
     clock.now += 1.0
     forecast.measure(50)
     assert (forecast.outlook().done, forecast.outlook().total) == (0, 2900)
+
+
+CELLS = tuple(Step(f"cell {number}", 1000, "focus", verb=True) for number in range(4))
+
+
+def test_later_verbs_are_expected_to_take_what_the_first_took():
+    """A search that stops at half its budget halves the cells of its method that are to come."""
+    clock = Clock()
+    forecast = Forecast([*CELLS, Step("another", 1000, "greedy", verb=True)], clock=clock)
+    forecast.enter("cell 0")
+    clock.now += 50.0
+    forecast.follow(500, 500, 0.0, guessed=False)
+    forecast.enter("cell 1")
+    assert forecast.outlook() == Outlook(500, 3000, 250.0, guessed=True)
+
+
+def test_the_time_of_a_verb_is_its_own():
+    """The verb tells how long the current step takes, its speed so far how long the others take."""
+    clock = Clock()
+    forecast = Forecast(CELLS[:2], clock=clock)
+    forecast.enter("cell 0")
+    clock.now += 10.0
+    forecast.follow(100, 1000, 30.0, guessed=True)
+    assert forecast.outlook() == Outlook(100, 2000, 130.0, guessed=True)
+
+
+def test_a_step_that_the_run_comes_back_to():
+    """Searches and the scores of their heads alternate; the scores end with the table."""
+    clock = Clock()
+    steps = [Step("table", 60, returns=True), *CELLS[:2], Step("figure", 30, returns=True)]
+    forecast = Forecast(steps, clock=clock)
+    for stage in ("cell 0", "cell 1"):
+        forecast.enter("table")
+        forecast.enter(stage)
+        clock.now += 10.0
+        forecast.follow(1000, 1000, 0.0, guessed=False)
+        forecast.enter("table")
+        clock.now += 1.0
+        forecast.measure(10)
+    assert (forecast.outlook().done, forecast.outlook().total) == (2020, 2090)
+    forecast.complete("table")
+    forecast.enter("figure")
+    assert (forecast.outlook().done, forecast.outlook().total) == (2020, 2050)
+
+
+def test_steps_replace_the_one_that_stood_for_them():
+    """A model that is loaded later: the models after it stay where they are."""
+    forecast = Forecast([CELLS[0], Step("model 1", 1000), Step("model 2", 1000)], clock=Clock())
+    forecast.enter("cell 0")
+    forecast.add([Step("a", 10), Step("b", 10)], instead_of="model 1")
+    forecast.enter("b")
+    assert forecast.outlook().total == 1010
+    forecast.enter("model 2")
+    assert forecast.outlook().total == 1000

@@ -4,7 +4,7 @@ import pytest
 
 from broca.engine import Progress
 from broca.runs.forecast import Step
-from broca.runs.progress import Stages, titled
+from broca.runs.progress import Stages
 
 
 def test_progress_counts_the_plan():
@@ -94,11 +94,23 @@ def test_a_run_without_a_listener_is_silent(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_title_stands_for_the_stages_of_a_verb():
-    """What a verb within another is at is told by how far it is alone."""
+def test_the_verb_of_a_step_tells_of_the_whole_run():
+    """Its rows replace those that were expected, and its stages are left out."""
+    seen, now = [], [0.0]
+    stages = Stages(lambda *told: seen.append(told), clock=lambda: now[0])
+    stages.expect(
+        [Step("cell 1", 100, "focus", verb=True), Step("cell 2", 100, "focus", verb=True)]
+    )
+    report = stages.enter_verb("cell 1")
+    report("searching", None)
+    now[0] = 2.0
+    report("searching", Progress(20, 80, 5, 6.0))
+    assert seen == [("cell 1", None), ("cell 1", Progress(20, 180, 5, pytest.approx(16.0)))]
+
+
+def test_the_verb_of_a_run_without_steps_tells_of_itself():
+    """As far as it is."""
     seen = []
-    stages = Stages(titled(lambda name, progress: seen.append((name, progress)), "cell 1 of 2"))
-    stages.enter("searching")
-    stages.at(0, 10, 10)
-    stages.within(Progress(1, 2, 4))
-    assert seen == [("cell 1 of 2", Progress(done, 10, 4 * (done > 0))) for done in (0, 5)]
+    stages = Stages(lambda *told: seen.append(told))
+    stages.enter_verb("atlas")("searching", Progress(20, 80, 5, 6.0))
+    assert seen[-1] == ("atlas", Progress(20, 80, 5, 6.0))

@@ -92,8 +92,8 @@ def test_wordings_become_examples():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "is no JSON: "),
-        ("[1, 2]", "is no JSON object"),
+        ("{", "is not JSON: "),
+        ("[1, 2]", "is not a JSON object"),
         ({"prompt": "p"}, "has no `answer`"),
         ({"answer": "a"}, "has no `prompt`"),
         ({"prompt": "", "answer": "a"}, "has an empty `prompt`"),
@@ -132,7 +132,7 @@ def test_what_holds_no_examples_is_refused(write, tmp_path):
         Task.from_file(tmp_path)
     path = tmp_path / "latin.jsonl"
     path.write_bytes(b'{"prompt": "\xe9", "answer": "a"}')
-    with pytest.raises(BadInput, match="it is no UTF-8 text"):
+    with pytest.raises(BadInput, match="it is not UTF-8 text"):
         Task.from_file(path)
     for empty in ([], write("", "")):
         with pytest.raises(TaskUnusable, match="has no examples"):

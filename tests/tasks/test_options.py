@@ -19,8 +19,8 @@ def test_function_is_read_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("no.py:f", None, "is no Python file"),
-        ("a.txt:f", "", "is no Python file"),
+        ("no.py:f", None, "is not a Python file"),
+        ("a.txt:f", "", "is not a Python file"),
         ("a.py:g", "def f(document): ...", "has no function 'g'"),
         ("a.py:f", "def f(:", "could not be run: SyntaxError"),
     ],

@@ -151,8 +151,8 @@ def _notes(run: Run, matrix: Matrix, chart: Chart) -> Sequence[str]:
     if chart.joint.shrunk:
         components = chart.masks.shape[1]
         notes.append(
-            f"{len(chart.masks)} masks for {components} components are few: effects are smaller "
-            f"than they are, and intervals cover the noise alone; about "
+            f"{len(chart.masks)} masks for {components} components are few: estimated effects "
+            "are too small, and intervals cover the noise alone; about "
             f"{5 * components * len(chart.tasks):,} `rows` would do"
         )
     return notes

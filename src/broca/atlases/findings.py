@@ -31,7 +31,7 @@ class Findings:
     Attributes:
         rows: Rows of the matrix as measured, in the order of display.
         columns: Its columns likewise.
-        universal: Components that most tasks need, and about alike.
+        universal: Components that most tasks need to about the same degree.
         selections: What each task needs beyond the others, in the order of display.
         clusters: Components by profile.
         task_clusters: Tasks by profile.
@@ -137,7 +137,7 @@ def keep_to_groups(
         if part.kind == "head" and part.index is not None and part.layer in group_sizes
     ]
     if not heads:
-        return None, "the components are no attention heads"
+        return None, "the components are not attention heads"
     layers = np.array([layer for layer, _ in heads])
     groups = np.array([index // group_sizes[layer] for layer, index in heads])
     if max(group_sizes.values()) == 1:

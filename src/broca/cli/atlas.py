@@ -65,14 +65,16 @@ def _print(result: Atlas, page: Path) -> None:
     usable = sum(not task.at_chance for task in result.tasks)
     print_table(
         screen,
-        "universal: hurts most tasks, about alike",
+        "universal: hurts most tasks to about the same degree",
         "head|mean effect|tasks hurt",
         (
             (head.name, f"{head.effect:+.3f}", f"{len(head.hurts)} of {usable}")
             for head in result.universal
         ),
     )
-    lines = [] if result.universal else ["universal: no head hurts most tasks about alike"]
+    lines = (
+        [] if result.universal else ["universal: no head hurts most tasks to about the same degree"]
+    )
     lines.append(
         f"key/value groups: not tested: {result.groups_note}"
         if result.groups is None

@@ -52,7 +52,7 @@ class PrintOptions:
     """Print the result as JSON on stdout, as it is written."""
 
     plain: bool = False
-    """Print progress as plain lines, the default where stderr is no terminal."""
+    """Print progress as plain lines, the default where stderr is not a terminal."""
 
     quiet: bool = False
     """Print no progress, only the result, warnings and errors."""
@@ -223,7 +223,7 @@ _WORDS = {"GatedModel": str, "Task": str}
 
 
 def flags_of(run: Callable[..., Any]) -> Mapping[str, str]:
-    """The flags of a command by parameter; empty for what is no command of broca."""
+    """The flags of a command by parameter; empty for what is not a command of broca."""
     return getattr(run, "flags", {})
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broca.cli.commands import SharedFolderOutput, command
-from broca.cli.keeping import logged_measuring
+from broca.cli.keeping import asked_of, finish_shared, logged_measuring, shared_result
 from broca.cli.output import console, folder_of, print_table, show
 from broca.options import CompareRunOptions
 
@@ -49,13 +49,25 @@ def compare(
         seed: Seed of everything random; default: the first run's, or 0.
         out: Folder for comparison.json; default: broca-out.
     """
-    import broca
+    from broca.results.comparison import Comparison
 
     folder = folder_of(out, None)
+    asked = asked_of(
+        "compare", models=models, tasks=tasks, heads=heads, revision=revision, rows=rows,
+        items=items, limit=limit, response=response, level=level, seed=seed,
+        run_options=run_options,
+    )  # fmt: skip
+    finished = shared_result(Comparison, folder, asked)
+    if finished is not None:
+        result, files = finished
+        show(result, files[-1], output_options.print_options, _print)
+        return
     with logged_measuring(
         folder, run_options, output_options, verb="compare", models=", ".join(models),
         tasks=tasks, heads=heads,
     ) as (options, log):  # fmt: skip
+        import broca
+
         result = broca.compare(
             *models,
             tasks=tasks,
@@ -72,6 +84,8 @@ def compare(
         )
         files = result.save(folder)
         log.result(result, files)
+        loaded = [(compared.model.name, compared.revision) for compared in result.models]
+        finish_shared(asked, files, options, loaded)
     show(result, files[-1], output_options.print_options, _print)
 
 

@@ -37,7 +37,7 @@ def explore(
         port: Port; 0 takes a free one.
         token: Token of the address; default: none on this machine, else a random one.
         public: Let anyone use the page at an open address, without a token, as a Space does.
-        exports: Folder of what is exported from the page; default: one that goes with the page.
+        exports: Folder of what is exported from the page; default: a temporary one.
         open: Open the page in the browser.
     """
     import broca

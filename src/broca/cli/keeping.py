@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -15,7 +15,14 @@ from broca.cli.progress import ProgressDisplay
 from broca.cli.tracking import Logged, logged
 from broca.cli.wording import tell
 from broca.errors import BadInput
-from broca.options import EngineOptions, ExecutorOptions, JournalOptions, RunOptions, TaskOptions
+from broca.options import (
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    RunOptions,
+    TaskOptions,
+    parts_of,
+)
 
 if TYPE_CHECKING:
     from broca.results.base import Result
@@ -31,6 +38,9 @@ HOW = {
     "allow_pickle",
 }
 """Options that only decide how a result is computed."""
+
+PLACES = ("target", "models", "neurons", "family", "control", "pairs")
+"""Parameters that may name a file or a folder, besides the model and `include_path`."""
 
 
 def record_of(**parameters: Any) -> dict[str, dict[str, Any]]:
@@ -52,14 +62,27 @@ def record_of(**parameters: Any) -> dict[str, dict[str, Any]]:
         elif not is_dataclass(value):
             asked[name] = value
         elif not isinstance(value, JournalOptions):
-            for field in fields(value):
-                kind = how if field.name in HOW else asked
-                kind[field.name] = getattr(value, field.name)
-    if Path(asked["model"]).is_dir():
-        asked["model"] = _absolute(asked["model"])
-    if asked["include_path"] is not None:
-        asked["include_path"] = _absolute(asked["include_path"])
+            for part in parts_of(value):
+                for field in fields(part):
+                    kind = how if field.name in HOW else asked
+                    kind[field.name] = getattr(part, field.name)
+    for name in ("model", "include_path", *PLACES):
+        value = asked.get(name)
+        if isinstance(value, list):
+            asked[name] = [_placed(word) for word in value]
+        elif value is not None:
+            asked[name] = _placed(value)
     return {"asked": asked, "how": how}
+
+
+def asked_of(verb: str, **parameters: Any) -> dict[str, Any]:
+    """What decides the result of a command that shares its folder with others.
+
+    Args:
+        verb: The command's words.
+        parameters: As those of `record_of`.
+    """
+    return {"verb": verb, **record_of(**parameters)["asked"]}
 
 
 @dataclass(frozen=True)
@@ -79,7 +102,7 @@ class Keeping:
 
         Returns:
             The result and its files. Where the folder holds an equal result already, that one with
-            the time that it took then: what the journal answers again is no measurement.
+            the time that it took then: what the journal answers again is not a measurement.
         """
         from broca.results.codec import encode
         from broca.runs.sources import sources_of
@@ -200,6 +223,73 @@ def _finished(kind: type[R], out: str, *, verb: str, record: Mapping[str, Any]) 
     return result
 
 
+def shared_result(
+    kind: type[R], folder: Path, asked: Mapping[str, Any]
+) -> tuple[R, tuple[Path, ...]] | None:
+    """The result of the same command in a folder that commands share; it says so on stderr.
+
+    Args:
+        kind: What the command writes.
+        folder: The out folder.
+        asked: What `asked_of` says.
+
+    Returns:
+        The result and its files; None where there is none, or something has changed since.
+    """
+    from broca.runs.finished import finished_files
+
+    files = finished_files(folder, asked)
+    if not files:
+        return None
+    try:
+        result = kind.read(files[0])
+    except BadInput:  # changed by hand without a trace in size and time: it is written anew
+        return None
+    tell(f"finished; nothing to do: {files[0]} holds the result; remove it to run again")
+    return result, files
+
+
+def finish_shared(
+    asked: Mapping[str, Any],
+    files: Sequence[Path],
+    options: RunOptions,
+    models: Sequence[tuple[str, str | None]],
+    data_sets: Sequence[str] = (),
+) -> None:
+    """Notes that a command which shares its folder is finished.
+
+    Args:
+        asked: What `asked_of` says.
+        files: What it wrote, the result's file first.
+        options: Those with which it measured.
+        models: The names and revisions of the models that it loaded.
+        data_sets: Names of data sets that it read without a catalog.
+    """
+    from broca.runs.finished import note_finished
+    from broca.runs.sources import sources_of
+
+    workspace: Any = options.journal_options.journal
+    sources: list[Path] | None = list(_result_files(asked))
+    for model, revision in models:
+        read = sources_of(model, revision, workspace.catalogs, data_sets)
+        sources = None if sources is None or read is None else [*sources, *read]
+    note_finished(files[0].parent, asked, sources, files)
+
+
+def _result_files(asked: Mapping[str, Any]) -> Iterator[Path]:
+    """The files that the parameters of a command name; of the folder of a run its result."""
+    from broca.results.reading import KINDS
+
+    for name in PLACES:
+        value = asked.get(name)
+        for word in value if isinstance(value, list) else [value]:
+            place = _place_of(word)
+            if place is not None and place.is_file():
+                yield place
+            elif place is not None:
+                yield from (place / kind.FILE for kind in KINDS[:3] if (place / kind.FILE).exists())
+
+
 @contextmanager
 def measuring(
     out: str | Path, run_options: RunOptions, print_options: PrintOptions
@@ -266,6 +356,15 @@ def this_command() -> str:
     return shlex.join(["broca", *(word for word in sys.argv[1:] if word != "--fresh")])
 
 
-def _absolute(path: str) -> str:
-    """The path as any folder knows it, for a record that outlives the command's own."""
-    return str(Path(path).expanduser().absolute())
+def _placed(word: Any) -> Any:
+    """What names a file or a folder as any folder knows it, for a record that outlives this one."""
+    place = _place_of(word)
+    return word if place is None else str(place)
+
+
+def _place_of(word: Any) -> Path | None:
+    """The file or folder that a parameter names; None where it names something else."""
+    if not isinstance(word, str) or not word:
+        return None
+    place = Path(word).expanduser()
+    return place.absolute() if place.exists() else None

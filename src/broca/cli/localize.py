@@ -51,7 +51,8 @@ def localize(
         tune: Try numbers of masks and sparsities as the paper does (method cs-tuned).
         option: A setting of the method, NAME=VALUE; may be repeated.
         interactions: How many leading heads to measure in pairs on fresh items; 0: none.
-        seeds: How many searches, each on items and masks of its own: how stable is the selection?
+        seeds: Number of searches, each on other items and masks, to show how stable the selection
+            is.
         verify: End with statistics, random sets, a verdict.
         out: Folder for result.json and report.html.
     """
@@ -83,7 +84,7 @@ def settings_from(pairs: Sequence[str]) -> dict[str, Any]:
     """Reads NAME=VALUE pairs; numbers become numbers, true and false what they say.
 
     Raises:
-        BadInput: A word is no such pair.
+        BadInput: A word is not such a pair.
     """
     settings: dict[str, Any] = {}
     for pair in pairs:

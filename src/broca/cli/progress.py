@@ -21,7 +21,7 @@ FIRST = "loading libraries"
 """The first line, which stands there before torch is imported."""
 
 NOTE = "note: "
-"""What a report begins with that is no step, but a line for the reader."""
+"""What a report begins with that is not a step, but a line for the reader."""
 
 STEPS = 8
 """Most steps that stand below the bar."""

@@ -15,13 +15,13 @@ FIRST = (
     ("broca localize reference-small --task sorting", "try it: nothing is downloaded"),
     ("broca localize MODEL --task TASK", "a folder or hub id; any task"),
     ("broca plan MODEL --task TASK", "how long that would take"),
-    ("broca tasks", "the tasks that there are"),
+    ("broca tasks", "list the tasks"),
     ("broca doctor", "this machine; what is missing"),
     ("broca --help", "all commands"),
 )
 
 AFTER = (
-    (f"broca verify {OUT}", "the whole proof of what was found"),
+    (f"broca verify {OUT}", "test the selection in full"),
     (f"broca explore {OUT}", "switch the heads off on a live page"),
     (f"broca export {OUT} --to DIR", "the model without them"),
     (f"broca chat {OUT}", "talk to both"),

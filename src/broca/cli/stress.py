@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broca.cli.commands import SharedFolderOutput, command
-from broca.cli.keeping import logged_measuring
+from broca.cli.keeping import asked_of, finish_shared, logged_measuring, shared_result
 from broca.cli.output import folder_of, show
 from broca.cli.wording import say
 from broca.options import StressRunOptions
@@ -40,19 +40,30 @@ def stress(
         pairs: Pairs of a source and a target.
         out: Folder for stress.json; default: the run's, or broca-out.
     """
-    import broca
-    from broca.reports import write
     from broca.results.localization import Localization
+    from broca.results.stress_test import StressTest
     from broca.runs.folder import options_of_run
 
     run = Localization.read(target) if heads is None else None
     if run is not None:
         run_options = options_of_run(target, run_options)
     folder = folder_of(out, target if run else None)
+    asked = asked_of(
+        "stress", target=target, heads=heads, family=family, control=control, pairs=pairs,
+        seed=seed, run_options=run_options,
+    )  # fmt: skip
+    finished = shared_result(StressTest, folder, asked)
+    if finished is not None:
+        result, files = finished
+        show(result, files[-1], output_options.print_options, _print)
+        return
     with logged_measuring(
         folder, run_options, output_options, verb="stress", target=target, heads=heads,
         family=family,
     ) as (options, log):  # fmt: skip
+        import broca
+        from broca.reports import write
+
         result = broca.stress(
             run or target,
             heads=heads,
@@ -65,6 +76,8 @@ def stress(
         )
         files = write(result, folder, run=run)
         log.result(result, files)
+        name = run.model.name if run else target
+        finish_shared(asked, files, options, [(name, options.model_options.revision)])
     show(result, files[-1], output_options.print_options, _print)
 
 

@@ -20,7 +20,7 @@ def tasks(
     source_options: SourceOptions,
     task_options: TaskOptions,
 ) -> None:
-    """List the package's tasks, the paper's and a folder's, or show how one of any is asked.
+    """List the tasks of the package, of the paper and of a folder, or show how a task is asked.
 
     Args:
         name: A task or group to show; without one, tasks are listed.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from broca.cli.commands import SharedFolderOutput, command
-from broca.cli.keeping import logged_measuring
+from broca.cli.keeping import asked_of, finish_shared, logged_measuring, shared_result
 from broca.cli.output import console, folder_of, print_table, show
 from broca.cli.wording import listed
 from broca.errors import BadInput
@@ -57,8 +57,8 @@ def verify(
         seed: Seed; default: the run's, whose items it keeps apart, or 0.
         out: Folder for verification.json; default: the run's.
     """
-    import broca
     from broca.results.localization import Localization
+    from broca.results.verification import Verification
     from broca.runs.folder import options_of_run
 
     run: Localization | None = None
@@ -81,10 +81,21 @@ def verify(
     if controls < 0:
         raise BadInput(f"`controls` must be at least 0, not {controls}")
     folder = folder_of(out, target if run else None)
+    asked = asked_of(
+        "verify", target=target, heads=heads, neurons=neurons, task=task, model=model,
+        others=others, same_skill=same_skill, both_ways=both_ways, controls=controls, limit=limit,
+        ablation=ablation, seed=seed, run_options=run_options,
+    )  # fmt: skip
+    finished = shared_result(Verification, folder, asked)
+    if finished is not None:
+        result, files = finished
+        show(result, files[-1], output_options.print_options, _print)
+        return
     with logged_measuring(
         folder, run_options, output_options, verb="verify", target=target, heads=heads,
         task=task,
     ) as (options, log):  # fmt: skip
+        import broca
         from broca.reports import write
         from broca.verification import Scope  # imports torch, which the first line stands before
 
@@ -113,6 +124,8 @@ def verify(
             )
         files = write(result, folder, run=run)
         log.result(result, files)
+        name = model or (run.model.name if run else target)
+        finish_shared(asked, files, options, [(name, options.model_options.revision)])
     show(result, files[-1], output_options.print_options, _print)
 
 

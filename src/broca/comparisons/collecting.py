@@ -122,7 +122,7 @@ class Collection:
         return [Step(_stage(label), rows) for label in self.labels]
 
     def _referenced(self, run: Run, response: str | None) -> Referenced:
-        """What rows return; a model's own answers are no measure that models share.
+        """What rows return; a model's own answers are not a measure that models share.
 
         Raises:
             BadInput: They are asked for.

@@ -120,7 +120,7 @@ class JournaledExecutor:
             role: What they are for: `search` or `scores`.
 
         Raises:
-            BadResponse: A response is no finite number.
+            BadResponse: A response is not a finite number.
             JournalError: The journal cannot be read or written.
         """
         rescored = self._rescored(plan)

@@ -81,7 +81,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Refusal:
-    """An error that broca raised in a worker, as plain data: it is no fault of the worker."""
+    """An error that broca raised in a worker, as plain data: the worker is not at fault."""
 
     kind: str
     message: str

@@ -198,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             question = _Question(json.loads(self.rfile.read(int(size))))
         except (ValueError, RecursionError):
-            self._send_json({"error": "the request is no JSON object"}, HTTPStatus.BAD_REQUEST)
+            self._send_json({"error": "the request is not a JSON object"}, HTTPStatus.BAD_REQUEST)
             return
         explorer = self.asked
         path = urlsplit(self.path).path

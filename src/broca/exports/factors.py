@@ -100,7 +100,7 @@ def _of_point(model: GatedModel, point: GatePoint, parts: GatedParts, values: Te
     """The factors of one gate point.
 
     Raises:
-        UnsupportedModel: It is no factor of weights.
+        UnsupportedModel: It is not a factor of weights.
     """
     if point.place == "routing":
         return (ExpertFactors(point, values),)
@@ -187,7 +187,7 @@ def projection_shape(module: nn.Module) -> tuple[int, int]:
 
 
 def _require_projection(point: GatePoint, name: str) -> None:
-    """Refuses a gate that is no factor on a projection.
+    """Refuses a gate that is not a factor on a projection.
 
     Raises:
         UnsupportedModel: The message names the component and the reason.

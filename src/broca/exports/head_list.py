@@ -138,7 +138,7 @@ def head_slices(model: GatedModel, components: Sequence[str]) -> HeadSlices:
 
     Raises:
         BrocaError: A name is wrong, or the model has no such component.
-        UnsupportedModel: A component is no set of query heads.
+        UnsupportedModel: A component is not a set of query heads.
     """
     parts = model.gated_parts(components)
     by_layer = {found.layer: found for found in model.structure.projections}
@@ -184,7 +184,7 @@ def head_list(
         effects: Effect of ablating each head, such as a ranking's; negative = the task needs it.
 
     Raises:
-        UnsupportedModel: A component is no set of query heads.
+        UnsupportedModel: A component is not a set of query heads.
     """
     found = head_slices(model, components)
     return {

@@ -64,7 +64,7 @@ def mean_outputs(
         items: Items that the mean is over.
 
     Raises:
-        BadInput: The result is no localization.
+        BadInput: The result is not a localization.
     """
     run = request.result
     if not isinstance(run, Localization):

@@ -28,7 +28,7 @@ def unpacked(blob: bytes, length: int) -> NDArray[np.float32]:
     """The vector `(length,)` that `packed` was given; a blob of full length is not compressed.
 
     Raises:
-        ValueError: The blob is no vector of this length.
+        ValueError: The blob is not a vector of this length.
     """
     size = 4 * length
     if len(blob) != size:

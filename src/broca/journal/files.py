@@ -23,7 +23,7 @@ def in_our_words(name: str) -> Iterator[None]:
     Raises:
         JournalNotWritable: The disk is full, or the place is read-only.
         JournalBusy: Another process holds it.
-        JournalDamaged: It is no database, or a broken one.
+        JournalDamaged: It is not a database, or it is broken.
         JournalError: Anything else that SQLite reports.
     """
     try:

@@ -514,7 +514,7 @@ class Journal:
         """Distinct rows that a run asked for, whether it measured them or found them here.
 
         A row with its gradient counts as three, and a row whose output was asked for counts once
-        for it. Vectors are no rows.
+        for it. Vectors are not rows.
 
         Args:
             run: Id of the run.

@@ -68,7 +68,7 @@ class GatedModel:
         points: Where their gates act.
         source: The name or folder that it was loaded from; None for a caller's model in memory.
         revision: Its commit on the hub; None for a model from elsewhere.
-        remote_code: Whether its class came with it and is no part of transformers.
+        remote_code: Whether its class came with it and is not part of transformers.
         adapter: The adapter of PEFT that it was loaded with, and how; empty without one.
     """
 
@@ -170,7 +170,7 @@ class GatedModel:
             scale: Factor of their outputs; 0 ablates.
 
         Raises:
-            BadInput: A name is malformed, or `scale` is no finite number.
+            BadInput: A name is malformed, or `scale` is not a finite number.
             UnknownName: The model has no such component.
             UnsupportedModel: The model has no components of such a kind.
         """
@@ -195,7 +195,7 @@ class GatedModel:
             scale: Factor of their outputs; 0 ablates.
 
         Raises:
-            BadInput: A name is malformed, or `scale` is no finite number.
+            BadInput: A name is malformed, or `scale` is not a finite number.
             UnknownName: The model has no such component.
             UnsupportedModel: The model has no components of such a kind.
         """
@@ -411,7 +411,7 @@ class GatedModel:
     def _shortcuts(self) -> dict[int, Shortcut]:
         """By layer, attention that can be taken up at its output projection; tried once."""
         modules = dict(self.model.named_modules())
-        # where a norm mixes the heads, they are gated before it: what follows is no mere projection
+        # where a norm mixes the heads, they are gated before it: more than a projection follows
         plain = [found for found in self.structure.projections if found.norm is None]
         owners = [modules[found.path.rpartition(".")[0]] for found in plain]
         projections = [found.module for found in plain]

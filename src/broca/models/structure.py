@@ -424,7 +424,7 @@ def _leaves(layer: nn.Module) -> Iterator[nn.Module]:
 def _attention_gap(
     layer: nn.Module, module: nn.Module | None, names: dict[nn.Module, str], heads: int
 ) -> str:
-    """Says why what was found in a layer is no attention output projection; empty if it is."""
+    """Says why what was found in a layer is not an attention output projection; empty if it is."""
     if module is None:
         return "no projection of this layer has an input that mixes tokens"
     owners = [

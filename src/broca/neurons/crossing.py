@@ -8,15 +8,20 @@ from pathlib import Path
 
 from broca.neurons.enhancing import Arm, enhanced
 from broca.neurons.erasing import erased
+from broca.neurons.expecting import arm_names, erasing_steps, training_steps
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.selection import Columns
 from broca.neurons.sets import RandomSets
 from broca.options import TrainingOptions
 from broca.results.base import Interval
+from broca.runs.forecast import Step
 from broca.tasks import Benchmark
 
 ACTIONS = ("erase", "tune")
 """What happens to the located neurons."""
+
+TUNED = ("located", "random")
+"""What `tune` trains."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +76,12 @@ def crossed(
         if action == "erase":
             changes = [
                 (_minus(on.drop), 0.0 - on.random_drop.value, _minus(on.log_probability_drop))
-                for on in erased(run, {"located": columns}, names, chance)
+                for on in erased(run, {"located": columns}, names, chance, stage=_erasing(name))
             ]
         else:
             arms = enhanced(
-                run, columns, name, names, chance, options=options, arms=("located", "random"),
-                folder=folder,
+                run, columns, name, names, chance, options=options, arms=TUNED, folder=folder,
+                of=_of(name),
             )  # fmt: skip
             changes = [_tuned([arm for arm in arms if arm.questions == on]) for on in names]
         for other, (change, random_change, gained) in zip(names, changes, strict=True):
@@ -93,6 +98,33 @@ def crossed(
                 )
             )
     return tuple(results)
+
+
+def crossing_steps(
+    run: NeuronRun,
+    names: Sequence[str],
+    chance: RandomSets,
+    *,
+    action: str,
+    options: TrainingOptions,
+) -> list[Step]:
+    """What `crossed` measures where neurons are located on every task."""
+    steps: list[Step] = []
+    for name in names:
+        if action == "erase":
+            steps += erasing_steps(run, names, sets=1, chance=chance, stage=_erasing(name))
+        else:
+            arms = arm_names(TUNED, chance)
+            steps += training_steps(run, name, names, arms, options=options, of=_of(name))
+    return steps
+
+
+def _erasing(name: str) -> str:
+    return f"erasing the neurons of {name}"
+
+
+def _of(name: str) -> str:
+    return f" of {name}"
 
 
 def _tuned(arms: Sequence[Arm]) -> tuple[Interval, float, Interval]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from broca.errors import BadInput
+from broca.neurons.expecting import scoring
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.sets import shared
 from broca.results.base import Interval
@@ -104,7 +105,7 @@ def decoupled(run: NeuronRun, pairs: Sequence[Pair]) -> tuple[Decoupled, ...]:
         pairs: What to compare.
     """
     places = run.places(NAME)
-    run.run.stages.enter("scoring neurons on the pairs")
+    run.run.stages.enter(scoring(NAME))
     items = map(_key, run.documents(places))
     sets = dict(zip(items, run.item_sets(places), strict=True))
     results = []

@@ -61,6 +61,7 @@ def enhanced(
     without: str = "zeroed",
     arms: Sequence[str] = ARMS,
     folder: Path | None = None,
+    of: str = "",
 ) -> tuple[Arm, ...]:
     """Trains every arm from the same weights on the same items and measures it.
 
@@ -75,6 +76,7 @@ def enhanced(
             them as they are.
         arms: Which arms to train besides the untuned model.
         folder: Where trained weights are kept.
+        of: What the stages of the run end with.
     """
     chosen: dict[str, Columns] = {}
     if "located" in arms:
@@ -85,19 +87,19 @@ def enhanced(
         sets = chance.like(located, run.neurons.layers, seed=run.seed)
         chosen |= {f"random {number}": columns for number, columns in enumerate(sets, start=1)}
     stages = run.run.stages
-    stages.enter("measuring the untuned model")
+    stages.enter(f"measuring the untuned model{of}")
     before = {name: run.scaled(run.places(name, "report"), [INTACT]) for name in names}
     untuned = Trained((), 0, 0, NeuronDelta(()))
     results = [*_measured(run, "untuned", INTACT, untuned, before, before)]
     train, validation = (run.golds(run.places(task, part)) for part in ("locate", "confirm"))
     for arm, columns in chosen.items():
-        stages.enter(f"training {arm}")
+        stages.enter(f"training {arm}{of}")
         base = NeuronDelta(())
         if arm == "without located" and without == "zeroed":
             base = zeros(run.neurons, located)
         training = Training(columns, train, validation, options, run.seed, base)
-        done = trained(run.neurons, training, folder)
-        stages.enter(f"measuring {arm}")
+        done = trained(run.neurons, training, folder, stages=stages)
+        stages.enter(f"measuring {arm}{of}")
         tuned = run.changed(done.delta)
         after = {name: tuned.scaled(run.places(name, "report"), [INTACT]) for name in names}
         tuned.run.finish()

@@ -50,6 +50,7 @@ def erased(
     chance: RandomSets,
     *,
     factor: float = 0.0,
+    stage: str = "erasing",
 ) -> tuple[Erased, ...]:
     """Erases every set on the `report` items of every task.
 
@@ -59,6 +60,7 @@ def erased(
         names: The tasks to measure on.
         chance: Random sets to compare each with.
         factor: What located neurons are multiplied with; 0 erases.
+        stage: What the stages of the run begin with.
 
     Raises:
         BadInput: A set is empty.
@@ -73,7 +75,7 @@ def erased(
         arms += [columns, *chance.like(columns, run.neurons.layers, seed=run.seed)]
     results = []
     for name in names:
-        run.run.stages.enter(f"erasing on {name}")
+        run.run.stages.enter(f"{stage} on {name}")
         places = run.places(name, "report")
         intact = run.scaled(places, [INTACT])
         after = run.scaled(places, arms, factor)

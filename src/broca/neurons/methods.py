@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
+from broca.neurons.expecting import scoring
 from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.neuron_run import ItemScores, NeuronRun
 from broca.neurons.selection import Columns, commonality_set, data_set_scores, standardized
@@ -75,7 +76,7 @@ def choose(
     neurons, places, rule = run.neurons, run.places(task), run.rule
     if method == "random":
         return _random(neurons, rule, run.seed)
-    run.run.stages.enter(f"scoring neurons on {task}")
+    run.run.stages.enter(scoring(task))
     if method == "sensing":
         sensed = sense(run, places, SensingOptions.of(options))
         return Choice(method, sensed.scores, sensed.columns)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from broca.neurons.crossing import relation_of
+from broca.neurons.expecting import scoring
 from broca.neurons.neuron_run import NeuronRun, Places
 from broca.neurons.selection import Columns, commonality_set
 from broca.neurons.sets import Overlap, shared
@@ -62,7 +63,7 @@ def overlapped(run: NeuronRun, names: Sequence[str]) -> Overlaps:
     """
     located: list[tuple[str, int, Columns]] = []
     for name in names:
-        run.run.stages.enter(f"scoring neurons on {name}")
+        run.run.stages.enter(scoring(name))
         for number, half in enumerate(halves(run.places(name), seed=run.seed), start=1):
             scores = run.item_scores(half).scores
             located.append((name, number, commonality_set(scores, run.neurons.layers, run.rule)))

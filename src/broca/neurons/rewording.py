@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from broca.errors import BadInput
+from broca.neurons.expecting import scoring
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.sets import Overlap, shared
 from broca.results.base import Interval
@@ -82,7 +83,7 @@ def reworded(run: NeuronRun, task: str) -> Fidelity:
             f"task '{task}' has no paraphrases: fidelity needs two contents or more, each in two "
             "wordings or more (`broca neurons fidelity --help` names data that has)"
         )
-    run.run.stages.enter(f"scoring neurons on {task}")
+    run.run.stages.enter(scoring(task))
     sets = run.item_sets(places)
     agreements = []
     for relation, pairs in _pairs(several, contents, wordings, run.seed).items():

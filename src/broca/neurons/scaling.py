@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
+from broca.neurons.expecting import INTACT_STAGE, scaling, scoring
 from broca.neurons.neuron_run import INTACT, NeuronRun, Places
 from broca.neurons.sets import RandomSets
 from broca.results.base import Interval
@@ -65,13 +66,13 @@ def numbers_of(factors: str | Sequence[float]) -> tuple[float, ...]:
     """Factors from a list, or from one string of them joined by commas.
 
     Raises:
-        BadInput: They are no numbers.
+        BadInput: They are not numbers.
     """
     parts = factors.split(",") if isinstance(factors, str) else factors
     try:
         return tuple(float(part) for part in parts)
     except ValueError:
-        raise BadInput(f"`factors` '{factors}' are no numbers joined by commas") from None
+        raise BadInput(f"`factors` '{factors}' are not numbers joined by commas") from None
 
 
 def move(
@@ -95,7 +96,7 @@ def move(
         BadInput: No item has located neurons.
     """
     places, draws = run.places(task), chance.draws
-    run.run.stages.enter(f"scoring neurons on {task}")
+    run.run.stages.enter(scoring(task))
     every = run.item_sets(places)
     chosen = [index for index, columns in enumerate(every) if len(columns)]
     if not chosen:
@@ -105,6 +106,7 @@ def move(
     places, sets = places[chosen], [every[index] for index in chosen]
     others = unrelated[np.arange(len(sets)) % len(unrelated)] if len(unrelated) else INTACT
     whole = np.concatenate([places, others])
+    run.run.stages.enter(INTACT_STAGE)
     before = np.exp(run.log_probability(whole, [INTACT], np.zeros(len(whole), dtype=np.intp)))
     intact = before[: len(places)]
     arms = []
@@ -115,7 +117,7 @@ def move(
     index = np.concatenate([np.arange(len(arms)), located])
     moved = []
     for factor in factors:
-        run.run.stages.enter(f"scaling by {factor:g}")
+        run.run.stages.enter(scaling(factor))
         after = np.exp(run.log_probability(rows, arms, index, factor=factor))
         by_item = after[: len(arms)].reshape(len(places), draws + 1)
         elsewhere = (after[len(arms) :], before[len(places) :])

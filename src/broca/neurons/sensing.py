@@ -128,15 +128,21 @@ def sense(run: NeuronRun, places: Places, options: SensingOptions) -> Sensed:
         BadInput: The budget does not allow a level.
     """
     layers, rule = run.neurons.layers, run.rule
-    total = options.rows or equal_rows(run, places)
+    total = sensed_rows(run, places, options)
     if options.method == SCREEN:
         scores = _screened(run, places, options, total // 3, run.seed)
-        return Sensed(item_set(scores, layers, rule), scores, (), total // 3 * 3)
+        return Sensed(item_set(scores, layers, rule), scores, (), total)
     scores, columns, levels = _coarse_to_fine(run, places, options, total, run.seed)
     if rule.count is not None:
         best = np.argsort(-scores, kind="stable")[: rule.count]
         columns = np.sort(best[scores[best] > 0])
     return Sensed(columns, scores, levels, sum(level.rows for level in levels))
+
+
+def sensed_rows(run: NeuronRun, places: Places, options: SensingOptions) -> int:
+    """The most rows that `sense` asks for; a row with its gradient counts as three."""
+    total = options.rows or equal_rows(run, places)
+    return total // 3 * 3 if options.method == SCREEN else total
 
 
 _ROWS_AT_ONCE = 256
@@ -253,7 +259,6 @@ class _GroupSearch:
     ) -> searches.Ranking:
         """Ranks the groups by what their ablation costs on some items."""
         count = len(self._groups)
-        self._run.run.stages.enter(f"searching {count} groups of neurons")
         problem = Problem(count, places, min(options.keep, count), rows, seed)
         method = searches.require_method(options.method)
         # groups are searched for their effects alone, at least one group a mask

@@ -24,10 +24,12 @@ from torch import Tensor
 from broca.engine.work import left_padded
 from broca.errors import BadInput
 from broca.models import GatedModel
+from broca.neurons.expecting import PASSES, training_rows
 from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.selection import Columns
 from broca.options import TrainingOptions
 from broca.results.files import check_out_folder
+from broca.runs.progress import Stages, silent
 from broca.tasks import Request
 
 
@@ -176,7 +178,13 @@ class Training:
         return hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
 
 
-def trained(neurons: NeuronModel, training: Training, folder: Path | None = None) -> Trained:
+def trained(
+    neurons: NeuronModel,
+    training: Training,
+    folder: Path | None = None,
+    *,
+    stages: Stages | None = None,
+) -> Trained:
     """Trains neurons on gold answers, or takes what the same training left in a folder.
 
     Only the columns and rows of weights that belong to the neurons are given to the optimizer, as
@@ -187,16 +195,18 @@ def trained(neurons: NeuronModel, training: Training, folder: Path | None = None
         neurons: The model; its weights are as before afterwards.
         training: What to train.
         folder: Where trained weights are kept, a file for each training; nowhere if None.
+        stages: Receives how far the training is.
 
     Raises:
         BadInput: The folder cannot be written.
     """
+    stages = stages or Stages(silent)
     if folder is None:
-        return _train(neurons, training)
+        return _train(neurons, training, stages)
     file = folder / f"{training.digest(neurons)}.safetensors"
     if not file.is_file():
         check_out_folder(folder)
-        _save(_train(neurons, training), file)
+        _save(_train(neurons, training, stages), file)
     return _load(file)
 
 
@@ -256,7 +266,7 @@ class _Share:
             self.weights.grad = gradient.to(self.weights.dtype)
 
 
-def _train(neurons: NeuronModel, training: Training) -> Trained:
+def _train(neurons: NeuronModel, training: Training, stages: Stages) -> Trained:
     model, options = neurons.model, training.options
     untuned = parts_of(neurons, training.columns)
     shares = []
@@ -266,6 +276,10 @@ def _train(neurons: NeuronModel, training: Training) -> Trained:
         shares.append(_Share(whole, part.dim, part.positions.to(whole.device), weights))
     optimizer = torch.optim.Adam([share.weights for share in shares], lr=options.lr)
     rng = np.random.default_rng([training.seed, 7])
+    rows = training_rows(len(training.train), len(training.validation), options.epochs)
+    done = len(training.validation)
+    stages.begin(rows)
+    stages.at(0, done, rows)
     # the trained values are put back by the context of the untuned ones
     with training.base.applied(model), NeuronDelta(untuned).applied(model), model.in_use():
         losses = [_loss_over(model, training.validation, options.batch)]
@@ -284,7 +298,11 @@ def _train(neurons: NeuronModel, training: Training) -> Trained:
                     for share in shares:
                         share.write()
                         share.whole.grad = None
+                    done += PASSES * len(batch)
+                    stages.at(done, PASSES * len(batch), rows)
                 losses.append(_loss_over(model, training.validation, options.batch))
+                done += len(training.validation)
+                stages.at(done, 0, rows)
                 if not math.isfinite(losses[-1]):
                     break
                 if losses[-1] < losses[best]:

@@ -156,6 +156,6 @@ def coefficients(fitted: Any, components: int, *, name: str) -> NDArray[np.float
     if len(effects) != components or not np.isfinite(effects).all():
         raise BadInput(
             f"recovery {name} gave {len(effects)} coefficients for {components} components, or "
-            "some that are no finite numbers: use another recovery"
+            "some that are not finite numbers: use another recovery"
         )
     return effects

@@ -12,7 +12,7 @@ class PaperLasso(Regression):
     """Lasso of the standardized responses on the unscaled 0/1 matrix.
 
     The coefficients come back in the units of the responses. A coefficient of exactly zero says
-    that the component is not needed to explain the responses: it is no evidence.
+    that the component is not needed to explain the responses: it is not evidence.
 
     Args:
         alpha: Penalty, on the scale of standardized responses.

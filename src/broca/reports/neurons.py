@@ -63,7 +63,7 @@ def record_tables(records: Sequence[Mapping[str, Any]]) -> list[Table]:
     ]
     tables = [
         Table(
-            "result", "What was found", tuple(Column(name, _shown, words=True) for name in names),
+            "result", "Results", tuple(Column(name, _shown, words=True) for name in names),
             tuple(tuple(record.get(name) for name in names) for record in flat),
         )
     ] if names else []  # fmt: skip

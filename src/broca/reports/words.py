@@ -12,7 +12,7 @@ _HEADLINES = {
     "partly specific": "Ablating {set} costs {task}, but the loss is not clearly confined to it",
     "universal": "Most tasks of {model} need {set}, not {task} alone",
     "not localized at head level": "{task} is not localized in {set}",
-    "breaks the model": "{model} breaks without {set}, which says nothing on {task}",
+    "breaks the model": "{model} breaks without {set}, which says nothing about {task}",
     "inconclusive": "Not enough evidence that {model} needs {set} for {task}",
 }
 

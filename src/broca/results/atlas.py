@@ -39,7 +39,7 @@ class AtlasTask:
 
 @dataclass(frozen=True)
 class UniversalComponent:
-    """A component that most tasks need, and about alike (docs/atlas.md has the rule).
+    """A component that most tasks need to about the same degree (docs/atlas.md has the rule).
 
     Attributes:
         name: Such as `L0H3`.
@@ -171,7 +171,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
             mask; negative = the task needs it.
         low: Lower ends of the 90 % intervals.
         high: Upper ends.
-        universal: Components that most tasks need, and about alike, worst first.
+        universal: Components that most tasks need to about the same degree, worst first.
         selections: What each task needs beyond the others, in the order of `tasks`.
         clusters: Components that significantly hurt a task, by profile.
         task_clusters: Tasks by profile.

@@ -40,10 +40,10 @@ class ModelInfo:
         heads: Query heads of one attention layer.
         kv_heads: Key/value heads of one attention layer.
         dtype: Number format of the weights; empty where an older file does not say.
-        neurons: Feed-forward neurons; None where they are no matter.
-        parameters: All parameters; None where they are no matter.
+        neurons: Feed-forward neurons; None where they do not matter.
+        parameters: All parameters; None where they do not matter.
         revision: Its commit on the hub; None for a model from elsewhere.
-        remote_code: Whether its class came with it and is no part of transformers.
+        remote_code: Whether its class came with it and is not part of transformers.
         adapter: The adapter of PEFT that it was loaded with, its base, and whether it was merged;
             empty without one.
     """

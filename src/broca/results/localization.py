@@ -93,8 +93,8 @@ class RankedComponent:
         layer: Decoder layer, from 0.
         head: Number within the layer.
         effect: Change of the response when it is ablated; negative = the task needs it.
-        ci: Interval of the effect, where the method gives one, wide enough to hold it: a regression
-            may shrink the effect out of the interval of what is not shrunken.
+        ci: Interval of the effect, where the method gives one, wide enough to include it: a
+            regression may shrink the effect out of the interval of the unshrunken one.
         frequency: Share of resamples in which it is selected, where the method gives one.
         p_value: Of no harm, one-sided, where the method gives one.
         q_value: The same, corrected for the number of components.
@@ -242,7 +242,8 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         shared_effects: Of each component that the other tasks need too, where the method looks for
             them: minus what every task's score loses when it is ablated alone, on some `report`
             items of each. What they lose most to comes first.
-        universal: Those of them that most tasks need, and about alike, by the rule of the atlas.
+        universal: Those of them that most tasks need to about the same degree, by the rule of the
+            atlas.
         interactions: Pairs of the leading components, the strongest first, if they were requested;
             on `confirm` items.
         repeats: What the same search selects on other items, if that was requested.

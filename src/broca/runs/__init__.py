@@ -10,11 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from broca.engine import Progress as Progress
+    from broca.runs.expecting import localization_steps as localization_steps
     from broca.runs.folder import JOURNAL as JOURNAL
+    from broca.runs.forecast import Step as Step
     from broca.runs.progress import Report as Report
     from broca.runs.progress import Stages as Stages
     from broca.runs.progress import silent as silent
-    from broca.runs.progress import titled as titled
     from broca.runs.progress import usual_report as usual_report
     from broca.runs.run import Run as Run
     from broca.runs.setup import Session as Session
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
     from broca.runs.workspace import Workspace as Workspace
 
 _NAMES = {
+    "expecting": ("localization_steps",),
     "folder": ("JOURNAL",),
-    "progress": ("Report", "Stages", "silent", "titled", "usual_report"),
+    "forecast": ("Step",),
+    "progress": ("Progress", "Report", "Stages", "silent", "usual_report"),
     "run": ("Run",),
     "setup": ("Session", "open_session", "open_workspace"),
     "task_sets": (

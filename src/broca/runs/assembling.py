@@ -113,7 +113,7 @@ def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:
         if benchmark.capability == capability:
             notes.append(
                 f"{name} measures the same capability ({capability}) as {tasks.task}: it is "
-                "reported apart, and what it loses is no off-target drop"
+                "reported apart, and what it loses is not an off-target drop"
             )
     return (*notes, *chance_notes(tasks, baseline))
 

@@ -7,12 +7,10 @@ import os
 import platform
 import re
 import shlex
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +19,8 @@ from broca.journal.files import WriterLock
 from broca.options import ExecutorOptions, RunOptions, TaskOptions
 from broca.results.files import write_beside
 from broca.results.reading import KINDS
+from broca.runs.finished import NAME as FINISHED
+from broca.runs.finished import stamps_of, unchanged, versions
 from broca.runs.interrupts import Stopper
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ SCHEMA = 1
 NAME = "reproduce.json"
 JOURNAL = "journal.sqlite"
 _JOURNALS = re.compile(r"journal(\.old\d+)?\.sqlite(-wal|-shm|\.lock)?")
-_PACKAGES = ("broca", "torch", "transformers", "lm-eval", "datasets", "numpy", "scikit-learn")
 
 
 @dataclass
@@ -157,8 +156,7 @@ class RunFolder:
         """
         if sources is None:
             return
-        own = [path.relative_to(self.path) for path in written]  # the folder may be moved
-        self.record["finished"] = {str(path): _stamp(self.path / path) for path in (*sources, *own)}
+        self.record["finished"] = stamps_of(self.path, sources, written)
         self._write()
 
     @classmethod
@@ -174,8 +172,7 @@ class RunFolder:
         wanted = json.loads(json.dumps({"verb": verb, **asked}))
         if record is None or record["asked"] != wanted or record["versions"] != versions():
             return False
-        stamps = record.get("finished") or {}
-        return bool(stamps) and all(_stamp(folder / path) == was for path, was in stamps.items())
+        return unchanged(folder, record.get("finished") or {})
 
     def release(self) -> None:
         """Gives the folder back if its run was refused before it began: nothing is kept in it."""
@@ -324,17 +321,6 @@ def _over(options: Any, recorded: Mapping[str, Any]) -> Any:
     return replace(options, **kept)
 
 
-def versions() -> dict[str, str]:
-    """Versions of what a result depends on."""
-    found = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
-
-
 def machine() -> dict[str, Any]:
     """The machine, as far as results may depend on it."""
     return {
@@ -401,7 +387,7 @@ def _clear(folder: Path) -> None:
     journal = folder / JOURNAL
     if journal.exists():
         WriterLock(str(journal)).close()
-    written = {NAME, *(name for kind in KINDS for name in (kind.FILE, kind.PAGE))}
+    written = {NAME, FINISHED, *(name for kind in KINDS for name in (kind.FILE, kind.PAGE))}
     try:
         for path in folder.iterdir():
             name = path.name.removesuffix(".part")
@@ -411,15 +397,6 @@ def _clear(folder: Path) -> None:
         raise BadInput(
             f"'{folder}' cannot be cleared ({error.strerror}): choose another `out`"
         ) from error
-
-
-def _stamp(path: Path) -> list[int] | None:
-    """Size and time of a file, time alone of a folder; None where it is gone."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return [0 if path.is_dir() else status.st_size, status.st_mtime_ns]
 
 
 def _short(digest: Any) -> str:

@@ -19,11 +19,16 @@ class Step:
         stage: The stage that begins it.
         rows: Maximum number of rows that it measures.
         kind: Rows of one kind take about the same time, such as those of one response.
+        verb: Whether a verb runs in it, such as a search of a study. The verb knows its rows better
+            than the study, and later steps of the kind are expected to differ as much as it did.
+        returns: Whether the run comes back to it after other steps: its stage ends with the run.
     """
 
     stage: str
     rows: int
     kind: str = "scores"
+    verb: bool = False
+    returns: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,8 @@ class Forecast:
 
     A step that measures fewer rows than planned, such as a search that stops early, is complete
     when the next one begins: the rows that it left out leave the total. One that measures more
-    adds to the total.
+    adds to the total. Where some steps are verbs, an unknown speed is the mean of those that are
+    known instead of the slowest.
 
     Args:
         steps: The steps of the run in their order; each stage begins one of them at most.
@@ -59,24 +65,47 @@ class Forecast:
     def __init__(
         self, steps: Sequence[Step], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._steps = list(steps)
-        self._done = [0] * len(self._steps)
+        self._steps: list[Step] = []
+        self._done: list[int] = []
+        self._planned: list[int] = []
+        """The rows of every step as they were expected at first."""
+        self._factors: dict[str, list[float]] = {}
+        """By kind: rows of finished verbs over those that were expected."""
+        self._verb: tuple[float, bool] | None = None
+        """Time that the verb of the current step has left, and whether it is guessed."""
         self._current: int | None = None
         self._next = 0
+        self.add(steps)
         self._clock = clock
         self._last = clock()
         self._speeds: dict[str, tuple[float, float]] = {}
         """Rows and seconds by kind, older ones discounted."""
 
+    def add(self, steps: Sequence[Step], *, instead_of: str = "") -> None:
+        """Adds steps that were not known before.
+
+        Args:
+            steps: They come last, or where the step is that they replace.
+            instead_of: The stage of a step that has not begun.
+        """
+        place, end = len(self._steps), len(self._steps)
+        for number in range(self._next, len(self._steps)):
+            if instead_of and self._steps[number].stage == instead_of:
+                place, end = number, number + 1
+        self._steps[place:end] = steps
+        self._done[place:end] = [0] * len(steps)
+        self._planned[place:end] = [step.rows for step in steps]
+
     def enter(self, stage: str) -> None:
-        """Begins a stage; one that is no step belongs to none."""
+        """Begins a stage; one that is not a step belongs to none."""
         self._last = self._clock()
         self._close()
-        for place in range(self._next, len(self._steps)):
-            if self._steps[place].stage == stage:
+        for place, step in enumerate(self._steps):
+            if step.stage == stage and (place >= self._next or step.returns):
                 for passed in range(self._next, place):
-                    self._steps[passed] = replace(self._steps[passed], rows=0)
-                self._current, self._next = place, place + 1
+                    if not self._steps[passed].returns:
+                        self._steps[passed] = replace(self._steps[passed], rows=0)
+                self._current, self._next = place, max(self._next, place + 1)
                 return
 
     def plan(self, rows: int) -> None:
@@ -103,19 +132,50 @@ class Forecast:
         self._speeds[kind] = measured * kept + rows, seconds * kept + passed
         self._add(rows)
 
+    def follow(self, done: int, total: int, seconds_left: float | None, *, guessed: bool) -> None:
+        """Takes over how far the verb of the current step is.
+
+        Args:
+            done: Its rows that are done.
+            total: All its rows.
+            seconds_left: Time that it has left; None where it cannot tell.
+            guessed: Whether that rests on speeds that are not measured yet.
+        """
+        if self._current is None:
+            return
+        step = self._steps[self._current]
+        self._steps[self._current] = replace(step, rows=max(total, done))
+        self._verb = None if seconds_left is None else (seconds_left, guessed)
+        self.measure(done - self._done[self._current])
+
+    def complete(self, stage: str) -> None:
+        """Ends a step that the run came back to: the rows that it left out leave the total."""
+        if self._current is not None and self._steps[self._current].stage == stage:
+            self._current = None
+        for place, step in enumerate(self._steps[: self._next]):
+            if step.stage == stage:
+                self._steps[place] = replace(step, rows=self._done[place], returns=False)
+
     def outlook(self) -> Outlook:
         """How much is done, and how long the rest takes at the speeds measured so far."""
         done, total = sum(self._done), sum(step.rows for step in self._steps)
+        seconds, guessed = self._verb or (0.0, False)
         left: Counter[str] = Counter()  # rows by kind
-        for step, rows in zip(self._steps, self._done, strict=True):
-            left[step.kind] += step.rows - rows
+        for place, (step, rows) in enumerate(zip(self._steps, self._done, strict=True)):
+            if self._verb is None or place != self._current:
+                left[step.kind] += step.rows - rows
         left = +left
         pace = {kind: spent / rows for kind, (rows, spent) in self._speeds.items() if rows}
-        if not left or not pace:
-            return Outlook(done, total, None if left else 0.0, guessed=bool(left))
-        slowest = max(pace.values())
-        seconds = sum(rows * pace.get(kind, slowest) for kind, rows in left.items())
-        return Outlook(done, total, seconds, guessed=bool(set(left) - set(pace)))
+        if not left:
+            return Outlook(done, total, seconds, guessed)
+        if not pace:
+            return Outlook(done, total, None, guessed=True)
+        usual = max(pace.values())
+        if any(step.verb for step in self._steps):
+            measured = [self._speeds[kind] for kind in pace]
+            usual = sum(spent for _, spent in measured) / sum(rows for rows, _ in measured)
+        seconds += sum(rows * pace.get(kind, usual) for kind, rows in left.items())
+        return Outlook(done, total, seconds, guessed or bool(set(left) - set(pace)))
 
     def _add(self, rows: int) -> None:
         if self._current is not None:
@@ -124,7 +184,19 @@ class Forecast:
 
     def _close(self) -> None:
         """The current step is complete with the rows that it has."""
-        if self._current is not None:
-            step = self._steps[self._current]
-            self._steps[self._current] = replace(step, rows=self._done[self._current])
-        self._current = None
+        place, self._current, self._verb = self._current, None, None
+        if place is None or self._steps[place].returns:
+            return
+        step = self._steps[place] = replace(self._steps[place], rows=self._done[place])
+        if step.verb and self._planned[place]:
+            self._learn(step.kind, step.rows / self._planned[place])
+
+    def _learn(self, kind: str, factor: float) -> None:
+        """Expects of the later verbs of a kind what the finished ones took."""
+        factors = self._factors.setdefault(kind, [])
+        factors.append(factor)
+        mean = sum(factors) / len(factors)
+        for place in range(self._next, len(self._steps)):
+            if self._steps[place].verb and self._steps[place].kind == kind:
+                rows = round(mean * self._planned[place])
+                self._steps[place] = replace(self._steps[place], rows=rows)

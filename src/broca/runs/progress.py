@@ -16,7 +16,7 @@ knows the rows of its steps, the figures are those of the whole run, with the ti
 those of the plan that is being measured."""
 
 NOTE = "note: "
-"""What a report begins with that is no stage, but a line for the reader."""
+"""What a report begins with that is not a stage, but a line for the reader."""
 
 
 def silent(stage: str, progress: Progress | None) -> None:
@@ -26,16 +26,6 @@ def silent(stage: str, progress: Progress | None) -> None:
 def usual_report() -> Report:
     """The report of a caller who names none: a bar in a notebook, and silence elsewhere."""
     return NotebookBar() if in_notebook() else silent
-
-
-def titled(report: Report, title: str) -> Report:
-    """A report of how far a verb's plans are, under one title instead of its stages."""
-
-    def forward(stage: str, progress: Progress | None) -> None:
-        if progress is not None:
-            report(title, progress)
-
-    return forward
 
 
 class Stages:
@@ -56,9 +46,21 @@ class Stages:
         self._tokens = self._chunk_tokens = 0  # of the run before the chunk, and of the chunk
         self.begin(0)
 
-    def expect(self, steps: Sequence[Step]) -> None:
-        """Says which steps are to come: from now on every report tells of the whole run."""
-        self._forecast = Forecast(steps, clock=self._clock)
+    def expect(self, steps: Sequence[Step], *, instead_of: str = "") -> None:
+        """Says which steps are to come: from now on every report tells of the whole run.
+
+        Args:
+            steps: They follow those that were expected before, or replace one of them.
+            instead_of: The stage of the step that they replace.
+        """
+        if self._forecast is None:
+            self._forecast = Forecast((), clock=self._clock)
+        self._forecast.add(steps, instead_of=instead_of)
+
+    @property
+    def name(self) -> str:
+        """The current stage."""
+        return self._name
 
     def enter(self, name: str) -> None:
         """Begins another stage."""
@@ -66,6 +68,31 @@ class Stages:
         if self._forecast is not None:
             self._forecast.enter(name)
         self._report(name, None)
+
+    def enter_verb(self, name: str) -> Report:
+        """Begins a stage in which a verb runs.
+
+        Returns:
+            The report to give to the verb. It tells how far the whole run is, and the verb alone
+            where the run's steps are unknown; the verb's stages are left out.
+        """
+        self.enter(name)
+
+        def follow(_: str, progress: Progress | None) -> None:
+            if progress is None:
+                return
+            if self._forecast is not None:
+                self._forecast.follow(
+                    progress.done, progress.total, progress.seconds_left, guessed=progress.guessed
+                )
+            self._report(name, self._of_run(progress))
+
+        return follow
+
+    def complete(self, name: str) -> None:
+        """Ends a stage whose step the run came back to."""
+        if self._forecast is not None:
+            self._forecast.complete(name)
 
     def note(self, text: str) -> None:
         """Tells the reader something; the stage goes on."""
@@ -124,13 +151,17 @@ class Stages:
 
     def _tell(self, done: int) -> None:
         progress = Progress(done, self._total, self._tokens + self._chunk_tokens)
-        if self._forecast is not None:
-            outlook = self._forecast.outlook()
-            progress = replace(
-                progress,
-                done=outlook.done,
-                total=outlook.total,
-                seconds_left=outlook.seconds_left,
-                guessed=outlook.guessed,
-            )
-        self._report(self._name, progress)
+        self._report(self._name, self._of_run(progress))
+
+    def _of_run(self, progress: Progress) -> Progress:
+        """The figures of the whole run, where its steps are known."""
+        if self._forecast is None:
+            return progress
+        outlook = self._forecast.outlook()
+        return replace(
+            progress,
+            done=outlook.done,
+            total=outlook.total,
+            seconds_left=outlook.seconds_left,
+            guessed=outlook.guessed,
+        )

@@ -13,6 +13,7 @@ from typing import Any
 
 from broca.models.hub import cached_files
 from broca.tasks import Catalog
+from broca.tasks.data_sets import DATA_SETS, PREFIX
 
 MOST = 5000
 """More files than that are not watched."""
@@ -25,13 +26,16 @@ class _Unknown(Exception):
     """Where something was read from cannot be told."""
 
 
-def sources_of(model: str, revision: str | None, catalogs: Iterable[Catalog]) -> list[Path] | None:
+def sources_of(
+    model: str, revision: str | None, catalogs: Iterable[Catalog], data_sets: Iterable[str] = ()
+) -> list[Path] | None:
     """The files and folders that a run read.
 
     Args:
         model: The model's name.
         revision: Its revision on the hub; None for the newest.
         catalogs: The catalogs that built its tasks.
+        data_sets: Names of data sets that were read without a catalog.
 
     Returns:
         The files, and the folders in which a new file would matter; None where they cannot be told,
@@ -44,6 +48,13 @@ def sources_of(model: str, revision: str | None, catalogs: Iterable[Catalog]) ->
                 found |= set(_task_files(name, tasks))
             if catalog.include_path is not None:
                 found |= set(_within(catalog.include_path))
+        for name in data_sets:
+            named = DATA_SETS.get(name.removeprefix(PREFIX))
+            path = Path(name.removeprefix(PREFIX)).expanduser() if named is None else None
+            if path is not None and path.exists():
+                found |= set(_within(path))
+            else:
+                found |= set(_hub_files(named.path if named else str(path), "dataset", None))
     except _Unknown:
         return None
     return sorted(found) if len(found) <= MOST else None

@@ -7,7 +7,7 @@ from typing import Any
 from broca.errors import UnknownName, nearest
 from broca.recovery.choosing import recovery_name
 from broca.recovery.menu import Menu
-from broca.searches.atlas import FEWEST_ROWS
+from broca.searches.atlas import FEWEST_ROWS, AtlasSearch
 from broca.searches.base import (
     GeneratorSearch,
     OtherTask,
@@ -58,6 +58,7 @@ __all__ = [
     "DEFAULT_METHOD",
     "FEWEST_ROWS",
     "METHODS",
+    "AtlasSearch",
     "GeneratorSearch",
     "Method",
     "OtherTask",

@@ -100,6 +100,6 @@ def _doubts(selected: tuple[int, ...], q_values: NDArray[np.float64]) -> tuple[s
     if not unsure:
         return ()
     return (
-        f"{unsure} of the {len(selected)} selected components are no discoveries at a rate of "
+        f"{unsure} of the {len(selected)} selected components are not discoveries at a rate of "
         f"false ones of {DISCOVERY:g}: chance may have chosen them, more rows would tell",
     )

@@ -18,7 +18,7 @@ ROWS_PER_COMPONENT = 20
 """Rows where no budget is given."""
 _FEWEST_PER_COMPONENT = 2
 _INTACT = 10
-"""At most one row in so many measures the intact model."""
+"""At most one row in this many measures the intact model."""
 _LEAST_NOISE = 0.1
 """Least share of the responses' variance that is believed to be noise."""
 

@@ -45,8 +45,8 @@ class Family:
             asks = f"asks for {' and '.join(self.tasks)}" if self.tasks else "names no `tasks`"
             raise BadInput(
                 f"the run is about task '{task}', and family '{self.name}' {asks}: its outcome "
-                f"would say nothing on the run; give a `family` file whose `tasks` names '{task}' "
-                "(docs/stress.md), or name the `heads` to test them apart from the run"
+                f"would say nothing about the run; give a `family` file whose `tasks` names "
+                f"'{task}' (docs/stress.md), or name the `heads` to test them apart from the run"
             )
 
     def prompt(self, operation: str | None, operand: str, *, template: int = 0) -> str:

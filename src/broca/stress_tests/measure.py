@@ -12,6 +12,7 @@ from broca.errors import SelfTestFailed
 from broca.measurement import Observation
 from broca.results.base import Interval
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift
+from broca.runs.forecast import Step
 from broca.stress_tests.observing import AnswerLogProbs, HeadOutputs, SelfPatch, Vector
 from broca.stress_tests.probing import probe
 from broca.stress_tests.prompts import Pair, Prompt
@@ -41,6 +42,21 @@ STAND_INS: dict[str, Callable[[int], StandIn]] = {
     "resample": ShuffledOutputs,
 }
 """What stands in for ablated outputs, by kind of ablation, from a seed."""
+
+
+def stress_steps(subject: Subject) -> list[Step]:
+    """The stages of a stress test, each with its observations."""
+    sets = 1 + len(subject.random_sets)
+    return [
+        *(
+            Step(f"necessity under {kind} ablation", (1 + len(subject.controls)) * (1 + sets))
+            for kind in STAND_INS
+        ),
+        Step("decodability", 1, "outputs"),
+        Step("reversal", 2 + len(_restored_parts(subject))),
+        Step("transfer", 2 + len(_writes(subject))),
+        Step("positive control", 3),
+    ]
 
 
 def necessity(observe: Observe, subject: Subject, kind: str) -> Necessity:
@@ -96,16 +112,7 @@ def decodability(observe: Observe, subject: Subject) -> Probe:
 
 def reversal(observe: Observe, subject: Subject) -> tuple[Reversal, ...]:
     """What restoring strict parts of the outputs undoes of zero ablation's damage."""
-    parts: dict[str, StandIn] = {}
-    if len(subject.columns) > 1:
-        parts |= {
-            f"{name} alone": RestoredPart(head=place) for place, name in enumerate(subject.names)
-        }
-    parts["the last token"] = RestoredPart("last")
-    parts["all but the last token"] = RestoredPart("all but last")
-    width = len(subject.columns) * subject.head_dim
-    if width > SUBSPACE:
-        parts[f"{SUBSPACE} of {width} dimensions"] = RestoredPart(dimensions=SUBSPACE)
+    parts = _restored_parts(subject)
     prompts, answers = subject.family.prompts, subject.family.answers
     observations = [AnswerLogProbs(prompts, (), answers)]
     observations += [
@@ -140,16 +147,7 @@ def self_patch(observe: Observe, subject: Subject) -> float:
 
 def transfer(observe: Observe, subject: Subject) -> tuple[Shift, ...]:
     """What writing sources into targets changes: the real write, then the controls."""
-    sources = _sources(subject, lambda pair: pair.source_operation)
-    writes: list[tuple[str, Columns, StandIn]] = [
-        (name, subject.columns, stand_in)
-        for name, stand_in in (
-            ("the other operation", OutputsOf(sources)),
-            *_controls(subject).items(),
-            ("noise of the same norm", Noise(sources, subject.seed)),
-        )
-    ]
-    writes += [("random heads", columns, OutputsOf(sources)) for columns in subject.random_sets]
+    writes = _writes(subject)
     changes = _changes(
         observe, subject, _targets(subject), [(columns, written) for _, columns, written in writes]
     )
@@ -186,6 +184,35 @@ def positive_control(observe: Observe, subject: Subject) -> Interval:
     writes = [(subject.all_heads, offset), (subject.all_heads, replace(offset, seed=subject.seed))]
     moved, moved_at_random = map(_shift, _changes(observe, subject, prompts, writes))
     return _interval(moved - moved_at_random)
+
+
+def _restored_parts(subject: Subject) -> dict[str, StandIn]:
+    """The strict parts of the outputs that are restored, by name."""
+    parts: dict[str, StandIn] = {}
+    if len(subject.columns) > 1:
+        parts |= {
+            f"{name} alone": RestoredPart(head=place) for place, name in enumerate(subject.names)
+        }
+    parts["the last token"] = RestoredPart("last")
+    parts["all but the last token"] = RestoredPart("all but last")
+    width = len(subject.columns) * subject.head_dim
+    if width > SUBSPACE:
+        parts[f"{SUBSPACE} of {width} dimensions"] = RestoredPart(dimensions=SUBSPACE)
+    return parts
+
+
+def _writes(subject: Subject) -> list[tuple[str, Columns, StandIn]]:
+    """What is written into the targets, with its name and the heads that it is written into."""
+    sources = _sources(subject, lambda pair: pair.source_operation)
+    stand_ins: dict[str, StandIn] = {
+        "the other operation": OutputsOf(sources),
+        **_controls(subject),
+        "noise of the same norm": Noise(sources, subject.seed),
+    }
+    return [
+        *((name, subject.columns, stand_in) for name, stand_in in stand_ins.items()),
+        *(("random heads", columns, OutputsOf(sources)) for columns in subject.random_sets),
+    ]
 
 
 def _controls(subject: Subject) -> dict[str, StandIn]:

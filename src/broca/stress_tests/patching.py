@@ -29,7 +29,7 @@ class Patcher:
         tokens: Tokens that the model has read so far.
 
     Raises:
-        BadInput: Its components are no attention heads.
+        BadInput: Its components are not attention heads.
     """
 
     def __init__(self, model: GatedModel, *, rows: int = 64) -> None:

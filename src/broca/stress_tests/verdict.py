@@ -22,8 +22,8 @@ def judge(shifts: Sequence[Shift], positive: Interval) -> tuple[StressLabel, str
     moved = f"the write moves the target by {_nats(real.transfer)}"
     if positive.low <= 0:
         return "inconclusive", (
-            f"the positive control moves {_nats(positive)}: the instrument cannot be shown to find "
-            f"transfer here, so that {moved} says nothing."
+            f"the positive control moves {_nats(positive)}: the test cannot show that it "
+            f"would find transfer here, so it means nothing that {moved}."
         )
     if real.transfer.low <= 0:
         if real.copying is not None and real.copying.low > 0:

@@ -416,7 +416,7 @@ def refused(what: str) -> Iterator[None]:
         what: What could not be done.
 
     Raises:
-        TaskUnusable: Something was raised that is no error of broca's own.
+        TaskUnusable: Something else than an error of broca was raised.
     """
     try:
         yield

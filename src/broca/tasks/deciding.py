@@ -43,7 +43,7 @@ def takes_likeliest(task: Any, metric: Metric) -> bool:
 
 
 def likeliest(metric: Metric, choices: Sequence[str], outputs: Sequence[Output]) -> Hashable:
-    """The choice that the metric looks at; the answers themselves where they are no such thing.
+    """The choice that the metric looks at; the answers themselves where it looks at none.
 
     Args:
         metric: One for which `takes_likeliest` holds.

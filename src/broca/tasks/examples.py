@@ -158,7 +158,7 @@ def _lines(path: Path) -> Iterator[tuple[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        cause = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        cause = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise BadInput(f"task file '{path}' cannot be read: {cause}; check the path") from error
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -167,9 +167,9 @@ def _lines(path: Path) -> Iterator[tuple[str, Any]]:
         try:
             content = json.loads(line)
         except ValueError as error:
-            raise BadInput(f"{place} is no JSON: {error}; correct it") from error
+            raise BadInput(f"{place} is not JSON: {error}; correct it") from error
         if not isinstance(content, dict):
-            raise BadInput(f'{place} is no JSON object: write {{"prompt": ..., "answer": ...}}')
+            raise BadInput(f'{place} is not a JSON object: write {{"prompt": ..., "answer": ...}}')
         yield place, content
 
 

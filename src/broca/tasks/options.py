@@ -24,7 +24,9 @@ def reference_function(options: TaskOptions) -> Reference | None:
     path = Path(file).expanduser()
     spec = spec_from_file_location(path.stem, path) if path.suffix == ".py" else None
     if spec is None or spec.loader is None or not path.is_file():
-        raise BadInput(f"`reference` '{named}': '{file}' is no Python file; use FILE.py:FUNCTION")
+        raise BadInput(
+            f"`reference` '{named}': '{file}' is not a Python file; use FILE.py:FUNCTION"
+        )
     module = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -73,7 +73,7 @@ def explore(
         port: Port; 0 takes a free one.
         token: What the address must carry; empty for none.
         public: Whether anyone may use the page at an open address, without a token.
-        exports: Folder of what is exported from the page; by default one that goes with the page.
+        exports: Folder of what is exported from the page; by default a temporary one.
         on_progress: Receives what is going on.
 
     Returns:

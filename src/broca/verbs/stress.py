@@ -23,6 +23,7 @@ from broca.stress_tests.measure import (
     positive_control,
     reversal,
     self_patch,
+    stress_steps,
     transfer,
 )
 from broca.stress_tests.subject import Subject
@@ -83,6 +84,7 @@ def stress(
             gated, named_heads(gated, heads), families, pairs=pairs, sets=sets, seed=seed
         )
         run = opened.run(TaskSet(), settings=subject.settings)
+        stages.expect(stress_steps(subject))
         necessities = []
         for kind in STAND_INS:
             stages.enter(f"necessity under {kind} ablation")

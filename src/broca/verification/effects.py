@@ -73,7 +73,7 @@ class Matrix:
 
 
 def universal(matrix: Matrix) -> list[int]:
-    """Columns of the components that most tasks need, and about alike, worst first.
+    """Columns of the components that most tasks need to about the same degree, worst first.
 
     Each must hurt two thirds of the usable tasks; cost two thirds of their capabilities
     significantly more than a negligible amount, as the mean of a capability's tasks; and cost the

@@ -120,7 +120,7 @@ def prove(
 ) -> Proof:
     """Compares the scores of the task and of the others before and after an ablation.
 
-    Tasks of the same skill are no controls: what they lose stays out of the off-target drop.
+    Tasks of the same skill are not controls: what they lose stays out of the off-target drop.
     """
     losses = {
         name: benchmark.loss(before[name], after[name]) for name, benchmark in benchmarks.items()

@@ -20,7 +20,7 @@ Aggregate = Callable[[Values, NDArray[np.intp]], float]
 """A task's score over responses, and which items they are of: positions among those measured."""
 
 _EXACT_FLIPS = 12
-"""Up to so many changed items the permutation test enumerates every assignment of signs."""
+"""Most changed items for which the permutation test enumerates every assignment of signs."""
 
 
 def is_binary(*values: Values) -> bool:
@@ -171,7 +171,7 @@ def power(items: int, drop: float, *, gained: float = 0.0, level: float = 0.05) 
 
     lost = drop + gained
     if min(gained, drop) < 0 or lost + gained > 1:
-        raise ValueError(f"drop {drop} and gained {gained} are no shares of the items")
+        raise ValueError(f"drop {drop} and gained {gained} are not shares of the items")
     changed = lost + gained
     if changed == 0:
         return 0.0

@@ -57,7 +57,7 @@ class Trial:
         return "same_skill" if name in self.same_skill else "other"
 
     def smaller(self, items: int, *, names: Sequence[str] | None = None) -> Places:
-        """Fewer items: `items` of the task and of each of its skill, as many of all the rest.
+        """Fewer items: `items` of the task and of each of its skill, and of all others together.
 
         They lie evenly over the report items, so that the same call gives the same items.
         """
@@ -68,7 +68,7 @@ class Trial:
         }
 
     def some(self, items: int) -> Places:
-        """At most so many items of every task, evenly over its report items."""
+        """At most this many items of every task, evenly over its report items."""
         return {name: _spread(self.places[name], items) for name in self.names}
 
     def responses(
@@ -125,7 +125,7 @@ def _spread(positions: NDArray[np.intp], count: int) -> NDArray[np.intp]:
 def roles(
     task: str, benchmarks: Mapping[str, Benchmark], named: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Sorts the other tasks into those of the task's capability and the rest.
+    """Sorts the other tasks into those of the task's capability and those of others.
 
     Args:
         task: The claimed task.

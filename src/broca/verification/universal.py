@@ -25,7 +25,7 @@ class Shared:
     Attributes:
         effects: Of each component, in the order in which they were asked about: minus what every
             task's score loses when it is ablated alone.
-        universal: Those that most tasks need, and about alike, as in an atlas, worst first.
+        universal: Those that most tasks need to about the same degree, as in an atlas, worst first.
     """
 
     effects: dict[str, dict[str, float]]

@@ -67,15 +67,15 @@ def judge(
     if broken is not None:
         return Verdict(
             "breaks the model",
-            f"{lost}, but {broken}: the model is broken, which says nothing on {own.task}.",
-            headline=f"Ablating {named} breaks the model, which says nothing on {own.task}",
+            f"{lost}, but {broken}: the model is broken, which says nothing about {own.task}.",
+            headline=f"Ablating {named} breaks the model, which says nothing about {own.task}",
         )
     if own.p > level or own.drop.value <= 0:
         return _no_drop(own, lost, named, level)
     if off_target is None or specific is None:
         return Verdict(
             "inconclusive",
-            f"{lost}; no other task was measured, so that nothing can be said on specificity: "
+            f"{lost}; no other task was measured, so that specificity is unknown: "
             "name some in `others`.",
             headline=f"{costs}; no other task was measured",
         )
@@ -114,7 +114,7 @@ def judge(
         needed = _needed_for(specific, own.items)
         return Verdict(
             "inconclusive",
-            f"{lost} and {spill}: the difference of {_points(specific)} may be nothing.",
+            f"{lost} and {spill}: the difference of {_points(specific)} may be zero.",
             needed,
             f"{costs}, but perhaps no more than the other tasks",
         )
@@ -186,7 +186,7 @@ def _no_drop(own: MeasuredDrop, lost: str, named: str, level: float) -> Verdict:
     if own.items >= needed:
         return Verdict(
             "not localized at head level",
-            f"{lost}: no change was seen, with items enough to see {100 * RELEVANT:.0f} points.",
+            f"{lost}: no change was seen; a drop of {100 * RELEVANT:.0f} points would have been.",
             headline=nothing,
         )
     return Verdict(
@@ -233,7 +233,7 @@ def _room(drop: MeasuredDrop) -> str:
 
 
 def _inverted(drop: MeasuredDrop) -> str:
-    """What of a drop is no lost skill."""
+    """The part of a drop that is not lost skill."""
     if drop.below_chance <= 0:
         return ""
     below = 100 * drop.below_chance

@@ -74,9 +74,10 @@ def test_cells_are_kept_and_summed_up(tmp_path):
     }  # fmt: skip
     ran = []
     summaries = simulate_methods(**few, on_progress=lambda stage, progress: ran.append(stage))
-    assert len(ran) == 8
+    reports = len(ran)
+    assert len(set(ran)) == 8
     assert simulate_methods(**few, on_progress=lambda stage, progress: ran.append(stage))
-    assert len(ran) == 8
+    assert len(ran) == reports
     lines = {(one.method, one.scenario): one for one in summaries}
     cells = simulated_cells_of(tmp_path).read()
     own = [c for c in cells if (c.key.method, c.key.scenario) == ("gradient", "additive")]

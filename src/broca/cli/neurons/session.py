@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from broca.cli import commands
 from broca.cli.commands import PrintOptions, command_of
-from broca.cli.keeping import measuring
+from broca.cli.keeping import asked_of, finish_shared, measuring, shared_result
 from broca.cli.neurons import tables
 from broca.cli.output import show
+from broca.cli.wording import listed
 from broca.options import RunOptions
 
 SENTENCES = {
@@ -58,11 +59,30 @@ def run_verb(
     Raises:
         BrocaError: Any of it is refused.
     """
-    from broca import neurons
+    from broca.results.files import check_out_folder
+    from broca.results.neurons import NeuronExperiment, NeuronSet
 
+    asked = asked_of(f"neurons {verb}", model=model, run_options=run_options, **parameters)
+    kind: type[NeuronSet | NeuronExperiment] = NeuronSet if verb == "locate" else NeuronExperiment
+    finished = shared_result(kind, check_out_folder(out), asked)
+    if finished is not None:
+        show(finished[0], finished[1][0], print_options, tables.show)
+        return
     with measuring(out, run_options, print_options) as (folder, options, progress):
+        from broca import neurons
+
         result = getattr(neurons, verb)(
             model, **parameters, run_options=options, on_progress=progress
         )
-    path = result.save(folder)[0]
-    show(result, path, print_options, tables.show)
+        files = result.save(folder)
+        revision = options.model_options.revision
+        finish_shared(asked, files, options, [(model, revision)], _data_sets(parameters))
+    show(result, files[0], print_options, tables.show)
+
+
+def _data_sets(parameters: Mapping[str, Any]) -> list[str]:
+    """The data sets among the tasks that are named, which no catalog builds."""
+    words = [
+        word for name in ("task", "tasks", "others") for word in listed(parameters.get(name) or "")
+    ]
+    return [word for word in words if word.startswith("data:")]

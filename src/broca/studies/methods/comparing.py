@@ -16,21 +16,29 @@ from broca.results import check_out_folder
 from broca.runs import (
     JOURNAL,
     Report,
-    Run,
     Session,
     Stages,
+    Step,
     load_tasks,
     open_session,
     open_workspace,
     other_tasks,
     whole_tasks,
 )
-from broca.studies.methods.cells import Cell, CellFolder, method_cells
+from broca.studies.methods.cells import Cell, CellFolder, CellKey, method_cells
 from broca.studies.methods.comparison_page import save_page
 from broca.studies.methods.ground_truth import SingleEffects, single_effects
-from broca.studies.methods.running import CellSetup, Grid, parse_methods, run_cells
+from broca.studies.methods.running import (
+    CellSetup,
+    Effects,
+    Grid,
+    cell_steps,
+    missing_cells,
+    parse_methods,
+    run_cells,
+)
 from broca.studies.methods.summary import MethodSummary, summarize
-from broca.tasks import Task
+from broca.tasks import Benchmark, Task
 
 CANDIDATE = searches.DEFAULT_METHOD
 """The method that the others are compared with."""
@@ -124,16 +132,22 @@ def compare_methods(
     ran = 0
     journal_options = run_options.journal_options
     journal_options = replace(journal_options, journal=journal_options.journal or folder / JOURNAL)
+    stages = Stages(on_progress)
     with open_workspace(journal_options, run_options.executor_options) as space:
-        for model in listed_models:
+        for number, model in enumerate(listed_models):
             with open_session(
-                model, run_options.within(space), on_progress, others=[tasks, others]
+                model, run_options.within(space), stages, others=[tasks, others]
             ) as opened:
                 compared[opened.model.fingerprint] = opened.model.name
                 setup, names = _setup(opened, grid, tasks, others)
                 keys = list(grid.keys(opened.model.fingerprint, names, setup.benchmarks))
                 cells.remove([key for key in keys if key.method in repeated])
-                ran += run_cells(setup, keys, cells, on_progress=on_progress)
+                steps = _steps(setup, names, grid, keys, cells)
+                stages.expect(steps, instead_of=_later(number))
+                if number == 0:
+                    stages.expect(_later_steps(len(listed_models), steps))
+                setup = replace(setup, effects=_effects(opened, names, setup.benchmarks, grid))
+                ran += run_cells(setup, keys, cells)
     return concluded(folder, cells, grid, compared, candidate=candidate, ran=ran)
 
 
@@ -188,37 +202,74 @@ def _setup(
     tasks: str | Sequence[str | Task],
     others: str | Sequence[str | Task],
 ) -> tuple[CellSetup, tuple[str, ...]]:
-    """Builds the tasks of a model and ablates every component alone; also the tasks to localize."""
-    model, stages = opened.model, opened.stages
+    """Builds the tasks of a model, before any effect is measured; also the tasks to localize."""
+    model = opened.model
     if grid.k > len(model.components):
         raise BadInput(
             f"`k` {grid.k} is more than the {len(model.components)} {model.kinds} of {model.name}"
         )
-    stages.enter("building the tasks")
+    opened.stages.enter("building the tasks")
     catalog = opened.catalog
     names, controls = (other_tasks("", given, model, catalog) for given in (tasks, others))
     if not names:
         raise BadInput("`tasks` names no task: give T1,T2, or `include_path` with auto")
     benchmarks = load_tasks(model, (*names, *controls), catalog, options=grid.task_options)
-    run = opened.run(
-        whole_tasks(benchmarks), settings={"study": "methods", "tasks": list(benchmarks)}
-    )
-    effects = _effects(run, names, grid, stages)
-    return CellSetup(opened, benchmarks, effects), names
+    return CellSetup(opened, benchmarks, {}), names
+
+
+def _steps(
+    setup: CellSetup,
+    names: Sequence[str],
+    grid: Grid,
+    keys: Sequence[CellKey],
+    cells: CellFolder[Cell],
+) -> list[Step]:
+    """What is measured on one model: every component alone, then the cells."""
+    setup.session.stages.enter("counting rows")
+    masks = 1 + len(setup.session.model.components)
+    alone = [
+        Step(
+            _alone(task, response),
+            masks * min(grid.exhaustive, len(setup.benchmarks[task].items)),
+            f"alone {response}",
+        )
+        for task in names
+        if grid.exhaustive
+        for response in _responses(grid)
+    ]
+    return [*alone, *cell_steps(setup, missing_cells(setup, keys, cells))]
+
+
+def _later_steps(models: int, steps: Sequence[Step]) -> list[Step]:
+    """What stands for the models that are not loaded yet: as many rows as the first has."""
+    rows = sum(step.rows for step in steps)
+    return [Step(_later(number), rows, verb=True) for number in range(1, models)]
+
+
+def _later(number: int) -> str:
+    return f"model {number}" if number else ""
 
 
 def _effects(
-    run: Run, names: Sequence[str], grid: Grid, stages: Stages
-) -> Mapping[tuple[str, str], SingleEffects]:
+    opened: Session, names: Sequence[str], benchmarks: Mapping[str, Benchmark], grid: Grid
+) -> Effects:
     """Effects of single ablations by task and response; none where they are not wanted."""
+    run = opened.run(
+        whole_tasks(benchmarks), settings={"study": "methods", "tasks": list(benchmarks)}
+    )
     effects: dict[tuple[str, str], SingleEffects] = {}
     for task in names if grid.exhaustive else ():
         for response in _responses(grid):
-            stages.enter(f"every component alone on {task} ({response})")
+            opened.stages.enter(_alone(task, response))
             measured = single_effects(run, task, response, items=grid.exhaustive)
             if measured is not None:
                 effects[task, response] = measured
     return effects
+
+
+def _alone(task: str, response: Response) -> str:
+    """The stage that measures the effects of single ablations."""
+    return f"every component alone on {task} ({response})"
 
 
 def _responses(grid: Grid) -> tuple[Response, ...]:

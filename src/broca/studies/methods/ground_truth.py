@@ -18,7 +18,7 @@ from broca.runs import Run
 
 LEARNED = 0.5
 """Score on the intact model from which a capability of a planted model counts as learned: below it
-the heads that were planted matter little, and are no ground truth (the model's card)."""
+the heads that were planted matter little, and are not a ground truth (the model's card)."""
 
 _SETS = "planted_heads.json"
 

@@ -10,7 +10,7 @@ from broca import localize, searches
 from broca.errors import BadInput
 from broca.options import SearchOptions, TaskOptions
 from broca.results import Localization, version_of_broca
-from broca.runs import Report, Session, silent, titled, usual_report
+from broca.runs import Report, Session, Step, claim_tasks, localization_steps, silent
 from broca.studies.methods.cells import Cell, CellFolder, CellKey, budget_name
 from broca.studies.methods.ground_truth import SingleEffects, planted_recall
 from broca.tasks import Benchmark
@@ -98,7 +98,6 @@ class CellSetup:
 
     def localize(self, key: CellKey, report: Report) -> Localization:
         """The localization of a cell."""
-        tasks = 1 + len(key.others) if searches.METHODS[key.method].measures_others else 1
         return localize(
             self.session.model,
             key.task,
@@ -106,45 +105,83 @@ class CellSetup:
             report_items=key.report_items,
             seed=key.seed,
             verify=False,
-            search_options=SearchOptions(
-                method=key.method,
-                rows=None if key.budget is None else key.budget * tasks,
-                k=key.k,
-                items=key.items,
-            ),
+            search_options=_search_options(key),
             run_options=self.session.options,
             on_progress=report,
         )
 
+    def rows(self, key: CellKey) -> int:
+        """The rows that a cell is expected to measure; 0 where its method refuses them."""
+        tasks = claim_tasks(
+            key.task,
+            {name: self.benchmarks[name] for name in (key.task, *key.others)},
+            items=key.items,
+            seed=key.seed,
+            report_items=key.report_items,
+        )
+        try:
+            steps = localization_steps(
+                self.session.model, tasks, key.method, _search_options(key), verify=False,
+                interactions=0,
+            )  # fmt: skip
+        except BadInput:
+            return 0
+        return sum(step.rows for step in steps)
 
-def run_cells(
-    setup: CellSetup,
-    keys: Sequence[CellKey],
-    cells: CellFolder[Cell],
-    *,
-    on_progress: Report | None = None,
-) -> int:
+
+def _search_options(key: CellKey) -> SearchOptions:
+    tasks = 1 + len(key.others) if searches.METHODS[key.method].measures_others else 1
+    return SearchOptions(
+        method=key.method,
+        rows=None if key.budget is None else key.budget * tasks,
+        k=key.k,
+        items=key.items,
+    )
+
+
+def missing_cells(
+    setup: CellSetup, keys: Sequence[CellKey], cells: CellFolder[Cell]
+) -> dict[str, CellKey]:
+    """The cells that a folder lacks, by the stage in which each is run."""
+    missing = [key for key in keys if key not in cells]
+    return {
+        f"{setup.session.model.name}, cell {number:,} of {len(missing):,}: {key.method} on "
+        f"{key.task}, budget {budget_name(key.budget)}, seed {key.seed}": key
+        for number, key in enumerate(missing, start=1)
+    }
+
+
+def cell_steps(setup: CellSetup, missing: Mapping[str, CellKey]) -> list[Step]:
+    """The steps of some cells.
+
+    The rows of a method are counted once for each budget: the first of its cells that are finished
+    tell what the others measure.
+    """
+    rows: dict[str, int] = {}
+    steps = []
+    for stage, key in missing.items():
+        kind = f"{key.method} {budget_name(key.budget)} {key.fingerprint}"
+        if kind not in rows:
+            rows[kind] = setup.rows(key)
+        steps.append(Step(stage, rows[kind], kind, verb=True))
+    return steps
+
+
+def run_cells(setup: CellSetup, keys: Sequence[CellKey], cells: CellFolder[Cell]) -> int:
     """Runs the cells that the folder lacks; returns how many.
 
     Args:
-        setup: What they are run on.
+        setup: What they are run on; its stages receive which cell is run, and how far it is.
         keys: Which cells.
         cells: Where each is written as soon as it is finished.
-        on_progress: Receives which cell is run, and how far its plan is.
 
     Raises:
         BrocaError: The folder cannot be written, or rows cannot be measured.
     """
-    report = on_progress or usual_report()
-    model = setup.session.model.name
-    missing = [key for key in keys if key not in cells]
-    for number, key in enumerate(missing, start=1):
-        title = (
-            f"{model}, cell {number:,} of {len(missing):,}: {key.method} on {key.task}, "
-            f"budget {budget_name(key.budget)}, seed {key.seed}"
-        )
-        report(title, None)
-        cells.add(run_cell(setup, key, on_progress=titled(report, title)))
+    missing = missing_cells(setup, keys, cells)
+    for stage, key in missing.items():
+        report = setup.session.stages.enter_verb(stage)
+        cells.add(run_cell(setup, key, on_progress=report))
     return len(missing)
 
 

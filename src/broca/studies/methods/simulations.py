@@ -15,7 +15,7 @@ from broca import searches
 from broca.errors import BadInput, UnknownName, nearest
 from broca.measurement import Measurement, Plan
 from broca.results import check_out_folder
-from broca.runs import Report, listed, usual_report
+from broca.runs import Progress, Report, Stages, Step, listed, silent
 from broca.searches import Problem
 from broca.studies.methods.cells import CellFolder, file_name
 from broca.studies.methods.running import parse_methods
@@ -191,15 +191,21 @@ def run_simulations(
     grid: SimulatedGrid, cells: CellFolder[SimulatedCell], *, on_progress: Report | None = None
 ) -> int:
     """Runs the cells that the folder lacks; returns how many."""
-    report = on_progress or usual_report()
+    stages = Stages(on_progress)
     missing = [key for key in dict.fromkeys(grid.keys()) if key not in cells]
-    for number, key in enumerate(missing, start=1):
-        report(
+    steps = [
+        Step(
             f"simulation {number:,} of {len(missing):,}: {key.method} on {key.components} "
             f"components ({key.scenario}), {key.rows:,} rows, seed {key.seed}",
-            None,
+            key.rows,
+            f"{key.method} on {key.components} components",
         )
-        cells.add(simulate(key))
+        for number, key in enumerate(missing, start=1)
+    ]
+    stages.expect(steps)
+    for step, key in zip(steps, missing, strict=True):
+        stages.enter(step.stage)
+        cells.add(simulate(key, stages))
     return len(missing)
 
 
@@ -215,7 +221,7 @@ def simulated_model(key: SimulatedKey) -> PlantedProblem:
     )
 
 
-def simulate(key: SimulatedKey) -> SimulatedCell:
+def simulate(key: SimulatedKey, stages: Stages | None = None) -> SimulatedCell:
     """Runs one search on a simulated model.
 
     Methods that measure a probability on a real model measure the simulated response itself; where
@@ -234,11 +240,16 @@ def simulate(key: SimulatedKey) -> SimulatedCell:
         differentiable=continuous,
     )
     spent = 0
+    stages = stages or Stages(silent)
+    stages.begin(key.rows)
+    stages.at(0, key.rows, key.rows)
 
     def execute(plan: Plan) -> Measurement:
         nonlocal spent
         spent += plan.cost
-        return planted.run(plan)
+        measurement = planted.run(plan)
+        stages.within(Progress(spent, key.rows, 0))
+        return measurement
 
     start = time.perf_counter()
     try:

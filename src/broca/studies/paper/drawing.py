@@ -44,7 +44,7 @@ def draw(reproduction: Reproduction) -> list[Figure]:
             chart_of(rows),
         )
         for number, (model, rows) in enumerate(by_model.items())
-        if any(row.get("head") != "none" for row in rows)  # the intact model alone is no figure
+        if any(row.get("head") != "none" for row in rows)  # the intact model alone is not a figure
     ]
 
 

@@ -13,8 +13,9 @@ from broca.errors import BadInput, UnknownName, nearest
 from broca.models import GatedModel
 from broca.options import PaperRunOptions, SearchOptions, SourceOptions, takes_options, without
 from broca.results import version_of_broca
-from broca.runs import Report, open_session, open_workspace, usual_report
+from broca.runs import Report, Stages, Step, open_session, open_workspace
 from broca.studies.paper import figure_rows, table_rows
+from broca.studies.paper.expecting import experiment_stage, study_steps
 from broca.studies.paper.names import ALL, NAMES
 from broca.studies.paper.reproduction import Reproduction, Row
 from broca.studies.paper.study import PAPER_METHOD, Study, StudySettings
@@ -94,18 +95,29 @@ def reproduce(
     settings = StudySettings(
         tasks, limit, keep_universal, seed, replace(search_options, method=method),
     )  # fmt: skip
-    report = on_progress or usual_report()
+    stages = Stages(on_progress)
     rows: dict[str, list[Row]] = {name: [] for name in wanted}
     notes: dict[str, list[str]] = {name: [] for name in wanted}
     studied = []
     with open_workspace(run_options.journal_options, run_options.executor_options) as space:
-        for model in listed_models:
-            with open_session(model, run_options.within(space), report, others=[tasks]) as opened:
+        for number, model in enumerate(listed_models):
+            with open_session(model, run_options.within(space), stages, others=[tasks]) as opened:
                 studied.append(opened.model.name)
-                study = Study(opened, settings, report)
+                study = Study(opened, settings)
+                steps = study_steps(study, {name: EXPERIMENTS[name] for name in wanted})
+                stages.expect(steps, instead_of=_later(number) if number else "")
+                if number == 0:
+                    rows_of_model = sum(step.rows for step in steps)
+                    stages.expect(
+                        [
+                            Step(_later(later), rows_of_model, verb=True)
+                            for later in range(1, len(listed_models))
+                        ]
+                    )
                 for name in wanted:
-                    report(f"{name} of {study.model.name}", None)
+                    stages.enter(experiment_stage(name, study))
                     made, said = _experiment(name, study, alone=len(wanted) == 1)
+                    stages.complete(experiment_stage(name, study))
                     rows[name] += [{"model": study.model.name, **row} for row in made]
                     notes[name] += said
                 study.run.finish()
@@ -138,6 +150,11 @@ def _experiment(name: str, study: Study, *, alone: bool) -> tuple[list[Row], lis
     notes = list(dict.fromkeys(study.notes))
     del study.notes[general:]
     return rows, notes
+
+
+def _later(number: int) -> str:
+    """The stage that stands for a model which is not loaded yet."""
+    return f"model {number}"
 
 
 def _name(task: str | Task) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -14,12 +16,12 @@ from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS
 from broca.options import SearchOptions
 from broca.published import model_like
-from broca.runs import Report, Session, claim_tasks, load_tasks, other_tasks, silent, titled
+from broca.runs import Report, Session, claim_tasks, load_tasks, other_tasks
 from broca.searches import FEWEST_ROWS, METHODS
 from broca.studies.paper import published_figures
 from broca.studies.paper.reproduction import Row
 from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Task
-from broca.verification import MeasuredDrop, Scope
+from broca.verification import Examiner, MeasuredDrop, Scope
 
 PAPER = (*PAPER_TASKS, "rhyme", "profanity")
 """The paper's tasks: what `auto` means for a model that is not shipped."""
@@ -30,7 +32,11 @@ KNOWLEDGE = ("mmlu", "wmdp_bio", "wmdp_chem", "wmdp_cyber")
 _MEASURED_ONLY = (*PAPER_GROUPS["general"], "humaneval_instruct")
 """Tasks that the paper measures and does not localize."""
 
-_LONGEST = 10
+LONGEST = 10
+"""Most heads of an order."""
+
+ATLAS = "atlas: which heads every task needs"
+"""The stage of the atlas."""
 
 
 @dataclass(frozen=True)
@@ -78,23 +84,33 @@ class HeadList:
     rows: int
 
 
+class Source(Protocol):
+    """Where a study's figures come from: measurements, or a rehearsal that counts them."""
+
+    def universal(self, study: Study) -> tuple[str, ...]:
+        """The heads that an atlas of the tasks calls universal."""
+
+    def search(self, study: Study, task: str, method: str) -> HeadList:
+        """The heads that a method selects for a task, without universal ones."""
+
+    def drops(self, heads: Sequence[str], tasks: Sequence[str]) -> dict[str, MeasuredDrop]:
+        """What tasks lose without some heads."""
+
+
 class Study:
     """One model and its tasks.
 
     Args:
         session: The model, with heads as components, and where it is measured.
         settings: What all tables share.
-        on_progress: Receives what is going on.
 
     Raises:
         BrocaError: A task is unknown or cannot be used, or the model can do none.
     """
 
-    def __init__(
-        self, session: Session, settings: StudySettings, on_progress: Report = silent
-    ) -> None:
+    def __init__(self, session: Session, settings: StudySettings) -> None:
         self.model = model = session.model
-        self.settings, self._session, self._report = settings, session, on_progress
+        self.settings, self._session = settings, session
         self.notes: list[str] = []
         self.published = model_like(
             layers=model.structure.layers, heads=model.heads, name=model.name
@@ -110,7 +126,8 @@ class Study:
             ),
             settings={"study": "paper", "tasks": list(names), "seed": settings.seed},
         )  # fmt: skip
-        self._examiner = self.run.examiner(Scope(seed=settings.seed, resamples=500))
+        examiner = self.run.examiner(Scope(seed=settings.seed, resamples=500))
+        self._source: Source = _Measured(session, examiner)
         self.tasks = self._usable(names)
         wanted = [name for name in self.tasks if name not in _MEASURED_ONLY]
         self.localized = tuple(wanted) or self.tasks
@@ -130,10 +147,11 @@ class Study:
         return names
 
     def _usable(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The tasks that the intact model can do: others can lose nothing."""
+        """The tasks that the intact model can do, by its scores: others can lose nothing."""
         self._session.stages.enter("scoring the intact model")
         usable = []
-        for drop in self._examiner.drops_of([], names):
+        self.intact = self._source.drops([], names)
+        for drop in self.intact.values():
             if self.benchmarks[drop.task].at_chance(drop.before, items=drop.items):
                 self.notes.append(
                     f"{self.model.name} scores {drop.before:.3f} on {drop.task}, no better than "
@@ -179,6 +197,12 @@ class Study:
             name for name in self.tasks if name in KNOWLEDGE or self.skill(name) == "knowledge"
         )
 
+    def rehearsed(self, source: Source) -> Study:
+        """The same study before anything but the intact model is measured, with another source."""
+        study = copy(self)
+        study._source, study._lists, study.notes = source, {}, []
+        return study
+
     @cached_property
     def universal(self) -> tuple[str, ...]:
         """The heads that an atlas of the tasks calls universal, and those that were published.
@@ -186,64 +210,21 @@ class Study:
         They hurt tasks of more than half of the skills: what one skill alone needs is its own.
         """
         published = published_figures.universal(self.published)
-        skills = {self.skill(task) for task in self.tasks}
-        if len(skills) < 2:
+        if len({self.skill(task) for task in self.tasks}) < 2:
             return published
-        search = self.settings.search
-        rows = None
-        if search.rows is not None:
-            rows = max(search.rows, FEWEST_ROWS) * len(self.tasks)
-        result = atlas(
-            self.model,
-            self.tasks,
-            search_options=replace(search, rows=rows),
-            **self._shared("atlas: which heads every task needs"),
-        )
-        widely = [
-            universal.name
-            for universal in result.universal
-            if 2 * len({self.skill(task) for task in universal.hurts}) > len(skills)
-        ]
-        return tuple(dict.fromkeys((*widely, *published)))
+        return tuple(dict.fromkeys((*self._source.universal(self), *published)))
 
     def list_of(self, task: str, method: str | None = None) -> HeadList:
         """The heads that a method selects for a task, without universal ones."""
         method = method or self.settings.method
         if (task, method) not in self._lists:
-            # a method that weighs other tasks sets apart by itself what they need too
-            weighs = METHODS[method].measures_others
-            left_out = () if self.settings.keep_universal or weighs else self.universal
-            search = replace(self.settings.search, method=method)
-            result = localize(
-                self.model, task, others=self.general(task) if weighs else (),
-                same_skill=self.same_skill(task) if weighs else (), verify=False,
-                search_options=search, **self._shared(f"{method} on {task}"),
-            )  # fmt: skip
-            harmful = [line.name for line in result.ranking if line.effect < 0]
-            listed = result.selected if weighs else harmful
-            self._lists[task, method] = HeadList(
-                heads=tuple(name for name in listed if name not in left_out)[: search.k],
-                order=tuple(name for name in harmful if name not in left_out)[:_LONGEST],
-                universal=tuple(name for name in listed[: search.k] if name in left_out),
-                rows=result.cost.rows,
-            )
+            self._lists[task, method] = self._source.search(self, task, method)
         return self._lists[task, method]
-
-    def _shared(self, title: str) -> dict[str, Any]:
-        """What every search of the study has in common; it is reported under a title."""
-        self._session.stages.enter(title)
-        return {
-            "seed": self.settings.seed,
-            "run_options": self._session.options,
-            "on_progress": titled(self._report, title),
-        }
 
     def drops(self, heads: Sequence[str], tasks: Iterable[str]) -> dict[str, MeasuredDrop]:
         """What tasks lose without some heads; no row is measured twice."""
         names = list(tasks)
-        if not names:
-            return {}
-        return {drop.task: drop for drop in self._examiner.drops_of(heads, names)}
+        return self._source.drops(heads, names) if names else {}
 
     def scores(self, task: str, heads: Sequence[str]) -> Row:
         """Task and general score, intact and without some heads."""
@@ -259,6 +240,83 @@ class Study:
             row["general_ablated"] = mean(drop.after for drop in drops.values())
             row["general_drop"] = mean(drop.drop.value for drop in drops.values())
         return row
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """A source that measures the model.
+
+    Attributes:
+        session: The model, and where it is measured.
+        examiner: Measures what tasks lose.
+    """
+
+    session: Session
+    examiner: Examiner
+
+    def universal(self, study: Study) -> tuple[str, ...]:
+        """Those that an atlas finds; see `Source`."""
+        skills = {study.skill(task) for task in study.tasks}
+        search = study.settings.search
+        with self._verb(ATLAS) as report:
+            result = atlas(
+                study.model,
+                study.tasks,
+                seed=study.settings.seed,
+                search_options=replace(search, rows=atlas_rows(study)),
+                run_options=self.session.options,
+                on_progress=report,
+            )
+        return tuple(
+            universal.name
+            for universal in result.universal
+            if 2 * len({study.skill(task) for task in universal.hurts}) > len(skills)
+        )
+
+    def search(self, study: Study, task: str, method: str) -> HeadList:
+        """Those that a localization selects; see `Source`."""
+        # a method that weighs other tasks sets apart by itself what they need too
+        weighs = METHODS[method].measures_others
+        left_out = () if study.settings.keep_universal or weighs else study.universal
+        search = replace(study.settings.search, method=method)
+        with self._verb(search_stage(task, method)) as report:
+            result = localize(
+                study.model, task, others=study.general(task) if weighs else (),
+                same_skill=study.same_skill(task) if weighs else (), verify=False,
+                seed=study.settings.seed, search_options=search,
+                run_options=self.session.options, on_progress=report,
+            )  # fmt: skip
+        harmful = [line.name for line in result.ranking if line.effect < 0]
+        listed = result.selected if weighs else harmful
+        return HeadList(
+            heads=tuple(name for name in listed if name not in left_out)[: search.k],
+            order=tuple(name for name in harmful if name not in left_out)[:LONGEST],
+            universal=tuple(name for name in listed[: search.k] if name in left_out),
+            rows=result.cost.rows,
+        )
+
+    def drops(self, heads: Sequence[str], tasks: Sequence[str]) -> dict[str, MeasuredDrop]:
+        """Measured on the report items; see `Source`."""
+        return {drop.task: drop for drop in self.examiner.drops_of(heads, tasks)}
+
+    @contextmanager
+    def _verb(self, stage: str) -> Iterator[Report]:
+        """A stage in which a verb runs; afterwards the stage before it goes on."""
+        stages = self.session.stages
+        before = stages.name
+        yield stages.enter_verb(stage)
+        stages.enter(before)
+
+
+def search_stage(task: str, method: str) -> str:
+    """The stage of a search."""
+    return f"{method} on {task}"
+
+
+def atlas_rows(study: Study) -> int | None:
+    """The rows of the atlas that finds universal heads; None for what it takes by itself."""
+    rows = study.settings.search.rows
+    return None if rows is None else max(rows, FEWEST_ROWS) * len(study.tasks)
 
 
 def mean(values: Iterable[float]) -> float:

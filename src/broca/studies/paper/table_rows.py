@@ -202,7 +202,7 @@ def _pairs(study: Study, source: str, sets: dict[str, tuple[str, ...]]) -> list[
         test, why_not = keep_to_groups(members, sizes, names, seed=study.settings.seed)
         if test is None:
             if label == "all":
-                raise BadInput(f"gqa says nothing on {study.model.name}: {why_not}")
+                raise BadInput(f"gqa says nothing about {study.model.name}: {why_not}")
             continue
         rows.append(
             {

@@ -91,7 +91,7 @@ def _censor() -> Any:
             "the task counts profane words with a list that is not installed: pip install "
             "'broca[profanity]'"
         ) from error
-    # the list also holds names of people, things and deeds, which are no swearing by themselves
+    # the list also holds names of people, things and deeds, which are not swearing by themselves
     neutral = (_DATA / "profanity" / "no_swearing.txt").read_text(encoding="utf-8").split()
     censor = Profanity()
     censor.load_censor_words(whitelist_words=neutral)

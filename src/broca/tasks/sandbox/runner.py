@@ -100,7 +100,7 @@ class Sandbox:
     def _run_in(self, folder: str, program: str, isolation: Isolation, slot: int) -> Verdict:
         token = secrets.token_hex(_TOKEN_BYTES // 2).encode()
         how = launch(isolation, self.limits, folder=folder, slot=slot, token_length=_TOKEN_BYTES)
-        # a model can write lone surrogates, which are no UTF-8: the worker reads question marks
+        # a model can write lone surrogates, which are not UTF-8: the worker reads question marks
         text = program.encode("utf-8", errors="replace")
         process = subprocess.Popen(
             how.command,

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.neurons.crossing import ACTIONS, crossed
+from broca.neurons.crossing import ACTIONS, crossed, crossing_steps
 from broca.neurons.describing import experiment
+from broca.neurons.expecting import choice_steps
 from broca.neurons.methods import choose, require_method
 from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets, require_one_of
@@ -64,10 +65,23 @@ def cross(
         if len(names) < 2:
             raise BadInput("there is nothing to cross: name two data sets or more in `tasks`")
         run = session.run("cross", {"locate": names, "confirm": names, "report": names})
-        sets = {}
-        for name in names:
-            contrast = [other for other in names if other != name]
-            sets[name] = choose(run, name, method=method, contrast=contrast).columns
+        contrasts = {name: [other for other in names if other != name] for name in names}
+        run.run.stages.expect(
+            [
+                *(
+                    step
+                    for name, contrast in contrasts.items()
+                    for step in choice_steps(run, name, method=method, contrast=contrast)
+                ),
+                *crossing_steps(
+                    run, names, chance, action=action, options=neuron_options.training_options
+                ),
+            ]
+        )
+        sets = {
+            name: choose(run, name, method=method, contrast=contrast).columns
+            for name, contrast in contrasts.items()
+        }
         result = crossed(
             run,
             sets,

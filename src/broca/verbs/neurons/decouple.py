@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from broca.models import GatedModel
-from broca.neurons.decoupling import decoupled, read_pairs, task_of
+from broca.neurons.decoupling import NAME, decoupled, read_pairs, task_of
 from broca.neurons.describing import experiment
+from broca.neurons.expecting import scoring_step
 from broca.neurons.items import example_tasks
 from broca.neurons.opening import opened
 from broca.neurons.paraphrases import shipped_pairs
@@ -49,4 +50,5 @@ def decouple(
         seed=seed,
     ) as session:  # fmt: skip
         run = session.run("decouple", example_tasks(session.neurons.model, task_of(chosen)))
+        run.run.stages.expect([scoring_step(NAME, run.places(NAME))])
         return experiment(run, decoupled(run, chosen))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
-from broca.neurons.enhancing import WITHOUT, enhanced
+from broca.neurons.enhancing import ARMS, WITHOUT, enhanced
+from broca.neurons.expecting import arm_names, choice_steps, training_steps
 from broca.neurons.methods import choose, require_method, require_some
 from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets, require_one_of
@@ -68,9 +69,22 @@ def enhance(
             "enhance",
             {"locate": (name, *contrast), "confirm": (name,), "report": (name, *others)},
         )
+        measured = (name, *others)
+        run.run.stages.expect(
+            [
+                *choice_steps(run, name, method=method, contrast=contrast),
+                *training_steps(
+                    run,
+                    name,
+                    measured,
+                    arm_names(ARMS, chance),
+                    options=neuron_options.training_options,
+                ),
+            ]
+        )
         choice = choose(run, name, method=method, contrast=contrast)
         result = enhanced(
-            run, require_some(choice, name).columns, name, (name, *others), chance,
+            run, require_some(choice, name).columns, name, measured, chance,
             options=neuron_options.training_options, without=without, folder=session.deltas,
         )  # fmt: skip
         return experiment(run, result)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
 from broca.neurons.erasing import erased
+from broca.neurons.expecting import choice_steps, erasing_steps
 from broca.neurons.methods import choose, require_method, require_some
 from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets
@@ -66,6 +67,22 @@ def erase(
         name, others = session.names(task, others)
         contrast = others if "activation" in compared else ()
         run = session.run("erase", {"locate": (name, *contrast), "report": (name, *others)})
+        run.run.stages.expect(
+            [
+                *(
+                    step
+                    for method in compared
+                    for step in choice_steps(
+                        run,
+                        name,
+                        method=method,
+                        options=neuron_options.method_options,
+                        contrast=contrast,
+                    )
+                ),
+                *erasing_steps(run, (name, *others), sets=len(compared), chance=chance),
+            ]
+        )
         first, equal, sets, notes = compared[0], run, {}, []
         for method in compared:
             choice = choose(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
+from broca.neurons.expecting import scoring_step
 from broca.neurons.items import example_tasks
 from broca.neurons.opening import opened
 from broca.neurons.paraphrases import paraphrased
@@ -51,4 +52,5 @@ def fidelity(
         shortened = neuron_options.data_options.answer_tokens
         tasks = example_tasks(session.neurons.model, examples, answer_tokens=shortened)
         run = session.run("fidelity", tasks)
+        run.run.stages.expect([scoring_step(examples.name, run.places(examples.name))])
         return experiment(run, reworded(run, examples.name))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from broca.models import GatedModel
 from broca.neurons.describing import neuron_set
+from broca.neurons.expecting import choice_steps
 from broca.neurons.methods import choose, require_method
 from broca.neurons.opening import opened
 from broca.options import LocatingOptions, NeuronRunOptions, takes_options
@@ -51,7 +52,9 @@ def locate(
     ) as session:  # fmt: skip
         name, contrast = session.names(task, others if method == "activation" else ())
         run = session.run("locate", {"locate": (name, *contrast)})
-        choice = choose(
-            run, name, method=method, options=neuron_options.method_options, contrast=contrast
+        options = neuron_options.method_options
+        run.run.stages.expect(
+            choice_steps(run, name, method=method, options=options, contrast=contrast)
         )
+        choice = choose(run, name, method=method, options=options, contrast=contrast)
         return neuron_set(run, name, choice)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
+from broca.neurons.expecting import scoring_step
 from broca.neurons.opening import opened
 from broca.neurons.overlapping import overlapped
 from broca.options import NeuronRunOptions, SelectingOptions, takes_options
@@ -46,4 +47,5 @@ def overlap(
         if not names:
             raise BadInput("there is no data set to compare: name some in `tasks`")
         run = session.run("overlap", {"locate": names})
+        run.run.stages.expect([scoring_step(name, run.places(name)) for name in names])
         return experiment(run, overlapped(run, names))

@@ -8,6 +8,7 @@ import numpy as np
 
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
+from broca.neurons.expecting import scaling_steps
 from broca.neurons.neuron_run import INTACT
 from broca.neurons.opening import opened
 from broca.neurons.scaling import move, numbers_of
@@ -61,8 +62,9 @@ def reliability(
     ) as session:  # fmt: skip
         name, others = session.names(task, others)
         run = session.run("reliability", {"locate": (name, *others)})
-        unrelated = [run.places(other)[:UNRELATED] for other in run.run.tasks.others]
-        result = move(
-            run, name, chance, unrelated=np.concatenate([INTACT, *unrelated]), factors=numbers
+        unrelated = np.concatenate(
+            [INTACT, *(run.places(other)[:UNRELATED] for other in run.run.tasks.others)]
         )
+        run.run.stages.expect(scaling_steps(run, name, unrelated, factors=numbers, chance=chance))
+        result = move(run, name, chance, unrelated=unrelated, factors=numbers)
         return experiment(run, result)

@@ -1,0 +1,152 @@
+"""The rows that a neuron verb is going to measure, step by step, before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from broca.neurons.neuron_run import NeuronRun, Places
+from broca.neurons.sensing import SensingOptions, sensed_rows
+from broca.neurons.sets import RandomSets
+from broca.options import MethodOptions, TrainingOptions
+from broca.runs.forecast import Step
+
+ANSWERS = 2
+"""Rows of an item and a set: the task's metric, and the gold answer's likelihood."""
+
+PASSES = 3
+"""Rows that an item of a training step counts as: a way back takes as long as two ways forth."""
+
+
+def scoring(task: str) -> str:
+    """The stage that scores neurons on a task."""
+    return f"scoring neurons on {task}"
+
+
+def scaling(factor: float) -> str:
+    """The stage that scales located neurons."""
+    return f"scaling by {factor:g}"
+
+
+INTACT_STAGE = "measuring the intact model"
+
+
+def scoring_step(task: str, places: Places) -> Step:
+    """Integrated gradients on some items."""
+    return Step(scoring(task), len(places), "integrated gradients")
+
+
+def choice_steps(
+    run: NeuronRun,
+    task: str,
+    *,
+    method: str,
+    options: MethodOptions | None = None,
+    contrast: Sequence[str] = (),
+) -> list[Step]:
+    """What `choose` measures.
+
+    Args:
+        run: Its items.
+        task: The task whose neurons are chosen.
+        method: The method.
+        options: What single methods need.
+        contrast: Other tasks of the run, for `activation`.
+    """
+    places = run.places(task)
+    if method == "random":
+        return []
+    if method == "sensing":
+        rows = sensed_rows(run, places, SensingOptions.of(options or MethodOptions()))
+        return [Step(scoring(task), rows, "searched rows")]
+    if method in ("activation", "gradient"):
+        compared = contrast if method == "activation" else ()
+        items = len(places) + sum(len(run.places(name)) for name in compared)
+        return [Step(scoring(task), items, "gradients")]
+    return [scoring_step(task, places)]
+
+
+def erasing_steps(
+    run: NeuronRun, names: Sequence[str], *, sets: int, chance: RandomSets, stage: str = "erasing"
+) -> list[Step]:
+    """What `erased` measures.
+
+    Args:
+        run: Its items.
+        names: The tasks to measure on.
+        sets: How many located sets are erased.
+        chance: Random sets to compare each with.
+        stage: The beginning of the stages.
+    """
+    arms = 1 + sets * (1 + chance.draws)
+    return [
+        Step(f"{stage} on {name}", ANSWERS * arms * len(run.places(name, "report")))
+        for name in names
+    ]
+
+
+def training_steps(
+    run: NeuronRun,
+    task: str,
+    names: Sequence[str],
+    arms: Sequence[str],
+    *,
+    options: TrainingOptions,
+    of: str = "",
+) -> list[Step]:
+    """What `enhanced` measures; training that stops early leaves rows out.
+
+    Args:
+        run: Its items.
+        task: The task to train on.
+        names: The tasks to measure on.
+        arms: What is trained, besides the untuned model.
+        options: How to train.
+        of: The end of the stages.
+    """
+    measured = ANSWERS * sum(len(run.places(name, "report")) for name in names)
+    rows = training_rows(
+        len(run.places(task, "locate")), len(run.places(task, "confirm")), options.epochs
+    )
+    return [
+        Step(f"measuring the untuned model{of}", measured),
+        *(
+            step
+            for arm in arms
+            for step in (
+                Step(f"training {arm}{of}", rows, "training"),
+                Step(f"measuring {arm}{of}", measured),
+            )
+        ),
+    ]
+
+
+def arm_names(arms: Sequence[str], chance: RandomSets) -> list[str]:
+    """The names of what is trained; `random` stands for every draw."""
+    draws = [f"random {number}" for number in range(1, chance.draws + 1)]
+    return [name for arm in arms for name in (draws if arm == "random" else [arm])]
+
+
+def training_rows(train: int, validation: int, epochs: int) -> int:
+    """Rows that some epochs of training count as, the validation before the first included."""
+    return epochs * (PASSES * train + validation) + validation
+
+
+def scaling_steps(
+    run: NeuronRun, task: str, unrelated: Places, *, factors: Sequence[float], chance: RandomSets
+) -> list[Step]:
+    """What `move` measures.
+
+    Args:
+        run: Its items.
+        task: The task.
+        unrelated: Items of other tasks that are measured too.
+        factors: What located neurons are multiplied with.
+        chance: Random sets for every item.
+    """
+    items = len(run.places(task))
+    others = items if len(unrelated) else 0
+    return [
+        scoring_step(task, run.places(task)),
+        Step(INTACT_STAGE, items + others),
+        *(Step(scaling(factor), items * (1 + chance.draws) + others) for factor in factors),
+    ]

@@ -1,0 +1,61 @@
+"""A command that shares its folder is recognized by its options and by the files that it read."""
+
+import json
+import os
+
+from broca.runs.finished import NAME, finished_files, note_finished
+
+ASKED = {"verb": "verify", "seed": 0, "others": ("capitals",)}
+
+
+def make(folder):
+    """A folder in which a verification is finished; its result, its page and what it read."""
+    folder.mkdir()
+    result, page, read = (folder / name for name in ("verification.json", "report.html", "model"))
+    for path in (result, page, read):
+        path.write_text("first")
+    note_finished(folder, ASKED, [read], [result, page])
+    return result, page, read
+
+
+def test_the_same_command_finds_what_it_wrote(tmp_path):
+    """Other options, another verb and an empty folder find nothing."""
+    result, page, _ = make(tmp_path / "out")
+    assert finished_files(tmp_path / "out", ASKED) == (result, page)
+    assert finished_files(tmp_path / "out", {**ASKED, "seed": 1}) == ()
+    assert finished_files(tmp_path / "out", {**ASKED, "verb": "stress"}) == ()
+    assert finished_files(tmp_path, ASKED) == ()
+
+
+def test_changed_files_end_it(tmp_path):
+    """What was read or written has another time; a page may be written again and must be there."""
+    result, page, read = make(tmp_path / "out")
+    page.write_text("with another section")
+    assert finished_files(tmp_path / "out", ASKED)
+    for path in (result, read):
+        before = path.stat().st_mtime_ns
+        os.utime(path, ns=(before, before + 1))
+        assert not finished_files(tmp_path / "out", ASKED)
+        os.utime(path, ns=(before, before))
+    page.unlink()
+    assert not finished_files(tmp_path / "out", ASKED)
+
+
+def test_commands_have_entries_of_their_own(tmp_path):
+    """One does not hide another; a command whose sources cannot be told has none."""
+    result, page, read = make(tmp_path / "out")
+    other = tmp_path / "out" / "stress.json"
+    other.write_text("{}")
+    note_finished(tmp_path / "out", {"verb": "stress"}, [read], [other])
+    assert finished_files(tmp_path / "out", ASKED) == (result, page)
+    assert finished_files(tmp_path / "out", {"verb": "stress"}) == (other,)
+    note_finished(tmp_path / "out", ASKED, None, [result, page])
+    assert not finished_files(tmp_path / "out", ASKED)
+
+
+def test_a_file_of_another_kind_is_no_record(tmp_path):
+    """It is as if there were none."""
+    make(tmp_path / "out")
+    for text in ("", "[]", '{"verify": 3}', json.dumps({"verify": {"asked": {}}})):
+        (tmp_path / "out" / NAME).write_text(text)
+        assert not finished_files(tmp_path / "out", ASKED)

@@ -1,0 +1,60 @@
+"""The rows that tables and figures are expected to measure."""
+
+import pytest
+
+from broca.options import RunOptions, SearchOptions
+from broca.runs.setup import open_session
+from broca.studies.paper import Study, StudySettings
+from broca.studies.paper.expecting import experiment_stage, study_steps
+from broca.studies.paper.running import EXPERIMENTS
+
+TASKS = ["addition", "addition_words", "capitals", "mc_biology"]
+
+
+@pytest.fixture(scope="module")
+def study(planted):
+    """Four tasks of three capabilities; nothing but the intact model is measured."""
+    search = SearchOptions(method="cs-stratified", rows=400, items=10)
+    with open_session(planted, RunOptions()) as opened:
+        yield Study(opened, StudySettings(tasks=TASKS, limit=16, search=search))
+
+
+def test_every_search_is_expected_once(study):
+    """The atlas and the lists that the first table needs serve the second too."""
+    before = study.run.finish()
+    steps = study_steps(study, {name: EXPERIMENTS[name] for name in ("table2", "table6")})
+    assert study.run.finish() == before
+    assert [step.stage for step in steps if step.verb] == [
+        "atlas: which heads every task needs",
+        *(f"cs-stratified on {task}" for task in TASKS),
+    ]
+    table2, table6 = (step for step in steps if step.returns)
+    assert (table2.stage, table6.stage) == ("table2 of planted", "table6 of planted")
+    beside = {"addition": 3, "addition_words": 3, "capitals": 4, "mc_biology": 4}
+    assert table2.rows == sum(2 * 16 * tasks for tasks in beside.values())
+    assert table6.rows == sum(6 * 2 * 16 * tasks for tasks in beside.values()) + 2 * 6 * 2 * 16
+
+
+def test_the_rows_of_a_table_are_those_that_it_measures(study):
+    """A sweep asks exactly the rows of its rehearsal where k heads harm."""
+    seen = []
+    stages = study.run.stages
+    stages._report = lambda stage, progress: seen.append(progress)
+    stages.expect(study_steps(study, {"table2": EXPERIMENTS["table2"]}))
+    stages.enter(experiment_stage("table2", study))
+    EXPERIMENTS["table2"](study)
+    stages.complete(experiment_stage("table2", study))
+    last = [progress for progress in seen if progress is not None][-1]
+    assert last.done <= last.total
+    assert last.done > 0.9 * last.total
+
+
+def test_what_cannot_be_shown_has_no_rows(study):
+    """The refusal comes when the table is made."""
+    (step,) = study_steps(study, {"gqa": lambda study: EXPERIMENTS["table3"](_one_task(study))})
+    assert step.rows == 0
+
+
+def _one_task(study):
+    study.tasks = study.localized = ("capitals",)
+    return study
