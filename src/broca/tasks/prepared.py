@@ -398,6 +398,7 @@ def _has_answer(task: Any, group: Sequence[Instance]) -> bool:
     """
     if task.OUTPUT_TYPE != "generate_until" or callable(task.config.process_results):
         return True
+    if any(group[0].args[1].get("until") or ()):
+        return True
     target = task.doc_to_target(group[0].doc)
-    stop = group[0].args[1].get("until") or ()
-    return not isinstance(target, str) or bool(target.strip()) or any(stop)
+    return not isinstance(target, str) or bool(target.strip())
