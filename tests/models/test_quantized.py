@@ -4,11 +4,14 @@ torchao's eight-bit weights run here on a CPU. The layers of bitsandbytes, GPTQ,
 hardware that is not here: stand-ins keep weights in the shapes and under the names of theirs.
 """
 
+import json
+import sys
+
 import pytest
 import torch
 from torch import nn
 
-from broca.errors import SelfTestFailed
+from broca.errors import BadInput, SelfTestFailed
 from broca.models import GatedModel, load, require_self_test, self_test
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -181,3 +184,16 @@ def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):
     assert type(gated.model.model.layers[0].self_attn.o_proj.weight) is not nn.Parameter
     torch.testing.assert_close(logits(gated.model), logits(model))
     assert gated.fingerprint
+
+
+def test_without_its_library_a_checkpoint_says_what_to_install(tmp_path, monkeypatch):
+    """As the import fails where the library is missing."""
+    tiny_llama().save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    settings = json.loads((tmp_path / "config.json").read_text())
+    settings["quantization_config"] = {"quant_method": "torchao", "quant_type": "Int8WeightOnly"}
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    monkeypatch.setitem(sys.modules, "torchao", None)
+    monkeypatch.setitem(sys.modules, "torchao.quantization", None)
+    with pytest.raises(BadInput, match=r"torchao.* install what its checkpoint needs"):
+        load(str(tmp_path), device="cpu")

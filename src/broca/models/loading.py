@@ -225,10 +225,14 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
         SafetensorError,
         UnpicklingError,
     ) as error:
+        advice = (
+            "install what its checkpoint needs (`pip install 'broca[quantized]'` brings torchao)"
+            if isinstance(error, ImportError)
+            else "check that the folder holds config.json, *.safetensors (or pytorch_model*.bin, "
+            "with `allow_pickle`) and tokenizer.json"
+        )
         raise BadInput(
-            f"model '{name}' could not be loaded: {_first_line(error)}; check that the folder "
-            "holds config.json, *.safetensors (or pytorch_model*.bin, with `allow_pickle`) and "
-            "tokenizer.json"
+            f"model '{name}' could not be loaded: {_first_line(error)}; {advice}"
         ) from error
     if not options.device_map:
         model = _placed(model, device)
