@@ -1,0 +1,345 @@
+"""Methods given the same rows, on models that no constant of theirs was chosen on.
+
+    python benchmarks/zoo/equal_rows.py --out DIR [--rows 4800] [--seeds 5] [--methods M1,M2]
+                                        [--models NAME,NAME] [--real SOURCE]
+    python benchmarks/zoo/equal_rows.py --out DIR --write   # equal-rows.csv and README.md
+
+Models are those of the zoo that are marked `report`; `--real` adds the published model of
+`real_models` with the paradigms to report. Every task of a model is localized with all its other
+tasks as controls. A search has `--rows` rows in all: methods that measure the other tasks too
+share them out, so that each task has fewer. Cells are those of `broca bench methods`, are kept in
+DIR, and the same command goes on. `--write` without `--out` makes the table from `equal-rows.csv`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TQDM_DISABLE", "1")
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from broca.executors.process import tune_process
+
+tune_process()  # as the command line does, before torch
+
+import numpy as np
+
+from broca import Workspace, compare_methods, searches
+from broca.cli.commands import PrintOptions
+from broca.cli.progress import ProgressDisplay
+from broca.results.files import write_beside
+from broca.runs import Report
+from broca.studies.methods import Cell, method_cells
+from zoo import REAL_MODEL, ZooModel, models, real_models
+
+HERE = Path(__file__).parent
+CELLS = HERE / "equal-rows.csv"
+TABLE = "<!-- written by equal_rows.py --write -->"
+END = "<!-- end of equal_rows.py -->"
+
+METHODS = (
+    "pooled", "focus", "cs-fresh", "cs-stratified", "coar", "co-ablation", "thompson",
+    "gradient-masked", "learned-gates",
+)  # fmt: skip
+"""Methods that can spend as many rows as they are given."""
+REPORT_ITEMS = 1000
+"""Maximum number of report items of the task, and of all other tasks together."""
+RESAMPLES = 2000
+LEVEL = 0.9
+
+
+@dataclass(frozen=True)
+class Search:
+    """One search of one method, as a line of `equal-rows.csv`.
+
+    Attributes:
+        model: Name of the model.
+        task: The task that was localized.
+        method: Name of the method.
+        rows: Rows that the search was given, all tasks together.
+        seed: Seed of the items and of the search.
+        drop: What the task lost on the report items; 0 where nothing was selected.
+        off_target: What the other tasks lost on average.
+        selected: How many components were selected.
+        spent: Rows that the search spent.
+        seconds: Time from the built tasks to the scored selection.
+        refused: 1 where the method refused the rows or the task.
+    """
+
+    model: str
+    task: str
+    method: str
+    rows: int
+    seed: int
+    drop: float
+    off_target: float
+    selected: int
+    spent: int
+    seconds: float
+    refused: int
+
+    @property
+    def specific(self) -> float:
+        """What the task lost beyond the mean loss of the others."""
+        return self.drop - self.off_target
+
+    @property
+    def about(self) -> int:
+        """Its rows in hundreds: methods that share rows out among tasks lose a few by rounding."""
+        return self.rows - self.rows % 100
+
+
+def rows_of_each(method: str, rows: int, tasks: int) -> int:
+    """Rows for each measured task that come to as many in all."""
+    return rows // (tasks if searches.METHODS[method].measures_others else 1)
+
+
+def measure(
+    entries: Sequence[ZooModel], methods: Sequence[str], rows: int, seeds: int, folder: Path,
+    report: Report,
+) -> None:  # fmt: skip
+    """Runs the searches that the folder lacks, seed by seed; all share one journal."""
+    with Workspace(folder / "journal.sqlite") as workspace:
+        for seed in range(seeds):
+            for entry in entries:
+                budgets = {name: rows_of_each(name, rows, len(entry.tasks)) for name in methods}
+                for budget in sorted(set(budgets.values())):
+                    compare_methods(
+                        str(entry.folder),
+                        methods=[name for name in methods if budgets[name] == budget],
+                        tasks=entry.tasks,
+                        others=entry.tasks,
+                        budgets=[budget],
+                        seeds=[seed],
+                        report_items=REPORT_ITEMS,
+                        exhaustive=0,
+                        out=folder,
+                        include_path=entry.include_path,
+                        device="cpu",
+                        journal=workspace,
+                        on_progress=report,
+                    )
+
+
+def searches_of(cells: Iterable[Cell]) -> list[Search]:
+    """The searches of a folder, in the order of the table."""
+    found = []
+    for cell in cells:
+        key = cell.key
+        assert key.budget is not None
+        measured = 1 + len(key.others) if searches.METHODS[key.method].measures_others else 1
+        model = f"{REAL_MODEL}-report" if cell.model.endswith(REAL_MODEL) else cell.model
+        found.append(
+            Search(
+                model=Path(model).name,
+                task=key.task,
+                method=key.method,
+                rows=key.budget * measured,
+                seed=key.seed,
+                drop=round(cell.drop, 6),
+                off_target=round(cell.off_target, 6),
+                selected=len(cell.selected),
+                spent=cell.rows,
+                seconds=round(cell.seconds, 1),
+                refused=int(not cell.done),
+            )
+        )
+    order = {name: place for place, name in enumerate(METHODS)}
+    return sorted(
+        found, key=lambda one: (one.model, one.rows, one.task, order[one.method], one.seed)
+    )
+
+
+def write_cells(listed: Sequence[Search], path: Path = CELLS) -> None:
+    """Writes searches as CSV."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Search)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(one) for one in listed)
+
+
+def read_cells(path: Path = CELLS) -> list[Search]:
+    """What `write_cells` wrote."""
+    kinds = {"str": str, "int": int, "float": float}
+    types = {field.name: kinds[str(field.type)] for field in fields(Search)}
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            Search(**{name: types[name](text) for name, text in line.items()})
+            for line in csv.DictReader(file)
+        ]
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """Bootstrap interval of a mean over tasks, each of which is the mean of its seeds."""
+    rng = np.random.default_rng(0)
+    array = np.asarray(values)
+    means = array[rng.integers(len(array), size=(RESAMPLES, len(array)))].mean(axis=1)
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def by_task(listed: Iterable[Search]) -> dict[tuple[str, str], float]:
+    """Specific drop of every model's task, the mean of its seeds."""
+    groups: dict[tuple[str, str], list[float]] = {}
+    for one in listed:
+        groups.setdefault((one.model, one.task), []).append(one.specific)
+    return {task: float(np.mean(values)) for task, values in groups.items()}
+
+
+def table(listed: Sequence[Search], candidate: str = searches.DEFAULT_METHOD) -> str:
+    """Mean specific drop of every method by model; one table for each number of rows."""
+    names = list(dict.fromkeys(one.model for one in listed))
+    parts = []
+    for rows in sorted({one.about for one in listed}):
+        of_rows = [one for one in listed if one.about == rows]
+        shown = [name for name in names if any(one.model == name for one in of_rows)]
+        ours = by_task(one for one in of_rows if one.method == candidate)
+        head = [
+            "method",
+            *(f"`{name}`" for name in shown),
+            "all tasks",
+            f"`{candidate}` has more by (90 %)",
+            "none found",
+            "seconds",
+            "searches",
+        ]
+        lines = [head, *(line_of(method, of_rows, shown, ours) for method in METHODS)]
+        texts = [f"| {' | '.join(line)} |" for line in lines if line]
+        texts.insert(1, f"|{'---|' * len(head)}")
+        parts.append(f"\nAbout {rows:,} rows a search:\n\n" + "\n".join(texts) + "\n")
+    return "".join(parts)
+
+
+def line_of(
+    method: str,
+    listed: Sequence[Search],
+    names: Sequence[str],
+    ours: dict[tuple[str, str], float],
+) -> list[str]:
+    """The cells of a method's line; none where it was not run.
+
+    Args:
+        method: Its name.
+        listed: Searches of every method with the same rows.
+        names: The models, by column.
+        ours: Specific drops of the method that this one is compared with, by task.
+    """
+    ran = [one for one in listed if one.method == method]
+    if not ran:
+        return []
+    done = [one for one in ran if not one.refused]
+    tasks = by_task(done)
+    by_model = [[value for (model, _), value in tasks.items() if model == name] for name in names]
+    more = [ours[task] - value for task, value in tasks.items() if task in ours]
+    difference = ""
+    if any(more):
+        low, high = interval(more)
+        difference = f"{np.mean(more):+.3f} ({low:+.3f} to {high:+.3f})"
+    refused = f" (+{len(ran) - len(done)} refused)" if len(done) < len(ran) else ""
+    return [
+        method,
+        *(f"{np.mean(values):.3f}" if values else "" for values in by_model),
+        f"{np.mean(list(tasks.values())):.3f}" if tasks else "refused",
+        difference,
+        str(sum(one.selected == 0 for one in done)),
+        f"{np.mean([one.seconds for one in done]):.0f}" if done else "",
+        f"{len(done)}{refused}",
+    ]
+
+
+def best_known(listed: Sequence[Search], ceilings: dict[str, Any]) -> str:
+    """How much of the best sets known the default method has: a line for each number of rows.
+
+    Args:
+        listed: The searches.
+        ceilings: What `ceilings.json` holds. A best set that costs nothing beyond the others in the
+            report items counts for nothing on both sides.
+    """
+    known = {
+        (name, task): ceiling["specific_drop"]
+        for name, results in ceilings.items()
+        for task, ceiling in results.get("ceilings", {}).items()
+    }
+    lines = []
+    for rows in sorted({one.about for one in listed}):
+        ours = by_task(
+            one for one in listed if one.method == searches.DEFAULT_METHOD and one.about == rows
+        )
+        shared = [task for task in ours if known.get(task, 0.0) > 0]
+        if shared:
+            have = sum(ours[task] for task in shared)
+            best = sum(known[task] for task in shared)
+            lines.append(
+                f"- about {rows:,} rows: {have / best:.0%} of the best sets known, "
+                f"{have / len(shared):.3f} of {best / len(shared):.3f} on {len(shared)} tasks"
+            )
+    return "\n".join(lines)
+
+
+def section(listed: Sequence[Search], ceilings: dict[str, Any]) -> str:
+    """What README.md says between the marks."""
+    return (
+        f"{table(listed)}\n`{searches.DEFAULT_METHOD}` and the best sets known:\n\n"
+        f"{best_known(listed, ceilings)}\n"
+    )
+
+
+def write(readme: Path = HERE / "README.md") -> None:
+    """Makes the tables of README.md from the CSV file."""
+    text = readme.read_text(encoding="utf-8")
+    before, rest = text.split(TABLE)
+    _, after = rest.split(END)
+    listed = read_cells()
+    ceilings = json.loads((HERE / "ceilings.json").read_text(encoding="utf-8"))
+    write_beside(readme, f"{before}{TABLE}\n{section(listed, ceilings)}\n{END}{after}")
+
+
+def main() -> None:
+    """Measures or writes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, help="folder of the cells")
+    parser.add_argument("--rows", type=int, default=4800, help="rows of a search, all tasks")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--models", help="names joined by commas; all to report by default")
+    parser.add_argument("--real", type=Path, help="folder of the published model and its data")
+    parser.add_argument("--write", action="store_true", help="write the table; run nothing")
+    options = parser.parse_args()
+    if options.write:
+        if options.out:
+            write_cells(searches_of(method_cells(options.out).read()))
+        write()
+        return
+    if options.out is None:
+        parser.error("--out is missing: name a folder for the cells")
+    with tempfile.TemporaryDirectory() as include_path:
+        entries = list(models("report"))
+        if options.real is not None:
+            published = real_models(options.real, Path(include_path))
+            entries = [*(one for one in published if one.role == "report"), *entries]
+        if options.models:
+            entries = [one for one in entries if one.name in options.models.split(",")]
+        progress = ProgressDisplay(PrintOptions())
+        try:
+            measure(
+                entries, options.methods.split(","), options.rows, options.seeds, options.out,
+                progress,
+            )  # fmt: skip
+        finally:
+            progress.close()
+    listed = searches_of(method_cells(options.out).read())
+    print(table(listed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Methods given the same rows: what is kept of their searches, and the table made of it."""
+
+from pathlib import Path
+
+import pytest
+
+ZOO = Path(__file__).parents[2] / "benchmarks" / "zoo"
+CEILINGS = {"m": {"ceilings": {"sums": {"specific_drop": 0.5}, "idle": {"specific_drop": -0.1}}}}
+
+
+@pytest.fixture(scope="module")
+def equal_rows(script):
+    """The script."""
+    return script("zoo.equal_rows")
+
+
+@pytest.fixture
+def search_of(equal_rows):
+    """Makes a search of 1,200 rows; its fields can be given by name."""
+
+    def make(task, method, drop, *, seed=0, **fields):
+        stated = {
+            "model": "m", "rows": 1200, "off_target": 0.0, "selected": 2, "spent": 1190,
+            "seconds": 3.0, "refused": 0,
+        }  # fmt: skip
+        return equal_rows.Search(task=task, method=method, drop=drop, seed=seed, **stated | fields)
+
+    return make
+
+
+def rows_of_table(text):
+    """The cells of a table's lines by their first one."""
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return {cells[0]: cells[1:] for cells in lines}
+
+
+def test_methods_that_measure_the_others_share_rows_out(equal_rows):
+    """All methods have the same rows in all."""
+    assert equal_rows.rows_of_each("pooled", 4800, 6) == 800
+    assert equal_rows.rows_of_each("coar", 4800, 6) == 4800
+
+
+def test_cells_become_searches_in_the_tables_order(equal_rows, make_cell):
+    """A budget for each measured task becomes the rows of the search."""
+    cells = [
+        make_cell("sums", "coar", 1200, drop=0.25, off_target=0.05, selected=("L0H1",), rows=1188),
+        make_cell("sums", "pooled", 600, drop=0.5, selected=("L0H1", "L0H2")),
+        make_cell("sums", "cs-stratified", 1200, refused="too few heads"),
+    ]
+    pooled, stratified, coar = equal_rows.searches_of(cells)
+    assert [one.method for one in (pooled, stratified, coar)] == ["pooled", "cs-stratified", "coar"]
+    assert (pooled.rows, coar.rows) == (1200, 1200)
+    assert coar.specific == pytest.approx(0.2)
+    assert (coar.selected, coar.spent, stratified.refused) == (1, 1188, 1)
+
+
+def test_searches_can_be_read_again(equal_rows, search_of, tmp_path):
+    """Numbers come back as they were."""
+    written = [search_of("sums", "pooled", 0.123456), search_of("idle", "coar", 0.0, selected=0)]
+    equal_rows.write_cells(written, tmp_path / "cells.csv")
+    assert equal_rows.read_cells(tmp_path / "cells.csv") == written
+
+
+def test_a_table_has_means_over_tasks_and_differences_between_methods(equal_rows, search_of):
+    """Seeds are averaged first, so that a task with more of them weighs no more."""
+    cells = rows_of_table(
+        equal_rows.table(
+            [
+                search_of("sums", "pooled", 0.4, seed=0),
+                search_of("sums", "pooled", 0.6, seed=1),
+                search_of("idle", "pooled", 0.1, off_target=0.1),
+                search_of("sums", "coar", 0.3),
+                search_of("idle", "coar", 0.0, selected=0),
+                search_of("idle", "coar", 0.0, refused=1),
+            ]
+        )
+    )
+    assert cells["pooled"][:3] == ["0.250", "0.250", ""]
+    mean, none, count = cells["coar"][0], cells["coar"][3], cells["coar"][5]
+    assert (mean, none, count) == ("0.150", "1", "2 (+1 refused)")
+    assert cells["coar"][2] == "+0.100 (+0.000 to +0.200)"
+
+
+def test_numbers_of_rows_have_tables_of_their_own(equal_rows, search_of):
+    """Rows that differ by rounding stand together."""
+    listed = [
+        search_of("sums", "pooled", 0.4, rows=1200),
+        search_of("sums", "coar", 0.4, rows=1204),
+        search_of("sums", "coar", 0.4, rows=4800),
+    ]
+    text = equal_rows.table(listed)
+    assert text.count("About") == 2
+    assert "About 1,200 rows" in text
+    assert "About 4,800 rows" in text
+
+
+def test_the_best_sets_known_are_what_a_share_is_of(equal_rows, search_of):
+    """Tasks in which no set costs anything beyond the others are left out."""
+    listed = [search_of("sums", "pooled", 0.4), search_of("idle", "pooled", 0.3)]
+    assert "80% of the best sets known, 0.400 of 0.500 on 1 tasks" in equal_rows.best_known(
+        listed, CEILINGS
+    )
+
+
+def test_the_readme_has_the_table_of_the_kept_searches(equal_rows, monkeypatch, tmp_path):
+    """Nobody edits figures by hand."""
+    page = tmp_path / "README.md"
+    page.write_text((ZOO / "README.md").read_text())
+    equal_rows.write(page)
+    assert page.read_text() == (ZOO / "README.md").read_text()
