@@ -34,6 +34,7 @@ test: install
 lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/hadolint Dockerfile space/Dockerfile
 	$(BIN)/mypy
 
 docs: install

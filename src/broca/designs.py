@@ -72,7 +72,7 @@ def fresh(
         Masks `(masks, components)`, the mask of each row and the item of each row, `(rows,)`.
 
     Raises:
-        BadInput: A mask cannot have this size or so many items.
+        BadInput: A mask cannot have this size or number of items.
     """
     if not 1 <= size <= components:
         raise BadInput(f"a mask of {components} components cannot ablate {size} of them")

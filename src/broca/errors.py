@@ -51,7 +51,7 @@ class NothingToLocalize(BadInput):
 
 
 class SelfTestFailed(BrocaError):
-    """The gates do not do on this model what they must; no figure would mean anything."""
+    """The gates do not act on this model as they must; its figures would mean nothing."""
 
     remedy = "Report the architecture; no figure of this model can be trusted."
 
@@ -134,7 +134,7 @@ class JournalTooNew(JournalError):
 
 
 class NotInJournal(JournalError):
-    """A row is wanted from the journal alone, and was never measured."""
+    """A row that is needed from the journal alone was never measured."""
 
     remedy = "Give the command of the run again, which goes on where it ended."
 

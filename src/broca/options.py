@@ -317,7 +317,7 @@ class EngineOptions:
 
 
 def require_workers(workers: int | None, gpus_per_worker: float | None) -> None:
-    """Raises `BadInput` for a number of workers, or of GPUs of each, that cannot be."""
+    """Refuses a number of workers, or of GPUs for each, that is out of range."""
     if workers is not None and workers < 1:
         raise BadInput(f"`workers` must be at least 1, not {workers}")
     gpus = gpus_per_worker
@@ -569,7 +569,7 @@ class TuningOptions:
 
 
 def parts_of(options: Any) -> list[Any]:
-    """The option classes that one consists of, each as it is in it; itself if of none."""
+    """The option classes within an option class; the class itself if it has none."""
     names = [part.name for part in fields(options) if part.name.endswith("_options")]
     return [getattr(options, name) for name in names] or [options]
 

@@ -1,4 +1,4 @@
-"""What a matrix of effects says: who is universal, who is a task's own, who goes together."""
+"""What a matrix of effects says: universal components, components of single tasks, clusters."""
 
 from broca.atlases.clusters import Clustering, cluster
 from broca.atlases.findings import Findings, find, keep_to_groups

@@ -15,7 +15,7 @@ APART = 0.5
 
 @dataclass(frozen=True)
 class Clustering:
-    """Rows in an order that keeps like beside like.
+    """An order of rows in which similar rows are neighbours.
 
     Attributes:
         order: The rows that have a profile, neighbours alike.

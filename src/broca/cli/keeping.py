@@ -357,7 +357,7 @@ def this_command() -> str:
 
 
 def _placed(word: Any) -> Any:
-    """What names a file or a folder as any folder knows it, for a record that outlives this one."""
+    """The absolute path of a file or folder that a word names; otherwise the word itself."""
     place = _place_of(word)
     return word if place is None else str(place)
 

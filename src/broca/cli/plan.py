@@ -53,7 +53,7 @@ def plan(*, print_options: PrintOptions, **parameters: Any) -> None:
 
 
 def _duration(seconds: float) -> str:
-    """Seconds, minutes or hours, to what a plan can know."""
+    """Seconds, minutes or hours, as precise as a plan can be."""
     for unit, length in (("h", 3600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.1f} {unit}"

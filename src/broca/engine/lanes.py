@@ -1,4 +1,4 @@
-"""Lanes: on a CPU, a small model runs faster as copies of one thread each than as one of many.
+"""Lanes: on a CPU, copies of a small model with one thread each outrun one with many threads.
 
 Its matrices are too small for threads to share them well (experiments/LOG.md). A lane is a copy
 of the modules around the same weights, with hooks, batches and a thread of its own.

@@ -15,7 +15,7 @@ _KEPT_BYTES = 1 << 30
 
 
 def spin_briefly() -> None:
-    """Makes threads wait sensibly; OpenMP reads this when torch is imported, and never again.
+    """Keeps waiting threads from spinning; OpenMP reads this once, when torch is imported.
 
     Threads that wait by spinning for long stall each other as soon as another program wants a core;
     threads that never spin are slow to wake between the many small steps of a model. A value that
@@ -25,7 +25,7 @@ def spin_briefly() -> None:
 
 
 def tune_process() -> None:
-    """Makes threads wait sensibly and keeps freed memory for the next batch.
+    """Keeps waiting threads from spinning, and freed memory for the next batch.
 
     Memory that goes back to the system after every batch comes back page by page, which costs a
     small model a fifth of its speed (glibc alone; elsewhere nothing is changed).

@@ -36,7 +36,7 @@ _LOOK_S = 1.0
 
 @dataclass(frozen=True)
 class RayOptions:
-    """Where workers run, and what is put up with.
+    """Where workers run, and which failures are tolerated.
 
     Attributes:
         address: A running cluster, such as `auto`; None starts one on this machine for the run.
@@ -381,7 +381,7 @@ class RayPool:
 
 
 class _Lost(Exception):
-    """A worker is of no more use; the message says why."""
+    """A worker cannot be used any more; the message says why."""
 
 
 class RayExecutor:

@@ -103,7 +103,7 @@ class Conversation:
             self._answer(line, write)
 
     def _follow(self, words: str) -> str:
-        """Follows a command and says what is the case now."""
+        """Follows a command and describes the new state."""
         name, _, rest = words.partition(" ")
         if name not in COMMANDS:
             raise BadInput(f"/{name} is unknown{nearest(name, COMMANDS)}; /help lists the commands")

@@ -1,4 +1,4 @@
-"""Neurons found by random ablation, broca's own way: no path of activations, no last token alone.
+"""Neurons by random ablation, a method of broca: no path of activations, and at every token.
 
 `masked-gradient` ablates a random share of all neurons in every row, at every token, and averages
 the gradient of the answer's log-probability with respect to every neuron's gate: what each neuron

@@ -1,4 +1,4 @@
-"""scikit-learn's cross-validated regressions, with an answer where they have none."""
+"""scikit-learn's cross-validated regressions, which find no effects where they would fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regressions that leave no coefficient at zero, cut where noise alone could have made it."""
+"""Dense regressions whose coefficients are zero where noise alone explains them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Thresholded(Regression):
     """A dense regression whose small coefficients are exactly zero.
 
     A coefficient stands if it is more than `sqrt(2 log components)` times its standard error from
-    zero, the size that the largest of so many normal errors reaches (Donoho and Johnstone 1994,
+    zero, the size that the largest of as many normal errors reaches (Donoho and Johnstone 1994,
     the universal threshold). The standard error is that of the posterior, `sigma_`, where the
     regression has one, else that of a ridge estimate with its chosen penalty; it is taken to be no
     less than the spread of all coefficients by their median, since most components do nothing and

@@ -141,7 +141,7 @@ def _estimated(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Estimates of all components beside the sure ones, intervals, and p-values of no harm.
 
-    Masks and responses are those less the means of so many groups.
+    Masks and responses are differences from the means of this many groups.
     """
     sure: list[int] = []
     while True:

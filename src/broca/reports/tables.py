@@ -151,7 +151,7 @@ def _line(values: Sequence[str]) -> str:
 
 
 def fixed(digits: int, *, sign: bool = False) -> Callable[[float], str]:
-    """Shows a number with so many decimals, a minus as a minus sign."""
+    """Shows a number with a fixed number of decimals and a proper minus sign."""
 
     def show(value: float) -> str:
         return f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")

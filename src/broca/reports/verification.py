@@ -311,5 +311,5 @@ def sample_table(verification: Verification) -> Table:
 
 
 def _shown(output: str) -> str:
-    """An output as a table has it; an empty one is said to be one."""
+    """An output as a table shows it; an empty output is named as such."""
     return output.strip() or "(nothing)"

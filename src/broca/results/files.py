@@ -1,4 +1,4 @@
-"""Out folders, and files that a reader never meets half of."""
+"""Out folders, and files that are written whole or not at all."""
 
 from __future__ import annotations
 

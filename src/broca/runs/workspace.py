@@ -83,7 +83,7 @@ class Workspace:
 
     @property
     def catalogs(self) -> tuple[Catalog, ...]:
-        """Those that runs have named tasks of."""
+        """The catalogs from which runs have named tasks."""
         return tuple(self._catalogs.values())
 
     def catalog(self, options: SourceOptions) -> Catalog:

@@ -1,4 +1,4 @@
-"""Gives a method that looks at one task alone what the other tasks lose as well."""
+"""Makes a method that measures one task alone weigh what the other tasks lose."""
 
 from __future__ import annotations
 

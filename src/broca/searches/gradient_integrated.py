@@ -1,4 +1,4 @@
-"""Integrated gradient: the gates' gradient along the way from the intact model to none of it."""
+"""Integrated gradient: the gates' gradient on the path from the intact to the ablated model."""
 
 from __future__ import annotations
 

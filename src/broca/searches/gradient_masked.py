@@ -1,4 +1,4 @@
-"""Masked gradient: the gradient of the gates averaged over models that random losses hurt."""
+"""Masked gradient: the gradient of the gates averaged over randomly ablated models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stress`: asks what kind of role a set of heads has, by evidence that can come apart."""
+"""`stress`: asks what kind of role a set of heads has, by four kinds of evidence."""
 
 from __future__ import annotations
 

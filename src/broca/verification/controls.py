@@ -27,7 +27,7 @@ def layer_matched(
 ) -> NDArray[np.intp]:
     """Random sets with as many members from each layer as the real one.
 
-    Members of the real set are left out. Where its layers hold too few other components for that
+    Members of the real set are excluded. Where its layers hold too few other components for that
     many sets, the nearest layers lend theirs.
 
     Args:

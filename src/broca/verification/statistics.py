@@ -145,7 +145,7 @@ def paired_test(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment: rejecting where the result is at most the level keeps it."""
+    """Holm's step-down adjustment, which controls the family-wise error rate."""
     order = np.argsort(p_values, kind="stable")
     adjusted = [0.0] * len(p_values)
     largest = 0.0

@@ -58,7 +58,7 @@ def reliability(
 
 @neuron_command("erase")
 def erase(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) -> None:
-    """Erase located neurons and as many random ones; held-out items of the task and of others.
+    """Erase located neurons, and as many random ones, on held-out items of the task and of others.
 
     Args:
         methods: Methods to compare, joined by commas, at the first one's size.

@@ -26,7 +26,7 @@ Rows = Sequence[Row]
 
 
 def draw(reproduction: Reproduction) -> list[Figure]:
-    """The figures of a reproduction: none where a list of names is all there is."""
+    """The figures of a reproduction; none for a list of names."""
     if reproduction.name not in _DRAWINGS or not reproduction.rows:
         return []
     chart_of, caption = _DRAWINGS[reproduction.name]

@@ -37,7 +37,7 @@ def reliability(
     neuron_options: ItemSelectingOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronExperiment:
-    """Scales every item's neurons: p(answer) falls when suppressed, and rises when amplified?
+    """Scales the neurons of every item and measures how p(answer) changes.
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
