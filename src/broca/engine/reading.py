@@ -251,7 +251,9 @@ def target_log_probabilities(
     targets = [target for one in work for _, target in one.targets]
     # pad every target on the left, so that its last token stands at the last position
     wanted, present = left_padded(targets, device=logits.device)
-    chosen = logits[torch.tensor(rows, device=logits.device), -wanted.shape[1] :]
+    chosen = logits[:, -wanted.shape[1] :]
+    if rows != list(range(len(work))):  # rows with one target each need no copy
+        chosen = chosen[torch.tensor(rows, device=logits.device)]
     chosen = chosen.to(torch.promote_types(chosen.dtype, torch.float32))
     found = chosen.gather(-1, wanted[..., None])[..., 0] - chosen.logsumexp(-1)
     greedy = (chosen.argmax(-1) == wanted) | (present == 0)
