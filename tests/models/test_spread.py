@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from broca.engine import Engine
-from broca.models import load, self_test
+from broca.models import GatedModel, load, self_test
 from broca.tasks import Request
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -50,6 +50,36 @@ def test_it_answers_as_the_whole_model_does(spread):
             assert ours_.value == pytest.approx(theirs.value, abs=1e-5)
     assert projection.weight.is_meta, "its weights were left where they are"
     assert ours.differentiable
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["zeros", "means"])
+def test_gates_act_on_the_device_of_their_layer(replaced):
+    """The second layer lies on another device, which refuses tensors of the first.
+
+    The device is torch's `meta`: it computes shapes and no numbers, and mixes with no other.
+    """
+    gated = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="m", components="heads+mlp")
+    body = gated.model.model
+    for module in (body.layers[1], body.norm, gated.model.lm_head):
+        accelerate.hooks.add_hook_to_module(
+            module.to("meta"), accelerate.hooks.AlignDevicesHook("meta", io_same_device=False)
+        )
+    tokens = torch.arange(2, 12)[None].repeat(3, 1)
+    gates = torch.ones(3, len(gated.components))
+    gates[1, gated.components.columns(["L0H2", "L0M", "L1H1", "L1M"])] = 0
+    width = {point: point.units * point.width or 32 for point in gated.points}
+    means = {point: torch.zeros(3, width[point]) for point in gated.points} if replaced else None
+    reached = {}
+    for layer, point in ((point.layer, point) for point in gated.points):
+        point.module.register_forward_hook(
+            lambda _module, _args, output, layer=layer: reached.update({layer: output.device.type})
+        )
+    with gated.in_use(), torch.no_grad(), gated.gates(gates, replacement=means):
+        logits, _ = gated.forward(tokens, torch.ones_like(tokens), keep=2)
+    assert reached == {0: "cpu", 1: "meta"}
+    assert logits.shape[:2] == (3, 2)
+    with pytest.raises(RuntimeError, match="device"):  # what gates left on the first would meet
+        torch.ones(3, 1) * torch.ones(3, 1, device="meta")
 
 
 def test_weights_are_held_once_however_many_lanes():
