@@ -1,6 +1,8 @@
 """What is shown of a run on stderr: a bar and its steps, or lines."""
 
 import io
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
@@ -116,3 +118,40 @@ def test_a_terminal_without_unicode_gets_ascii():
     display.close()
     assert picture.isascii()
     assert "###" in picture
+
+
+MEASURING = (
+    "localize reference --task addition", "verify reference --heads L0H1 --task addition",
+    "atlas reference", "compare reference planted --tasks addition",
+    "stress reference --heads L0H1", "neurons locate reference --task addition",
+    "neurons cross reference", "bench simulations",
+    "reproduce table2 reference", "plan reference --task addition", "scan reference",
+)  # fmt: skip
+
+
+def test_the_first_line_stands_before_torch_is_imported(tmp_path):
+    """In every command that measures: the screen is not blank while libraries are loaded."""
+    code = """
+import sys
+from broca.cli import main
+from broca.cli.progress import ProgressDisplay
+
+class Shown(Exception):
+    pass
+
+def show(self, *_, **__):
+    raise Shown
+
+ProgressDisplay.__init__ = show
+for line in sys.argv[1:]:
+    sys.argv = ["broca", *line.split()]
+    try:
+        main()
+    except Shown:
+        print(line, sorted({"torch", "transformers", "lm_eval", "datasets"} & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *MEASURING],
+        capture_output=True, text=True, timeout=120, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [f"{line} []" for line in MEASURING], done.stderr

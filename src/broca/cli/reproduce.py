@@ -45,11 +45,11 @@ def reproduce(
         out: Folder for JSON, CSV, the page, and the measured rows.
         json: Print JSON on stdout, not CSV.
     """
-    import broca
-    from broca.studies.paper import as_csv, as_json, write
-    from broca.studies.paper.running import stem_of
-
     with measuring(out, run_options, print_options) as (folder, options, progress):
+        import broca
+        from broca.studies.paper import as_csv, as_json, write  # imports torch
+        from broca.studies.paper.running import stem_of
+
         reproductions = broca.reproduce(
             name,
             model,
