@@ -52,21 +52,30 @@ def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
     """Gating a set off costs its task 80 points; the others at most 5 on average; five times."""
     from broca.engine import Engine
     from broca.executors import Asker, LocalExecutor
+    from broca.measurement import Plan
     from broca.tasks import Catalog, RequestTokenizer
-    from broca.verification.proof import scores_under
 
     tokenizer = RequestTokenizer(planted.tokenizer, max_length=planted.max_length)
     benchmarks = {name: Catalog().load(name, tokenizer) for name in Catalog().shipped}
     bank, positions = [], {}
     for name, benchmark in benchmarks.items():
         tried = benchmark.items[::5]
-        positions[name] = list(range(len(bank), len(bank) + len(tried)))
+        positions[name] = np.arange(len(bank), len(bank) + len(tried))
         bank += [(benchmark, item) for item in tried]
     execute = LocalExecutor(Engine(planted), Asker(bank)).run
-    before = scores_under(np.zeros(96, dtype=bool), benchmarks, positions, execute)
+
+    def scores(mask):
+        return {
+            name: benchmark.aggregate(
+                execute(Plan.crossed(mask[None], positions[name])).responses.tolist()
+            )
+            for name, benchmark in benchmarks.items()
+        }
+
+    before = scores(np.zeros(96, dtype=bool))
     good = 0
     for capability, heads in planted_heads.items():
-        after = scores_under(planted.components.mask(heads), benchmarks, positions, execute)
+        after = scores(planted.components.mask(heads))
         drops = {name: before[name] - after[name] for name in benchmarks}
         own = [n for n, one in benchmarks.items() if one.capability == capability]
         others = [drops[name] for name in benchmarks if name not in own]

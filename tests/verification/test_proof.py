@@ -5,9 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from broca.measurement import Measurement
 from broca.verification import prove
-from broca.verification.proof import scores_under
 
 
 @dataclass
@@ -45,19 +43,3 @@ def test_metric_where_lower_is_better_counts_the_rise():
     """A perplexity that rises is a loss."""
     tasks = {"a": FakeTask(higher_is_better=False)}
     assert prove("a", tasks, {"a": 3.0}, {"a": 5.0}).drop == pytest.approx(2.0)
-
-
-def test_each_task_is_scored_on_its_own_items():
-    """Under one mask, by position in the bank; negated responses are turned back."""
-    tasks = {"a": FakeTask(), "b": FakeTask(higher_is_better=False)}
-    value = {0: 1.0, 1: 0.0, 5: -3.0}
-    asked = []
-
-    def execute(plan):
-        asked.append(plan)
-        return Measurement(plan, np.array([value[i] for i in plan.item_index]))
-
-    mask = np.array([True, False])
-    scores = scores_under(mask, tasks, {"a": [0, 1], "b": [5]}, execute)
-    assert scores == {"a": 0.5, "b": 3.0}
-    np.testing.assert_array_equal(asked[0].masks, [mask])

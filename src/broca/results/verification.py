@@ -59,11 +59,6 @@ class TaskDrop:
         """The drop with its interval; None without statistics."""
         return _interval(self.drop, self.ci)
 
-    @property
-    def lost_skill(self) -> float:
-        """The part of the drop that lies above chance."""
-        return self.drop - self.below_chance
-
 
 @dataclass(frozen=True)
 class Documents:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from broca.measurement import Measurement, Plan
 from broca.results.base import Interval
 from broca.results.verification import Role
-from broca.tasks import Benchmark, Item
+from broca.tasks import Benchmark
 
 
 @dataclass(frozen=True)
@@ -80,34 +78,6 @@ class Proof:
     drop: float
     off_target_drop: float | None
     specific_drop: float
-
-
-def scores_under(
-    mask: NDArray[np.bool_],
-    benchmarks: Mapping[str, Benchmark],
-    items: Mapping[str, Sequence[int] | NDArray[np.intp]],
-    execute: Callable[[Plan], Measurement],
-    bank: Sequence[tuple[Benchmark, Item]] = (),
-) -> dict[str, float]:
-    """Scores several tasks under one mask, each by its own aggregation.
-
-    Args:
-        mask: True where a component is ablated, `(components,)`.
-        benchmarks: The tasks by name.
-        items: For each task, the positions of its items in the bank that `execute` uses.
-        execute: Measures a plan.
-        bank: The items that `execute` uses; needed for groups of tasks and for perplexities.
-    """
-    positions = np.concatenate([np.asarray(items[name], dtype=np.intp) for name in benchmarks])
-    responses = execute(Plan.crossed(mask[None, :], positions)).responses
-    scores, start = {}, 0
-    for name, benchmark in benchmarks.items():
-        end = start + len(items[name])
-        own = responses[start:end] if benchmark.higher_is_better else -responses[start:end]
-        asked = [[bank[position][1] for position in items[name]]] if bank else []
-        scores[name] = benchmark.aggregate(own.tolist(), *asked)
-        start = end
-    return scores
 
 
 def prove(
