@@ -3,7 +3,7 @@
 import numpy as np
 
 from broca.measurement import Measurement, Plan
-from broca.searches.pilot import MOST_MASKS, SHARES, pilot, random_masks
+from broca.searches.pilot import MOST_MASKS, SHARES, SPREAD, pilot, random_masks, spread_masks
 
 
 def solve(rounds, respond):
@@ -59,3 +59,18 @@ def test_random_masks_have_the_sizes_asked_for():
     assert masks.sum(axis=1).tolist() == [1, 5, 10]
     assert not masks[:, :10].any()
     assert not masks[:, 20:].any()
+
+
+def test_masks_are_spread_around_a_size():
+    """Within the spread, each with members of `among` alone; a size stays between one and all."""
+    among = np.arange(10, 60)
+    masks = spread_masks(20.0, 400, among, 80, np.random.default_rng(0))
+    sizes = masks.sum(axis=1)
+    assert masks.shape == (400, 80)
+    assert not masks[:, np.setdiff1d(np.arange(80), among)].any()
+    assert (
+        20 * np.exp(-SPREAD) - 1 <= sizes.min() < 12 < 36 < sizes.max() <= 20 * np.exp(SPREAD) + 1
+    )
+    for size, expected in ((0.1, 1), (500.0, 50)):
+        drawn = spread_masks(size, 5, among, 80, np.random.default_rng(0))
+        assert set(drawn.sum(axis=1).tolist()) == {expected}

@@ -12,11 +12,8 @@ from broca.measurement import Plan, Response
 from broca.results.base import ModelInfo
 from broca.runs.provenance import model_info
 from broca.runs.run import Run
-from broca.searches.pilot import MOST_MASKS, pilot, random_masks
+from broca.searches.pilot import MOST_MASKS, pilot, spread_masks
 from broca.verification import Trial
-
-SPREAD = 0.7
-"""Mask sizes vary by up to this factor's exponential around the size that the pilot chose."""
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -74,9 +71,7 @@ def draw_design(
     components = len(run.model.components)
     rng = np.random.default_rng([seed, 0xC04])
     size = _size(run, components, response, places, rng)
-    # sizes differ, so that the number of ablated components can be told from each of them
-    sizes = np.clip(np.round(size * np.exp(rng.uniform(-SPREAD, SPREAD, rows))), 1, components)
-    masks = random_masks(sizes, np.arange(components), components, rng)
+    masks = spread_masks(size, rows, np.arange(components), components, rng)
     items = {
         name: np.concatenate(
             [rng.permutation(len(positions)) for _ in range(-(-rows // len(positions)))]

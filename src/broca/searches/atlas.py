@@ -23,7 +23,7 @@ from broca.errors import BadInput
 from broca.measurement import Measurement, Plan, Response
 from broca.recovery import JointEffects, joint_effects
 from broca.searches.base import GeneratorSearch
-from broca.searches.pilot import pilot, random_masks
+from broca.searches.pilot import pilot, spread_masks
 
 ROWS_PER_TASK = 800
 """Rows for each task where no budget is given."""
@@ -33,9 +33,6 @@ FEWEST_ROWS = 200
 
 _INTACT = 0.125
 """Part of the budget that measures the intact model."""
-
-_SPREAD = 0.7
-"""Mask sizes vary by up to this factor's exponential around the size that the pilot chose."""
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -139,9 +136,9 @@ class AtlasSearch(GeneratorSearch[Chart]):
         )
         share = size / problem.components
         rows = (self._rows_per_task * len(decks) - self._spent) // len(decks)
-        sizes = share * problem.components * np.exp(rng.uniform(-_SPREAD, _SPREAD, rows))
-        sizes = np.clip(np.round(sizes), 1, problem.components).astype(int)
-        masks = random_masks(sizes, np.arange(problem.components), problem.components, rng)
+        masks = spread_masks(
+            share * problem.components, rows, np.arange(problem.components), problem.components, rng
+        )
         changed = yield from changes(masks)
         return Chart(
             tasks=tuple(problem.tasks),

@@ -17,6 +17,9 @@ SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
 MOST_MASKS = 16
 """Most masks of each size."""
 
+SPREAD = 0.7
+"""Sizes of masks vary by up to this factor's exponential around the size that the pilot chose."""
+
 LOST = 0.35
 """Mean drop, as a share of the intact response, at which masks tell most: neither all rows are
 intact nor all are destroyed, and effects still nearly add up."""
@@ -74,3 +77,14 @@ def random_masks(
     for mask, size in zip(masks, sizes, strict=True):
         mask[rng.choice(among, int(size), replace=False)] = True
     return masks
+
+
+def spread_masks(
+    size: float, count: int, among: NDArray[np.intp], components: int, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Masks of different sizes about one, their members drawn from `among`: `(count, components)`.
+
+    Sizes differ, so that the number of ablated components can be told from each of them.
+    """
+    sizes = np.round(size * np.exp(rng.uniform(-SPREAD, SPREAD, count)))
+    return random_masks(np.clip(sizes, 1, len(among)), among, components, rng)

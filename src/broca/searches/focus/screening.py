@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 from broca.measurement import Measurement, Plan
 from broca.recovery import Additivity, Estimates, NonPositiveLasso, additivity, estimate
 from broca.searches.measuring import Bools, Floats, Measuring
-from broca.searches.pilot import random_masks
+from broca.searches.pilot import spread_masks
 
 SHORT = 16
 """Most components on the short list."""
 
 _ROUNDS = 2
 """Most rounds: more of them decide on too few rows each (experiments/LOG.md)."""
-_SPREAD = 0.7
-"""Mask sizes vary by up to this factor's exponential around the size that the pilot chose."""
 _MOVERS = 8
 """Places on the short list for those whose loss moves the task's answers most, in either direction
 and whatever they do to others."""
@@ -91,9 +89,7 @@ def screen(measuring: Measuring, share: float, rows: int) -> Generator[Plan, Mea
     task, others = np.zeros(0), np.zeros(0)
     effects, general, moves = np.zeros(count), np.zeros(count), np.zeros(count)
     for number in range(rounds):
-        sizes = share * len(alive) * np.exp(measuring.rng.uniform(-_SPREAD, _SPREAD, per_round))
-        sizes = np.clip(np.round(sizes), 1, len(alive)).astype(int)
-        fresh = random_masks(sizes, alive, count, measuring.rng)
+        fresh = spread_masks(share * len(alive), per_round, alive, count, measuring.rng)
         lost, lost_elsewhere = yield from _losses(measuring, fresh)
         masks, shared = np.vstack([masks, fresh]), np.vstack([shared, fresh[: len(lost_elsewhere)]])
         task, others = np.concatenate([task, lost]), np.concatenate([others, lost_elsewhere])
