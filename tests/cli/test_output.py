@@ -2,13 +2,17 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from broca.cli.commands import PrintOptions
-from broca.cli.output import console, keep_stdout_for_results
+from broca.cli.output import console, keep_stdout_for_results, print_lines, show
 from broca.cli.progress import ProgressDisplay
 from broca.engine import Progress
+from broca.results.base import AblationInfo, ModelInfo
+from broca.results.codec import encode
+from broca.results.export import BaseModel, Export
 
 NOISY = """
 import os, subprocess, sys
@@ -33,6 +37,22 @@ def test_no_color_takes_the_colours(monkeypatch, capsys, variable):
     display.close()
     green = "\x1b[32m" in capsys.readouterr().out
     assert green == (variable != "NO_COLOR")
+
+
+def test_a_result_is_shown_as_json_or_in_words(capsys):
+    """JSON is byte for byte what is written; words come with the place of the page."""
+    result = Export(
+        form="heads", model=ModelInfo("m", "f"), base=BaseModel("m", None, ""),
+        components=("L0H0",), ablation=AblationInfo("zero", 0.0), files={"heads.json": 7},
+    )  # fmt: skip
+
+    def in_words(result, page):
+        print_lines(console(), result.components, f"page: {page}")
+
+    show(result, Path("a [b].html"), PrintOptions(json=True), in_words)
+    assert capsys.readouterr().out == encode(result)
+    show(result, Path("a [b].html"), PrintOptions(), in_words)
+    assert capsys.readouterr().out == "L0H0\npage: a [b].html\n"
 
 
 def test_other_writers_to_stdout_are_sent_to_stderr():

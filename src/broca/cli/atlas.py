@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from broca.cli.commands import OutputOptions, command_of
 from broca.cli.keeping import kept_result, record_of
-from broca.cli.output import console, print_table, show
+from broca.cli.output import console, print_lines, print_table, show
 from broca.options import RunOptions
 
 if TYPE_CHECKING:
@@ -83,10 +83,5 @@ def _print(result: Atlas, page: Path) -> None:
     )
     lines += [f"note: {note}" for note in result.notes]
     lines.append("This screens head by head; `broca localize` settles a task's set jointly.")
-    for line in lines:
-        screen.print(line, markup=False)
-    screen.print(
-        f"{result.cost.rows:,} rows in {result.cost.wall_s:.1f} s; atlas: {page}",
-        markup=False,
-        soft_wrap=True,
-    )
+    spent = f"{result.cost.rows:,} rows in {result.cost.wall_s:.1f} s"
+    print_lines(screen, lines, f"{spent}; atlas: {page}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from broca.cli.commands import SharedFolderOutput, command
 from broca.cli.keeping import asked_of, finish_shared, logged_measuring, shared_result
-from broca.cli.output import console, folder_of, print_table, show
+from broca.cli.output import console, folder_of, print_lines, print_table, show
 from broca.options import CompareRunOptions
 
 if TYPE_CHECKING:
@@ -122,6 +122,5 @@ def _print(result: Comparison, page: Path) -> None:
         ),
         left=3,
     )  # fmt: skip
-    for text in (*result.summary(), *(f"note: {note}" for note in result.notes)):
-        screen.print(text, markup=False)
-    screen.print(f"report: {page}", markup=False, soft_wrap=True)
+    notes = (f"note: {note}" for note in result.notes)
+    print_lines(screen, (*result.summary(), *notes), f"report: {page}")

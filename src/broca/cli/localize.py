@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from broca.cli.commands import OutputOptions, command
 from broca.cli.keeping import kept_result, record_of
-from broca.cli.output import console, print_table, show
+from broca.cli.output import console, print_lines, print_table, show
 from broca.cli.refit import additivity_line
 from broca.cli.wording import listed
 from broca.errors import BadInput
@@ -178,10 +178,5 @@ def _print(result: Localization, page: Path) -> None:
         )
         lines.append(f"set apart, as the others need them too: {', '.join(shared)}")
     lines += [f"note: {note}" for note in result.notes]
-    for line in lines:
-        screen.print(line, markup=False)
-    screen.print(
-        f"{result.cost.rows:,} rows of search in {result.cost.wall_s:.1f} s; report: {page}",
-        markup=False,
-        soft_wrap=True,
-    )
+    spent = f"{result.cost.rows:,} rows of search in {result.cost.wall_s:.1f} s"
+    print_lines(screen, lines, f"{spent}; report: {page}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -60,6 +60,13 @@ def show(result: R, page: Path, options: PrintOptions, in_words: Callable[[R, Pa
         print_result(result)
     else:
         in_words(result, page)
+
+
+def print_lines(screen: Console, lines: Iterable[str], last: str) -> None:
+    """Prints lines as they are, and a last one that names a file and is not wrapped."""
+    for line in lines:
+        screen.print(line, markup=False)
+    screen.print(last, markup=False, soft_wrap=True)
 
 
 def console() -> Console:

@@ -7,19 +7,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from broca.errors import BadInput, MissingExtra, nearest
+from broca.reports import drawing
 from broca.reports.colours import LIGHT, step_colour
-from broca.reports.drawing import (
-    Cells,
-    Curve,
-    Drawing,
-    Group,
-    Label,
-    Mark,
-    Rect,
-    Segment,
-    Symbol,
-    polygon,
-)
 
 Format = Literal["pdf", "svg", "png"]
 Width = Literal["column", "page"]
@@ -41,11 +30,11 @@ _SETTINGS: Any = {
 }
 
 
-def save(drawing: Drawing, path: Path, *, format: Format, width: Width) -> None:
+def save(picture: drawing.Drawing, path: Path, *, format: Format, width: Width) -> None:
     """Writes a drawing as a file at the width of a paper's column or page.
 
     Args:
-        drawing: It was laid out for `PIXELS[width]`.
+        picture: It was laid out for `PIXELS[width]`.
         path: The file; it is replaced.
         format: `pdf`, `svg` or `png` (300 dots per inch).
         width: `column` or `page`.
@@ -69,16 +58,16 @@ def save(drawing: Drawing, path: Path, *, format: Format, width: Width) -> None:
         ) from error
 
     # what the layout has in pixels, matplotlib has in points
-    scale = 72 * INCHES[width] / drawing.width
+    scale = 72 * INCHES[width] / picture.width
     with rc_context(_SETTINGS):
-        inches = INCHES[width], INCHES[width] * drawing.height / drawing.width
+        inches = INCHES[width], INCHES[width] * picture.height / picture.width
         figure = Figure(figsize=inches, dpi=_DOTS)
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_xlim(0, drawing.width)
-        axes.set_ylim(drawing.height, 0)
+        axes.set_xlim(0, picture.width)
+        axes.set_ylim(picture.height, 0)
         axes.axis("off")
-        _draw(axes, drawing.marks, 0.0, 0.0, scale)
+        _draw(axes, picture.marks, 0.0, 0.0, scale)
         date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(format)
         try:
             figure.savefig(path, format=format, metadata=date)
@@ -88,16 +77,16 @@ def save(drawing: Drawing, path: Path, *, format: Format, width: Width) -> None:
             ) from error
 
 
-def _draw(axes: Any, marks: Sequence[Mark], x: float, y: float, scale: float) -> None:
+def _draw(axes: Any, marks: Sequence[drawing.Mark], x: float, y: float, scale: float) -> None:
     """Draws marks, moved by `(x, y)`; `scale` is points per pixel."""
     from matplotlib.patches import Circle, Polygon, Rectangle
 
     for mark in marks:
-        if isinstance(mark, Group):
+        if isinstance(mark, drawing.Group):
             _draw(axes, mark.marks, x + mark.x, y + mark.y, scale)
-        elif isinstance(mark, Cells):
+        elif isinstance(mark, drawing.Cells):
             _draw_cells(axes, mark, x, y + mark.y)
-        elif isinstance(mark, Rect):
+        elif isinstance(mark, drawing.Rect):
             colour = LIGHT[mark.role]
             look: dict[str, Any] = (
                 {"fill": False, "edgecolor": colour, "linewidth": mark.outline * scale}
@@ -106,18 +95,18 @@ def _draw(axes: Any, marks: Sequence[Mark], x: float, y: float, scale: float) ->
             )
             place = (x + mark.x, y + mark.y)
             axes.add_patch(Rectangle(place, mark.width, mark.height, **look))
-        elif isinstance(mark, Segment):
+        elif isinstance(mark, drawing.Segment):
             axes.plot(
                 [x + mark.x1, x + mark.x2], [y + mark.y1, y + mark.y2], color=LIGHT[mark.role],
                 linewidth=mark.width * scale, dashes=(4, 3) if mark.dashed else (None, None),
             )  # fmt: skip
-        elif isinstance(mark, Curve):
+        elif isinstance(mark, drawing.Curve):
             dashes = [float(part) for part in mark.dash.split()] or (None, None)
             axes.plot(
                 [x + a for a, _ in mark.points], [y + b for _, b in mark.points],
                 color=LIGHT[mark.role], linewidth=mark.width * scale, dashes=dashes,
             )  # fmt: skip
-        elif isinstance(mark, Symbol):
+        elif isinstance(mark, drawing.Symbol):
             place = (x + mark.x, y + mark.y)
             colour = LIGHT[mark.role]
             if mark.shape == "circle":
@@ -136,14 +125,15 @@ def _draw(axes: Any, marks: Sequence[Mark], x: float, y: float, scale: float) ->
                     )  # fmt: skip
             else:
                 corners = [
-                    (place[0] + a, place[1] + b) for a, b in polygon(mark.shape, mark.radius)
+                    (place[0] + a, place[1] + b)
+                    for a, b in drawing.polygon(mark.shape, mark.radius)
                 ]
                 axes.add_patch(Polygon(corners, facecolor=colour, linewidth=0))
         else:
             _draw_label(axes, mark, x, y, scale)
 
 
-def _draw_cells(axes: Any, row: Cells, x: float, y: float) -> None:
+def _draw_cells(axes: Any, row: drawing.Cells, x: float, y: float) -> None:
     from matplotlib.patches import Rectangle
 
     for cell in row.cells:
@@ -156,7 +146,7 @@ def _draw_cells(axes: Any, row: Cells, x: float, y: float) -> None:
         axes.add_patch(Rectangle((x + cell.x, y), row.width, row.height, **look))
 
 
-def _draw_label(axes: Any, mark: Label, x: float, y: float, scale: float) -> None:
+def _draw_label(axes: Any, mark: drawing.Label, x: float, y: float, scale: float) -> None:
     anchor = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
     axes.text(
         x + mark.x, y + mark.y, mark.text.replace("$", r"\$"), fontsize=mark.size * scale,

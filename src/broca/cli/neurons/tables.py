@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from broca.cli.output import console, print_table
+from broca.cli.output import console, print_lines, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,9 +83,7 @@ def show(result: NeuronSet | NeuronExperiment, path: Path) -> None:
         _located(screen, result)
     else:
         _experiment(screen, result.command.rsplit(" ", 1)[-1], result.result)
-    for note in result.notes:
-        screen.print(f"note: {note}", markup=False)
-    screen.print(f"written: {path}", markup=False, soft_wrap=True)
+    print_lines(screen, (f"note: {note}" for note in result.notes), f"written: {path}")
 
 
 def _located(screen: Console, result: NeuronSet) -> None:

@@ -40,8 +40,7 @@ def erase(
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
-        task: A task as in `broca.localize`, or `data:NAME`, where the name is that of a data set,
-            a hub id, a folder or a JSON-lines file.
+        task: A task as in `broca.localize`, or `data:` and a data set, hub id, folder or file.
         others: Tasks to measure on besides; `auto` as in `broca.localize`.
         methods: Methods to compare, a list or joined by commas, at the size of the first.
         factor: What neurons are multiplied with; 0 erases.

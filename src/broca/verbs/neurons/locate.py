@@ -32,8 +32,7 @@ def locate(
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
-        task: A task as in `broca.localize`, or `data:NAME`, where the name is that of a data set,
-            a hub id, a folder or a JSON-lines file.
+        task: A task as in `broca.localize`, or `data:` and a data set, hub id, folder or file.
         others: Tasks that method `activation` compares with; `auto` as in `broca.localize`.
         method: `cnl` (commonality neurons), `knowledge-neurons`, `activation`, `gradient`, `random`
             or `sensing`.

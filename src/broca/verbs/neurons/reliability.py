@@ -41,8 +41,7 @@ def reliability(
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
-        task: A task as in `broca.localize`, or `data:NAME`, where the name is that of a data set,
-            a hub id, a folder or a JSON-lines file.
+        task: A task as in `broca.localize`, or `data:` and a data set, hub id, folder or file.
         others: Tasks of other capabilities, whose prompts should not move; `auto` as in `locate`.
         factors: What located neurons are multiplied with, as a list or joined by commas.
         draws: Random sets to compare each located set with.
