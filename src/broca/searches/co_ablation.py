@@ -90,14 +90,12 @@ def _changes(measurement: Measurement, items: int) -> NDArray[np.float64]:
 
 
 METHOD = Method(
-    name="co-ablation",
+    name="co-ablation", order=8, make=CoAblation,
     measures="every head alone, then beside the leaders, which reveals backups",
     answers="which heads stand in for each other",
     rows="2 x heads x items",
-    make=CoAblation,
-    order=8,
     source="conditional co-ablation (Gong et al., arXiv 2607.01940); it differs in measuring the "
     "task's response where the paper measures the distance between output distributions, and in "
     "finding its leaders itself",
     counted_losses="additive",
-)
+)  # fmt: skip

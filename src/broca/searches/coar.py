@@ -85,12 +85,9 @@ def _least_squares(masks: NDArray[np.bool_], responses: NDArray[np.float64]) -> 
 
 
 METHOD = Method(
-    name="coar",
+    name="coar", order=7, make=Coar, response="probability",
     measures="a linear regression on random ablations for every item, averaged",
     answers="which heads matter to the average item",
     rows="2 x heads x items",
-    make=Coar,
-    order=7,
     source="COAR (Shah et al., arXiv 2404.11534), on the components of a language model",
-    response="probability",
-)
+)  # fmt: skip

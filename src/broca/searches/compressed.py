@@ -107,16 +107,14 @@ class CompressedSensing:
 
 
 BERNOULLI = Method(
-    name="cs-bernoulli",
+    name="cs-bernoulli", order=4, make=partial(CompressedSensing, design=designs.bernoulli),
     measures="random groups of heads, then a Lasso",
     answers="which heads matter beside other ablated heads",
     rows="200 masks x items",
-    make=partial(CompressedSensing, design=designs.bernoulli),
-    order=4,
     source="Bair et al., arXiv 2603.03335",
     tuning={"design": "bernoulli"},
     counting={"recovery": "lasso", "resamples": 0},
-)
+)  # fmt: skip
 STRATIFIED = replace(
     BERNOULLI,
     name="cs-stratified",

@@ -223,13 +223,9 @@ def items_per_mask(drops: NDArray[np.float64], *, prefix: float, item: float) ->
 
 
 METHOD = Method(
-    name="cs-fresh",
+    name="cs-fresh", order=13, make=FreshMasks, response="probability", one_mask_size=True,
     measures="a new random group in every row, its size from a pilot",
     answers="which heads matter beside other ablated heads, with fewer rows",
     rows="2,000",
-    make=FreshMasks,
-    order=13,
-    response="probability",
-    one_mask_size=True,
     counting={"recovery": "lasso", "resamples": 0},
-)
+)  # fmt: skip

@@ -65,14 +65,10 @@ def ranking_of_slopes(
 
 
 METHOD = Method(
-    name="gradient",
+    name="gradient", order=9, make=Gradient, response="probability", needs_gradients=True,
     measures="the gradient of the gates of the intact model",
     answers="which heads move the answer to first order",
     rows="3 x items",
-    make=Gradient,
-    order=9,
     source="first-order ablation saliency, as in attribution patching (Nanda 2023; Syed et al., "
     "arXiv 2310.10348) with zero in the place of the other activation",
-    response="probability",
-    needs_gradients=True,
-)
+)  # fmt: skip

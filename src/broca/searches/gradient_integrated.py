@@ -63,13 +63,10 @@ class IntegratedGradient:
 
 
 METHOD = Method(
-    name="gradient-integrated",
+    name="gradient-integrated", order=11, make=IntegratedGradient, response="probability",
+    needs_gradients=True,
     measures="the gradient of the gates integrated while all gates close",
     answers="how the loss of all heads is shared among them",
     rows="24 x items",
-    make=IntegratedGradient,
-    order=11,
     source="Sundararajan et al., arXiv 1703.01365, with gates in the place of inputs",
-    response="probability",
-    needs_gradients=True,
-)
+)  # fmt: skip

@@ -66,12 +66,9 @@ class MaskedGradient:
 
 
 METHOD = Method(
-    name="gradient-masked",
+    name="gradient-masked", order=10, make=MaskedGradient, response="probability",
+    needs_gradients=True,
     measures="the gradient of the gates averaged over rows with 5 to 15 % of the heads off",
     answers="which heads move the answer when others are ablated",
     rows="12 x items",
-    make=MaskedGradient,
-    order=10,
-    response="probability",
-    needs_gradients=True,
-)
+)  # fmt: skip

@@ -63,11 +63,9 @@ class Greedy:
 
 
 METHOD = Method(
-    name="greedy",
+    name="greedy", order=3, make=Greedy,
     measures="every head beside those already chosen, k times",
     answers="which head matters most after those chosen",
     rows="about k x heads x items",
-    make=Greedy,
-    order=3,
     counted_losses="additive",
-)
+)  # fmt: skip

@@ -171,13 +171,9 @@ class _Training:
 
 
 METHOD = Method(
-    name="learned-gates",
+    name="learned-gates", order=12, make=LearnedGates, response="margin", needs_gradients=True,
     measures="gates trained under a push to open and one to close",
     answers="which heads are needed, harmful or irrelevant",
     rows="2,352",
-    make=LearnedGates,
-    order=12,
     source="Nam et al., arXiv 2505.13737; it differs in drawing gates and in the optimizer",
-    response="margin",
-    needs_gradients=True,
-)
+)  # fmt: skip

@@ -39,10 +39,8 @@ class OneShot:
 
 
 METHOD = Method(
-    name="one-shot",
+    name="one-shot", order=2, make=OneShot,
     measures="every head alone",
     answers="which heads matter when ablated alone",
     rows="(heads + 1) x items",
-    make=OneShot,
-    order=2,
-)
+)  # fmt: skip

@@ -150,12 +150,10 @@ class _Belief:
 
 
 METHOD = Method(
-    name="thompson",
+    name="thompson", order=6, make=Thompson,
     measures="adaptive groups: the worst heads of a draw from what is believed so far",
     answers="which heads matter, with few rows on the others",
     rows="20 x heads",
-    make=Thompson,
-    order=6,
     source="the method that the released code of arXiv 2603.03335 calls Thompson sampling; the "
     "belief, the groups and the batches are broca's own",
-)
+)  # fmt: skip

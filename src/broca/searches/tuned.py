@@ -156,14 +156,12 @@ def _counts(problem: Problem, sizes: int) -> tuple[int, ...]:
 
 
 METHOD = Method(
-    name="cs-tuned",
+    name="cs-tuned", order=14, make=Tuned,
     measures="`cs-stratified` at 16 settings, the one whose heads hurt most together",
     answers="which heads matter beside other ablated heads, at the best setting",
     rows="about 1,600 masks x items",
-    make=Tuned,
-    order=14,
     source="the search for settings of Bair et al., arXiv 2603.03335",
     tuning={},
     counting={"recovery": "lasso", "resamples": 0},
     counted_losses="random",
-)
+)  # fmt: skip

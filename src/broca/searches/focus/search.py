@@ -222,14 +222,10 @@ def _notes(measuring: Measuring, budget: int) -> tuple[str, ...]:
 
 
 METHOD = Method(
-    name="focus",
+    name="focus", order=1, make=Focus, response="probability", measures_others=True,
     measures="random groups on the task and the others, then small sets together",
     answers="which set this task needs and the others do not",
     rows="at most 800 for each task measured",
-    make=Focus,
-    order=1,
-    response="probability",
-    measures_others=True,
     most=lambda problem: ROWS_PER_TASK * (1 + len(problem.others)),
     counting={"stop": False},
-)
+)  # fmt: skip

@@ -443,13 +443,9 @@ def _each_left_out(members: Bools) -> Bools:
 
 
 METHOD = Method(
-    name="pooled",
+    name="pooled", order=0, make=Pooled, response="probability", measures_others=True,
     measures="random groups, then sets that may be the best, all rows in one regression",
     answers="which set this task needs and the others do not, many weak heads or few strong ones",
     rows="800 for each task measured, at most 3,200",
-    make=Pooled,
-    order=0,
-    response="probability",
-    measures_others=True,
     most=lambda problem: GOING_ON * ROWS_PER_TASK * (1 + len(problem.others)),
-)
+)  # fmt: skip
