@@ -26,16 +26,9 @@ def filled(journal, *, rows=12, seed=0, gradients=False):
     responses = rng.normal(size=rows)
     slopes = rng.normal(size=(rows, 9)).astype(np.float32) if gradients else None
     journal.write(
-        run=run,
-        role="search",
-        condition=condition,
-        masks=masks,
-        items=items,
-        responses=responses,
-        gradients=slopes,
-        outputs={0: '["x"]'},
-        tokens=5,
-    )
+        run=run, role="search", condition=condition, masks=masks, items=items,
+        responses=responses, gradients=slopes, outputs={0: '["x"]'}, tokens=5,
+    )  # fmt: skip
     return run, condition, masks, items, responses, slopes
 
 
@@ -48,14 +41,9 @@ def observed(journal, run, *, digests=DIGESTS, kind="attribution", seed=0):
     ]
     condition = journal.condition(CONDITION)
     journal.write_vectors(
-        run=run,
-        role="locate",
-        condition=condition,
-        kind=kind,
-        digests=digests,
-        vectors=vectors,
+        run=run, role="locate", condition=condition, kind=kind, digests=digests, vectors=vectors,
         tokens=7,
-    )
+    )  # fmt: skip
     return condition, vectors
 
 

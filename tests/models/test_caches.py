@@ -62,9 +62,11 @@ def test_a_copy_is_extended_and_the_original_is_not(tiny):
 def test_padding_that_all_rows_have_is_trimmed(tiny):
     """Three columns go, no logit changes."""
     cache, attention = prefilled(tiny, PROMPTS, padding=3)
-    trim_left(cache, 3)
+    left = trim_left(cache, attention)
     assert cache.get_seq_length() == 4
-    logits = continued(tiny, cache, attention[:, 3:], NEXT)
+    torch.testing.assert_close(left, attention[:, 3:])
+    assert trim_left(cache, left) is left
+    logits = continued(tiny, cache, left, NEXT)
     torch.testing.assert_close(logits, expected(tiny, range(3)))
 
 
@@ -72,8 +74,10 @@ def test_joined_caches_go_on_together(tiny):
     """The shorter one is padded on the left."""
     cache, attention = prefilled(tiny, PROMPTS[:1])
     other, others_attention = prefilled(tiny, PROMPTS[1:])
-    join(cache, other)
-    attention = torch.cat([attention, torch.nn.functional.pad(others_attention, (1, 0))])
+    shorter = torch.nn.functional.pad(others_attention, (1, 0))
+    expected_attention = torch.cat([attention, shorter])
+    attention = join(cache, attention, other, others_attention)
+    torch.testing.assert_close(attention, expected_attention)
     torch.testing.assert_close(continued(tiny, cache, attention, NEXT), expected(tiny, range(3)))
 
 

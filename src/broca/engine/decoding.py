@@ -60,21 +60,11 @@ class _Running:
         self.attention, self.newest = self.attention[index], self.newest[index]
         self.work = [self.work[row] for row in rows]
         self.alive = [True] * len(rows)
-        padding = int(self.attention.argmax(1).min())
-        if padding and is_plain(self.cache):
-            trim_left(self.cache, padding)
-            self.attention = self.attention[:, padding:]
+        self.attention = trim_left(self.cache, self.attention)
 
     def take_in(self, other: _Running, masking: Masking) -> None:
         """Appends the rows of another batch."""
-        join(self.cache, other.cache)
-        length = max(self.attention.shape[1], other.attention.shape[1])
-        self.attention = torch.cat(
-            [
-                nn.functional.pad(one.attention, (length - one.attention.shape[1], 0))
-                for one in (self, other)
-            ]
-        )
+        self.attention = join(self.cache, self.attention, other.cache, other.attention)
         self.newest = torch.cat([self.newest, other.newest])
         self.gates.extend(*masking.of(other.work))
         self.work += other.work

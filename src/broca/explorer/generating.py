@@ -86,21 +86,11 @@ class _Batch:
         self.rows = [self.rows[place] for place in places]
         self.gates, self.attention = self.gates[index], self.attention[index]
         self.logits = self.logits[index]
-        padding = int(self.attention.argmax(1).min())
-        if padding and is_plain(self.cache):
-            trim_left(self.cache, padding)
-            self.attention = self.attention[:, padding:]
+        self.attention = trim_left(self.cache, self.attention)
 
     def take_in(self, other: _Batch) -> None:
         """Appends the rows of another batch."""
-        join(self.cache, other.cache)
-        length = max(self.attention.shape[1], other.attention.shape[1])
-        self.attention = torch.cat(
-            [
-                nn.functional.pad(batch.attention, (length - batch.attention.shape[1], 0))
-                for batch in (self, other)
-            ]
-        )
+        self.attention = join(self.cache, self.attention, other.cache, other.attention)
         self.gates = torch.cat([self.gates, other.gates])
         self.logits = torch.cat([self.logits, other.logits])
         self.rows += other.rows

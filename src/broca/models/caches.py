@@ -69,25 +69,49 @@ def repeated(cache: Any, rows: Tensor, *, tokens: int, first_layer: int) -> Any:
     return taken
 
 
-def trim_left(cache: Any, tokens: int) -> None:
-    """Drops the first `tokens` positions of a plain cache."""
+def trim_left(cache: Any, attention: Tensor) -> Tensor:
+    """Drops the positions of a plain cache that are padding in every row; others stay as they are.
+
+    Args:
+        cache: Keys and values of left-padded rows.
+        attention: Their attention mask, `(rows, tokens)`.
+
+    Returns:
+        The attention mask of what is left.
+    """
+    padding = int(attention.argmax(1).min())
+    if not padding or not is_plain(cache):
+        return attention
     for layer in cache.layers:
-        layer.keys = layer.keys[:, :, tokens:]
-        layer.values = layer.values[:, :, tokens:]
+        layer.keys = layer.keys[:, :, padding:]
+        layer.values = layer.values[:, :, padding:]
+    return attention[:, padding:]
 
 
-def join(cache: Any, other: Any) -> None:
-    """Appends the rows of a plain cache to another, padding the shorter one on the left."""
+def join(cache: Any, attention: Tensor, other: Any, others_attention: Tensor) -> Tensor:
+    """Appends the rows of a plain cache to another, padding the shorter one on the left.
+
+    Args:
+        cache: Takes the rows.
+        attention: Its attention mask, `(rows, tokens)`.
+        other: Their cache.
+        others_attention: Their attention mask.
+
+    Returns:
+        The attention mask of all rows.
+    """
     for layer, more in zip(cache.layers, other.layers, strict=True):
-        layer.keys = _stack(layer.keys, more.keys)
-        layer.values = _stack(layer.values, more.values)
+        layer.keys = _stack(layer.keys, more.keys, dim=2)
+        layer.values = _stack(layer.values, more.values, dim=2)
+    return _stack(attention, others_attention, dim=1)
 
 
-def _stack(first: Tensor, second: Tensor) -> Tensor:
-    length = max(first.shape[2], second.shape[2])
+def _stack(first: Tensor, second: Tensor, *, dim: int) -> Tensor:
+    """Both, one above the other, the one with fewer tokens along `dim` padded on the left."""
+    length, behind = max(first.shape[dim], second.shape[dim]), (0, 0) * (first.ndim - 1 - dim)
     return torch.cat(
         [
-            nn.functional.pad(tensor, (0, 0, length - tensor.shape[2], 0))
+            nn.functional.pad(tensor, (*behind, length - tensor.shape[dim], 0))
             for tensor in (first, second)
         ]
     )

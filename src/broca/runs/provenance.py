@@ -17,17 +17,11 @@ from broca.verification.proof import below_chance, prove
 def model_info(model: GatedModel) -> ModelInfo:
     """What results say of a model."""
     return ModelInfo(
-        name=model.name,
-        fingerprint=model.fingerprint,
-        architecture=model.architecture,
-        layers=model.structure.layers,
-        heads=model.heads,
-        kv_heads=model.kv_heads,
-        dtype=model.dtype,
-        revision=model.revision,
-        remote_code=model.remote_code,
+        name=model.name, fingerprint=model.fingerprint, architecture=model.architecture,
+        layers=model.structure.layers, heads=model.heads, kv_heads=model.kv_heads,
+        dtype=model.dtype, revision=model.revision, remote_code=model.remote_code,
         adapter=model.adapter,
-    )
+    )  # fmt: skip
 
 
 def verification_of(
