@@ -6,7 +6,9 @@ import pytest
 from studies.paper.own_answers import TASKS, local_data, own_labels
 
 from broca.models import GatedModel
-from broca.studies.paper import reproduce
+from broca.options import RunOptions, SearchOptions
+from broca.runs.setup import open_session
+from broca.studies.paper import Study, StudySettings, reproduce
 from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -35,3 +37,12 @@ def everything(random_model, journal):
     with local_data(own_labels(random_model, Catalog())):
         shown = reproduce("all", random_model, tasks=(*TASKS, "gsm8k"), journal=journal, **SMALL)
         return {reproduction.name: reproduction for reproduction in shown}
+
+
+@pytest.fixture(scope="module")
+def study(planted):
+    """Four tasks of three capabilities, multiple choice among them; nothing is measured yet."""
+    tasks = ["addition", "addition_words", "capitals", "mc_biology"]
+    search = SearchOptions(method="cs-stratified", rows=400, items=10)
+    with open_session(planted, RunOptions()) as opened:
+        yield Study(opened, StudySettings(tasks=tasks, limit=16, search=search))

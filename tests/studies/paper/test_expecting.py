@@ -1,22 +1,7 @@
 """The rows that tables and figures are expected to measure."""
 
-import pytest
-
-from broca.options import RunOptions, SearchOptions
-from broca.runs.setup import open_session
-from broca.studies.paper import Study, StudySettings
 from broca.studies.paper.expecting import experiment_stage, study_steps
 from broca.studies.paper.running import EXPERIMENTS
-
-TASKS = ["addition", "addition_words", "capitals", "mc_biology"]
-
-
-@pytest.fixture(scope="module")
-def study(planted):
-    """Four tasks of three capabilities; nothing but the intact model is measured."""
-    search = SearchOptions(method="cs-stratified", rows=400, items=10)
-    with open_session(planted, RunOptions()) as opened:
-        yield Study(opened, StudySettings(tasks=TASKS, limit=16, search=search))
 
 
 def test_every_search_is_expected_once(study):
@@ -26,7 +11,7 @@ def test_every_search_is_expected_once(study):
     assert study.run.finish() == before
     assert [step.stage for step in steps if step.verb] == [
         "atlas: which heads every task needs",
-        *(f"cs-stratified on {task}" for task in TASKS),
+        *(f"cs-stratified on {task}" for task in study.settings.tasks),
     ]
     table2, table6 = (step for step in steps if step.returns)
     assert (table2.stage, table6.stage) == ("table2 of planted", "table6 of planted")

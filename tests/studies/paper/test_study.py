@@ -8,16 +8,6 @@ from broca.runs.setup import open_session
 from broca.studies.paper import Study, StudySettings
 from broca.studies.paper.study import PAPER
 
-TASKS = ["addition", "addition_words", "capitals", "mc_biology"]
-
-
-@pytest.fixture(scope="module")
-def study(planted):
-    """Four tasks of three capabilities, multiple choice among them."""
-    search = SearchOptions(method="cs-stratified", rows=400, items=10)
-    with open_session(planted, RunOptions()) as opened:
-        yield Study(opened, StudySettings(tasks=TASKS, limit=16, search=search))
-
 
 def test_skills_come_from_the_metadata(study):
     """Tasks of one capability are neither controls of each other nor in the general score."""
@@ -35,7 +25,7 @@ def test_general_is_the_papers_where_it_is_measured(study):
         assert study.general("wmdp_bio") == ("boolq",)
         assert study.knowledge == ("mmlu", "wmdp_bio")
     finally:
-        study.tasks = tuple(TASKS)
+        study.tasks = tuple(study.settings.tasks)
 
 
 def test_no_row_is_measured_twice(study):
@@ -62,7 +52,9 @@ def test_universal_heads_are_left_out_and_the_list_filled_up(study, monkeypatch)
 
 def test_what_one_skill_needs_is_not_universal(planted):
     """Both wordings of addition need the same heads: without another skill nothing is filtered."""
-    settings = StudySettings(tasks=TASKS[:2], limit=8, search=SearchOptions(rows=400, items=10))
+    settings = StudySettings(
+        tasks=["addition", "addition_words"], limit=8, search=SearchOptions(rows=400, items=10)
+    )
     with open_session(planted, RunOptions()) as opened:
         assert Study(opened, settings).universal == ()
 
