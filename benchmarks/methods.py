@@ -40,7 +40,6 @@ from broca.results.files import check_out_folder
 from broca.runs.timing import count_rows
 from broca.searches import OtherTask, Problem
 from broca.studies.methods import (
-    SCENARIOS,
     Cell,
     CellKey,
     MethodSummary,
@@ -53,6 +52,8 @@ from broca.studies.methods import (
     summarize,
     summarize_simulations,
 )
+from broca.studies.methods.simulated_tasks import TASK_SCENARIOS
+from broca.studies.methods.simulations import PLANTED_SCENARIOS
 from broca.studies.methods.text_tables import (
     SIMULATED_COLUMNS,
     columns,
@@ -76,7 +77,9 @@ EXHAUSTIVE_ITEMS = 120
 TASKS, SAME_CAPABILITY = 10, 6
 """Shipped tasks, and how many of them share their capability with one other."""
 
-CONTRAST = ("focus",)
+EQUAL_ROWS = ("pooled", "focus", "cs-fresh", "cs-stratified", "coar", "co-ablation")
+"""Methods that are compared on simulated tasks, all with the same rows."""
+CONTRAST = ("pooled", "focus")
 TUNED = ("cs-tuned",)
 PEERS = tuple(one for one in searches.METHODS if one not in (*CONTRAST, *TUNED))
 MODEST = ("greedy", "one-shot", "co-ablation", "gradient", "gradient-integrated")
@@ -84,8 +87,8 @@ MODEST = ("greedy", "one-shot", "co-ablation", "gradient", "gradient-integrated"
 SPENDERS = tuple(one for one in PEERS if one not in MODEST)
 GREEDY = {"reference": 47_100, "planted": 28_900}
 """Rows that greedy takes by itself, on average."""
-FOCUS = {"reference": 4_700, "planted": 2_900}
-"""Rows for each measured task that come to about as many for `focus`."""
+SHARED_OUT = {"reference": 4_700, "planted": 2_900}
+"""Rows for each measured task that come to about as many for methods that measure the others."""
 SEEDS = 5
 
 
@@ -113,7 +116,7 @@ def stages(seeds: int) -> list[Stage]:
         for model in ("reference", "planted")
         for stage in (
             Stage(model, CONTRAST, (None,), 2 * seeds),
-            Stage(model, CONTRAST, (100, 400, FOCUS[model]), seeds),
+            Stage(model, CONTRAST, (100, 400, SHARED_OUT[model]), seeds),
             Stage(model, PEERS, (100, 400, 1600, None), seeds),
             Stage(model, SPENDERS, (GREEDY[model],), seeds),
             Stage(model, TUNED, (100, 400, 1600, 6400, GREEDY[model]), seeds),
@@ -122,22 +125,25 @@ def stages(seeds: int) -> list[Stage]:
 
 
 def simulated_grids(seeds: int, methods: tuple[str, ...]) -> list[SimulatedGrid]:
-    """Simulations: everything for `focus`, and many problems of one scenario for all methods.
+    """Simulations: everything for `pooled` and `focus`, and many problems of one scenario for all.
 
-    Where the target is, `focus` and the method that comes closest to it have a hundred.
+    Where the target is, they and the method that comes closest to it have a hundred. Methods that
+    can spend the same rows meet on simulated tasks as well.
 
     `cs-fresh` is left out: its regression, which grows with masks x components and is
     repeated for every resample, takes 14 s at 400 x 1,024 already (experiments/LOG.md).
     """
-    focus = tuple(one for one in methods if one in CONTRAST)
+    ours = tuple(one for one in methods if one in CONTRAST)
     peers = tuple(one for one in methods if one not in (*CONTRAST, "cs-fresh"))
     close = tuple(one for one in methods if one == "gradient-masked")
-    few, many, most = (tuple(range(times * seeds)) for times in (1, 4, 20))
+    alike = tuple(one for one in methods if one in EQUAL_ROWS)
+    few, some, many, most = (tuple(range(times * seeds)) for times in (1, 2, 4, 20))
     grids = [
-        SimulatedGrid(focus, (512, 1024), tuple(SCENARIOS), (300, 1000, 3000), few),
-        SimulatedGrid((*focus, *peers), (8192,), ("heavy",), (3000,), many),
-        SimulatedGrid((*focus, *peers), (512, 1024), ("heavy",), (1000, 3000), many),
-        SimulatedGrid((*focus, *close), (1024,), ("heavy",), (1000,), most),
+        SimulatedGrid(ours, (512, 1024), tuple(PLANTED_SCENARIOS), (300, 1000, 3000), few),
+        SimulatedGrid((*ours, *peers), (8192,), ("heavy",), (3000,), many),
+        SimulatedGrid((*ours, *peers), (512, 1024), ("heavy",), (1000, 3000), many),
+        SimulatedGrid((*ours, *close), (1024,), ("heavy",), (1000,), most),
+        SimulatedGrid(alike, (40, 96), tuple(TASK_SCENARIOS), (4800,), some),
     ]
     return [grid for grid in grids if grid.methods]
 
@@ -369,13 +375,18 @@ def write_simulations(summaries: Sequence[SimulatedSummary], path: Path = SIMULA
 
 def read_simulations(path: Path = SIMULATIONS) -> list[SimulatedSummary]:
     """What `write_simulations` wrote."""
-    kinds = {"str": str, "int": int, "float": float}
+    kinds = {"str": str, "int": int, "float": float, "float | None": known}
     types = {field.name: kinds[str(field.type)] for field in fields(SimulatedSummary)}
     with path.open(encoding="utf-8", newline="") as file:
         return [
             SimulatedSummary(**{name: types[name](text) for name, text in line.items()})
             for line in csv.DictReader(file)
         ]
+
+
+def known(text: str) -> float | None:
+    """A number that may be missing."""
+    return float(text) if text else None
 
 
 def measured_here() -> str:
@@ -398,10 +409,10 @@ def section(
     parts = [
         "## Methods\n",
         f"{measured}\n",
-        "A budget is rows for each measured task: `focus` measures the other tasks too and has as "
-        "many for each of them; *rows* is what a search spent in all. A search that selects "
-        "nothing counts with drops of 0. Seconds are as they came, on 2 cores or 4, with other "
-        "work on the machine or without. `methods-cells.csv` and `methods-simulations.csv` hold "
+        "A budget is rows for each measured task: `pooled` and `focus` measure the other tasks too "
+        "and have as many for each of them; *rows* is what a search spent in all. A search that "
+        "selects nothing counts with drops of 0. Seconds are as they came, on 2 cores or 4, with "
+        "other work on the machine or without. `methods-cells.csv` and `methods-simulations.csv` hold "
         "the figures of the cells: `python benchmarks/methods.py --write` makes the tables from "
         "them, and with `--out DIR` makes them anew from the cells in DIR.\n",
     ]
@@ -462,7 +473,7 @@ def draw(lines: list[MethodSummary], path: Path) -> None:
             if own:
                 axis.plot(
                     [line.rows for line in own], [line.specific for line in own],
-                    marker="o", color=color, label=method, linewidth=3 if method == "focus" else 1,
+                    marker="o", color=color, label=method, linewidth=3 if method in CONTRAST else 1,
                 )  # fmt: skip
         axis.set_xscale("log")
         axis.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 3)))

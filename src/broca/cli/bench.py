@@ -96,12 +96,12 @@ def simulations(
     out: str = "broca-bench",
     print_options: Annotated[PrintOptions, without("json")],
 ) -> None:
-    """Run the methods on simulated models whose five strongest components are known.
+    """Run the methods on simulated models whose strongest components or best sets are known.
 
     Args:
         methods: Methods to compare: M1,M2,... or all.
         components: Numbers of components of the simulated models.
-        scenarios: additive, heavy, binary, redundant; or all.
+        scenarios: additive, heavy, binary, redundant, small, backups; or all.
         rows: Rows that a method may spend.
         seeds: How many seeds, of items and searches alike.
         first_seed: The first seed; splits a long comparison.

@@ -8,7 +8,6 @@ import pytest
 from broca.errors import BadInput, UnknownName
 from broca.searches import Ranking
 from broca.studies.methods import (
-    SCENARIOS,
     SimulatedGrid,
     SimulatedKey,
     simulate,
@@ -16,7 +15,8 @@ from broca.studies.methods import (
     simulated_cells_of,
 )
 from broca.studies.methods import simulations as module
-from broca.studies.methods.simulations import simulated_model
+from broca.studies.methods.simulated_tasks import TASK_SCENARIOS, SimulatedTasks
+from broca.studies.methods.simulations import PLANTED_SCENARIOS, simulated_model
 
 
 def key(method="cs-fresh", *, components=120, scenario="additive", rows=1500, seed=0):
@@ -24,7 +24,7 @@ def key(method="cs-fresh", *, components=120, scenario="additive", rows=1500, se
     return SimulatedKey(components, scenario, method, rows, seed, 5)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", PLANTED_SCENARIOS)
 def test_every_scenario_has_what_it_says(scenario):
     """A heavy tail, interactions, saturation, rows that are right or wrong, stand-ins."""
     problem = simulated_model(key(scenario=scenario))
@@ -64,6 +64,31 @@ def test_what_a_method_refuses_is_recorded():
     """Too few rows, or gradients of what is right or wrong."""
     assert "`rows` 100 is too few" in simulate(key("greedy", rows=100)).refused
     assert "needs gradients" in simulate(key("gradient", scenario="binary")).refused
+
+
+@pytest.mark.parametrize("scenario", TASK_SCENARIOS)
+def test_a_selection_is_valued_against_the_best_set(scenario, monkeypatch):
+    """Where other tasks exist, a cell has what the selection costs beyond them."""
+    asked = key(components=40, scenario=scenario)
+    best = SimulatedTasks(TASK_SCENARIOS[scenario], 40, 0).best(5)
+    rest = [column for column in range(40) if column not in best]
+    ranking = Ranking(np.zeros(40), (*best[:3], *rest, *best[3:]), (*best[:3], rest[0]))
+    monkeypatch.setattr(module.searches, "run", lambda search, execute: ranking)
+    cell = simulate(asked)
+    assert cell.recall == pytest.approx(3 / len(best))
+    assert cell.false == 1
+    assert 0 < cell.specific < cell.best
+
+
+def test_methods_measure_on_tasks_what_they_measure_on_models():
+    """A probability for the one, right or wrong for the other; gradients exist."""
+    pooled, stratified, masked = (
+        simulate(key(method, components=40, scenario="backups", rows=1800))
+        for method in ("pooled", "cs-stratified", "gradient-masked")
+    )
+    assert {pooled.refused, stratified.refused, masked.refused} == {""}
+    assert max(pooled.rows, stratified.rows, masked.rows) <= 1800
+    assert pooled.specific > 0.2 < pooled.best
 
 
 def test_cells_are_kept_and_summed_up(tmp_path):

@@ -1,10 +1,10 @@
-"""Methods on simulated models of many components, whose strongest are known."""
+"""Methods on simulated models, of which the strongest components, or the best sets, are known."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,12 @@ from broca.runs import Progress, Report, Stages, Step, listed, silent
 from broca.searches import Problem
 from broca.studies.methods.cells import CellFolder, file_name
 from broca.studies.methods.running import parse_methods
+from broca.studies.methods.simulated_tasks import TASK_SCENARIOS, SimulatedTasks
 from broca.testing import PlantedProblem, planted_problem
 
 FOLDER = "simulations"
 ITEMS = 100
-"""Items to search on, and as many to confirm on."""
+"""Items to search on, and as many to confirm on, of a planted model."""
 NOISE = 0.1
 """Standard deviation of a row."""
 GRADIENT_NOISE = 6.0
@@ -32,7 +33,7 @@ most to the shipped models (experiments/LOG.md)."""
 STRONGEST = 5
 
 _TAIL: dict[str, Any] = {"moderate": 40, "pairs": 30, "saturates": True}
-SCENARIOS: Mapping[str, Mapping[str, Any]] = {
+PLANTED_SCENARIOS: Mapping[str, Mapping[str, Any]] = {
     "additive": {},
     "heavy": _TAIL,
     "binary": {**_TAIL, "binary": True},
@@ -41,6 +42,8 @@ SCENARIOS: Mapping[str, Mapping[str, Any]] = {
 """What each simulated model has besides its five strongest components and noise: 40 moderate ones
 (a heavy tail), 30 interactions and saturation; right or wrong instead of a number; two of the
 strongest with a stand-in."""
+SCENARIOS = (*PLANTED_SCENARIOS, *TASK_SCENARIOS)
+"""Names of all scenarios."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,13 @@ class SimulatedCell:
     Attributes:
         key: What was asked.
         refused: Why the method did not run; empty where it did.
-        recall: Share of the five strongest components that were selected.
+        recall: Share of the five strongest components that were selected, or of the best set.
         top: Share of them among the first five of the ranking, selected or not.
         false: How many others were selected, stand-ins of the strongest apart.
         rows: Rows that it spent.
         seconds: Time that it took.
+        specific: What the selection costs the task beyond the others; None where there are none.
+        best: The same of the best set.
     """
 
     key: SimulatedKey
@@ -91,6 +96,8 @@ class SimulatedCell:
     false: int = 0
     rows: int = 0
     seconds: float = 0.0
+    specific: float | None = None
+    best: float | None = None
 
     @property
     def done(self) -> bool:
@@ -133,7 +140,8 @@ class SimulatedGrid:
                     f"{', '.join(SCENARIOS)}"
                 )
         least = 2 * STRONGEST + max(
-            (SCENARIOS[name].get("moderate", 0) for name in self.scenarios), default=0
+            (PLANTED_SCENARIOS.get(name, {}).get("moderate", 0) for name in self.scenarios),
+            default=0,
         )
         for count in self.components:
             if count < least:
@@ -210,23 +218,27 @@ def run_simulations(
 
 
 def simulated_model(key: SimulatedKey) -> PlantedProblem:
-    """The simulated model of a cell."""
+    """The simulated model of a cell, of which the strongest components are planted."""
     return planted_problem(
         components=key.components,
         planted=STRONGEST,
         noise=NOISE,
         gradient_noise=GRADIENT_NOISE,
         seed=key.seed,
-        **SCENARIOS[key.scenario],
+        **PLANTED_SCENARIOS[key.scenario],
     )
 
 
 def simulate(key: SimulatedKey, stages: Stages | None = None) -> SimulatedCell:
     """Runs one search on a simulated model.
 
-    Methods that measure a probability on a real model measure the simulated response itself; where
-    rows are right or wrong, they have nothing else, and gradients do not exist.
+    On planted models, methods that measure a probability on a real model measure the simulated
+    response itself; where rows are right or wrong, they have nothing else, and gradients do not
+    exist. On simulated tasks every method measures what it measures on a real model.
     """
+    stages = stages or Stages(silent)
+    if key.scenario in TASK_SCENARIOS:
+        return _on_tasks(key, stages)
     planted = simulated_model(key)
     continuous = not planted.binary
     problem = Problem(
@@ -239,15 +251,52 @@ def simulate(key: SimulatedKey, stages: Stages | None = None) -> SimulatedCell:
         continuous=continuous,
         differentiable=continuous,
     )
+    strongest = set(planted.planted)
+    return _searched(key, problem, planted.run, strongest, _spares(planted), stages)[0]
+
+
+def _on_tasks(key: SimulatedKey, stages: Stages) -> SimulatedCell:
+    """A cell of a scenario with other tasks."""
+    tasks = SimulatedTasks(
+        TASK_SCENARIOS[key.scenario],
+        key.components,
+        key.seed,
+        response=searches.METHODS[key.method].response,
+    )
+    best = tasks.best(key.k)
+    problem = tasks.problem(key.rows, key.k)
+    cell, selected = _searched(key, problem, tasks.run, set(best), set(), stages)
+    if not cell.done:
+        return cell
+    return replace(cell, specific=tasks.specific(selected), best=tasks.specific(best))
+
+
+def _searched(
+    key: SimulatedKey,
+    problem: Problem,
+    run: Callable[[Plan], Measurement],
+    strongest: set[int],
+    spares: set[int],
+    stages: Stages,
+) -> tuple[SimulatedCell, tuple[int, ...]]:
+    """A cell without its values, and what was selected.
+
+    Args:
+        key: What is asked.
+        problem: What is solved.
+        run: Measures plans.
+        strongest: The components that should be selected.
+        spares: Components that stand in for them.
+        stages: Receives how many rows are spent.
+    """
     spent = 0
-    stages = stages or Stages(silent)
     stages.begin(key.rows)
     stages.at(0, key.rows, key.rows)
 
     def execute(plan: Plan) -> Measurement:
         nonlocal spent
         spent += plan.cost
-        measurement = planted.run(plan)
+        measurement = run(plan)
         stages.within(Progress(spent, key.rows, 0))
         return measurement
 
@@ -255,18 +304,19 @@ def simulate(key: SimulatedKey, stages: Stages | None = None) -> SimulatedCell:
     try:
         ranking = searches.run(searches.make_search(key.method, problem), execute)
     except BadInput as error:
-        return SimulatedCell(key, refused=str(error))
-    selected = set(ranking.selected)
+        return SimulatedCell(key, refused=str(error)), ()
     seconds = time.perf_counter() - start
-    strongest = set(planted.planted)
-    return SimulatedCell(
+    selected = set(ranking.selected)
+    first = ranking.order[: len(strongest)]
+    cell = SimulatedCell(
         key,
         recall=len(selected & strongest) / len(strongest),
-        top=len(strongest.intersection(ranking.order[: len(strongest)])) / len(strongest),
-        false=len(selected - strongest - _spares(planted)),
+        top=len(strongest.intersection(first)) / len(strongest),
+        false=len(selected - strongest - spares),
         rows=spent,
         seconds=round(seconds, 3),
     )
+    return cell, ranking.selected
 
 
 def _spares(planted: PlantedProblem) -> set[int]:
@@ -293,6 +343,9 @@ class SimulatedSummary:
         false: Mean number of others that were selected.
         spent: Mean rows that it spent.
         seconds: Mean time.
+        specific: Mean of what the selection costs the task beyond the others; None where there are
+            none.
+        best: The same of the best set.
     """
 
     components: int
@@ -307,6 +360,8 @@ class SimulatedSummary:
     false: float
     spent: float
     seconds: float
+    specific: float | None = None
+    best: float | None = None
 
 
 def summarize_simulations(cells: Sequence[SimulatedCell]) -> list[SimulatedSummary]:
@@ -325,6 +380,8 @@ def summarize_simulations(cells: Sequence[SimulatedCell]) -> list[SimulatedSumma
         def mean(name: str, done: list[SimulatedCell] = done) -> float:
             return float(np.mean([getattr(cell, name) for cell in done])) if done else float("nan")
 
+        of_tasks = done and scenario in TASK_SCENARIOS
+
         summaries.append(
             SimulatedSummary(
                 components=components,
@@ -339,6 +396,8 @@ def summarize_simulations(cells: Sequence[SimulatedCell]) -> list[SimulatedSumma
                 false=mean("false"),
                 spent=mean("rows"),
                 seconds=mean("seconds"),
+                specific=mean("specific") if of_tasks else None,
+                best=mean("best") if of_tasks else None,
             )
         )
     return summaries

@@ -29,8 +29,8 @@ OPTIONAL = {
 }
 """Columns that are shown where any summary knows them, with the field that they show."""
 SIMULATED_COLUMNS = (
-    "components", "scenario", "method", "rows", "recall", "top-5", "false", "spent", "s",
-    "problems",
+    "components", "scenario", "method", "rows", "recall", "top-5", "false", "specific", "best",
+    "spent", "s", "problems",
 )  # fmt: skip
 
 
@@ -70,6 +70,8 @@ def simulated_texts(line: SimulatedSummary) -> list[str]:
         _figure(line.recall) if line.cells else "refused",
         _figure(line.top) if line.cells else "",
         _figure(line.false),
+        "" if line.specific is None else f"{line.specific:.3f}",
+        "" if line.best is None else f"{line.best:.3f}",
         "" if isnan(line.spent) else f"{line.spent:,.0f}",
         "" if isnan(line.seconds) else f"{line.seconds:.1f}",
         count,

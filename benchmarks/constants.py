@@ -1,0 +1,191 @@
+"""How much the constants of the default search matter: `python benchmarks/constants.py --out FILE`.
+
+Each constant of `pooled` is halved and doubled (shares of rows are kept below 1), one at a time, on
+the simulated tasks of `broca bench simulations`: `small` and `backups`, 40 components, 4,800 rows,
+seeds that no constant was chosen on. FILE keeps a line for each search, and the same command goes
+on. `--write` makes the table of RESULTS.md from it, beginning with the search as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+os.environ.setdefault("TQDM_DISABLE", "1")
+
+from broca.executors.process import tune_process
+
+tune_process()  # as the command line does, before torch
+
+import numpy as np
+
+from broca.results.files import write_beside
+from broca.searches import measuring
+from broca.searches.pooled import posterior, search
+from broca.studies.methods import SimulatedKey, simulate
+from broca.studies.methods.simulated_tasks import TASK_SCENARIOS
+
+PAGE = Path(__file__).parent / "RESULTS.md"
+TITLE = "## How much the constants of the search matter"
+COMPONENTS, ROWS, K = 40, 4800, 5
+FIRST_SEED, SEEDS = 1000, 8
+FACTORS = (0.5, 2.0)
+MOST_SHARE = 0.95
+CONSTANTS: tuple[tuple[ModuleType, str], ...] = (
+    (search, "_SCREEN"),
+    (search, "_ROUNDS"),
+    (search, "_NUMBER"),
+    (search, "_ROUND"),
+    (search, "_SHARED"),
+    (search, "_SPREAD"),
+    (search, "_SHORT"),
+    (search, "_HOPE"),
+    (search, "_MEETING"),
+    (search, "_HEATS"),
+    (search, "_PART"),
+    (search, "_SPECIFIC"),
+    (search, "_DOUBT"),
+    (search, "_MEMBERS"),
+    (search, "_LASTING"),
+    (posterior, "_CHAINS"),
+    (posterior, "_WARMING"),
+    (posterior, "_KEPT"),
+    (posterior, "_LEAST_NOISE"),
+    (posterior, "_WIDTHS"),
+    (posterior, "_PRIOR"),
+    (measuring, "_DOUBT"),
+    (measuring, "_IMAGINED"),
+)
+"""Constants of the search; what only words an answer is left out."""
+SHARES = {"_SCREEN", "_ROUNDS", "_SHARED", "_MEMBERS", "_LASTING"}
+
+
+def label(module: ModuleType, name: str) -> str:
+    """Name of a constant with its file."""
+    return f"`{module.__name__.removeprefix('broca.searches.')}.{name}`"
+
+
+def changed(value: Any, factor: float, name: str) -> Any:
+    """A constant times a factor, of the same type."""
+    if isinstance(value, int):
+        return max(1, round(value * factor))
+    scaled = value * factor
+    return min(scaled, MOST_SHARE) if name in SHARES else scaled
+
+
+def variants() -> Iterator[tuple[str, ModuleType | None, str, Any]]:
+    """The search as it is, then every constant with every factor."""
+    yield "as it is", None, "", None
+    for module, name in CONSTANTS:
+        for factor in FACTORS:
+            value = changed(getattr(module, name), factor, name)
+            yield f"{label(module, name)} x {factor:g}", module, name, value
+
+
+def run(out: Path, seeds: int) -> None:
+    """Runs the searches that the file lacks, seed by seed."""
+    done = {(one["variant"], one["scenario"], one["seed"]) for one in read(out)}
+    for seed in range(FIRST_SEED, FIRST_SEED + seeds):
+        for variant, module, name, value in variants():
+            before = getattr(module, name) if module else None
+            if module:
+                setattr(module, name, value)
+            try:
+                for scenario in TASK_SCENARIOS:
+                    if (variant, scenario, seed) in done:
+                        continue
+                    key = SimulatedKey(COMPONENTS, scenario, "pooled", ROWS, seed, K)
+                    specific = simulate(key).specific
+                    line = {
+                        "variant": variant, "scenario": scenario, "seed": seed,
+                        "specific": specific,
+                    }  # fmt: skip
+                    with out.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(line) + "\n")
+            finally:
+                if module:
+                    setattr(module, name, before)
+
+
+def read(out: Path) -> list[dict[str, Any]]:
+    """The lines of the file; none where it does not exist."""
+    return [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+
+
+def table(lines: list[dict[str, Any]]) -> str:
+    """Mean specific drops, and differences from the search as it is, ± standard errors."""
+    values: dict[str, dict[tuple[str, int], float]] = {}
+    for one in lines:
+        values.setdefault(one["variant"], {})[one["scenario"], one["seed"]] = one["specific"]
+    plain = values["as it is"]
+    count = {scenario: sum(name == scenario for name, _ in plain) for scenario in TASK_SCENARIOS}
+    means = ", ".join(
+        f"`{scenario}` {np.mean([plain[one] for one in plain if one[0] == scenario]):.3f}"
+        for scenario in TASK_SCENARIOS
+    )
+    shown = [
+        f"As it is: {means} ({min(count.values())} seeds each).\n",
+        "| constant | value | " + " | ".join(
+            f"`{scenario}`, x {factor:g}" for scenario in TASK_SCENARIOS for factor in FACTORS
+        ) + " |",
+        f"|{'---|' * (2 + len(TASK_SCENARIOS) * len(FACTORS))}",
+    ]  # fmt: skip
+    for module, name in CONSTANTS:
+        cells = [label(module, name), value_text(getattr(module, name))]
+        for scenario in TASK_SCENARIOS:
+            for factor in FACTORS:
+                other = values.get(f"{label(module, name)} x {factor:g}", {})
+                more = [
+                    other[one] - plain[one] for one in other if one[0] == scenario and one in plain
+                ]
+                error = np.std(more, ddof=1) / np.sqrt(len(more)) if len(more) > 1 else np.nan
+                cells.append(f"{np.mean(more):+.3f} ± {error:.3f}" if more else "not run")
+        shown.append(f"| {' | '.join(cells)} |")
+    return "\n".join(shown) + "\n"
+
+
+def value_text(value: Any) -> str:
+    """A constant's value, or how many it has."""
+    return f"{len(value)} values" if isinstance(value, np.ndarray) else f"{value:g}"
+
+
+def write(lines: list[dict[str, Any]], page: Path = PAGE) -> None:
+    """Writes the section of RESULTS.md."""
+    made = (
+        f"{TITLE}\n\n`python benchmarks/constants.py --out FILE`, then with `--write`: what the "
+        "specific drop gains or loses when one constant of `pooled` is halved or doubled, beside "
+        "the same seeds with the constant as it is (± standard error). Simulated tasks of 40 "
+        f"components, {ROWS:,} rows.\n\n{table(lines)}\n"
+    )
+    text = page.read_text(encoding="utf-8")
+    written, found = re.subn(
+        rf"^{re.escape(TITLE)}\n.*?(?=^## |\Z)",
+        lambda _: made,
+        text,
+        flags=re.DOTALL | re.MULTILINE,
+    )
+    write_beside(page, (written if found else f"{text}\n{made}").rstrip() + "\n")
+
+
+def main() -> None:
+    """Runs or writes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="file of the searches")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--write", action="store_true", help="write RESULTS.md; run nothing")
+    options = parser.parse_args()
+    if options.write:
+        write(read(options.out))
+    else:
+        run(options.out, options.seeds)
+        print(table(read(options.out)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Simulated tasks: margins, slopes, stand-ins and best sets against plain arithmetic."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from broca.measurement import Plan
+from broca.studies.methods.simulated_tasks import TASK_SCENARIOS, SimulatedTasks
+
+COMPONENTS = 12
+
+
+@pytest.fixture(scope="module", params=TASK_SCENARIOS)
+def tasks(request):
+    """A simulated model of every scenario."""
+    return SimulatedTasks(
+        TASK_SCENARIOS[request.param], COMPONENTS, seed=3, others=2, response="probability"
+    )
+
+
+def plan_of(tasks, columns, **fields):
+    """A row for every fifth item of every task, all with one set ablated."""
+    problem = tasks.problem(1000, 5)
+    items = np.concatenate([problem.items, *(other.confirm for other in problem.others)])[::5]
+    mask = np.isin(np.arange(COMPONENTS), columns)[None]
+    return Plan(mask, np.zeros(len(items), dtype=np.intp), items, **fields)
+
+
+def logit(probabilities):
+    """Margins in units of the slope."""
+    return np.log(probabilities / (1 - probabilities))
+
+
+def test_an_answer_is_right_where_its_probability_is_above_a_half(tasks):
+    """Both responses are of one margin."""
+    probability = tasks.run(plan_of(tasks, (1, 4)))
+    accuracy = tasks.run(plan_of(tasks, (1, 4), response="accuracy"))
+    np.testing.assert_array_equal(accuracy.responses, probability.responses > 0.5)
+
+
+def test_slopes_are_those_of_finite_differences(tasks):
+    """Gradients are of the gates, with two components half closed."""
+    columns, step = (1, 4), 1e-4
+    measured = tasks.run(plan_of(tasks, columns, scale=0.5, gradients=True))
+    middle = measured.gradients[:, list(columns)].sum(axis=1)
+    higher, lower = (
+        tasks.run(plan_of(tasks, columns, scale=0.5 + change)).responses for change in (step, -step)
+    )
+    np.testing.assert_allclose(middle, (higher - lower) / (2 * step), rtol=1e-3, atol=1e-4)
+
+
+def test_members_of_a_pair_stand_in_for_each_other():
+    """Both together cost .9 - .18 more than each alone, in the task to localize only."""
+    asked = TASK_SCENARIOS["backups"]
+    tasks = SimulatedTasks(asked, COMPONENTS, seed=0, others=1, response="probability")
+    problem = tasks.problem(1000, 5)
+    first, second = next(
+        pair
+        for pair in combinations(range(COMPONENTS), 2)
+        if tasks.specific(pair) - sum(tasks.specific((one,)) for one in pair) > 0.1
+    )
+    items = (problem.items, problem.others[0].items)
+    together = []
+    for places in items:
+        masks = np.zeros((4, COMPONENTS), dtype=bool)
+        masks[[1, 3], first] = masks[[2, 3], second] = True
+        margins = logit(tasks.run(Plan.crossed(masks, places)).responses).reshape(4, -1) / 6
+        intact, one, other, both = margins.mean(axis=1)
+        together.append((intact - both) - (intact - one) - (intact - other))
+    assert together[0] == pytest.approx(asked.pair - asked.alone, abs=0.06)
+    assert together[1] == pytest.approx(0, abs=0.06)
+
+
+def test_a_set_costs_what_its_rows_show(tasks):
+    """Many items to report on, and few to search on, agree within their noise."""
+    problem = tasks.problem(1000, 5)
+    mask = np.isin(np.arange(COMPONENTS), (0, 5, 7))
+    drops = []
+    for items in (
+        (problem.items, problem.confirm),
+        *((o.items, o.confirm) for o in problem.others),
+    ):
+        plan = Plan.crossed(
+            np.stack([np.zeros_like(mask), mask]), np.concatenate(items), response="accuracy"
+        )
+        intact, ablated = tasks.run(plan).responses.reshape(2, -1).mean(axis=1)
+        drops.append(intact - ablated)
+    assert tasks.specific((0, 5, 7)) == pytest.approx(drops[0] - np.mean(drops[1:]), abs=0.1)
+
+
+def test_the_best_set_is_better_than_every_single_component(tasks):
+    """Forward selection stops where nothing is gained."""
+    best = tasks.best(3)
+    assert 1 <= len(best) <= 3
+    assert tasks.specific(best) >= max(tasks.specific((one,)) for one in range(COMPONENTS))
+    assert tasks.specific(()) == 0
+
+
+def test_the_same_seed_makes_the_same_tasks(tasks):
+    """Another seed makes others."""
+    again = SimulatedTasks(tasks.effects, COMPONENTS, seed=3, others=2, response="probability")
+    other = SimulatedTasks(tasks.effects, COMPONENTS, seed=4, others=2, response="probability")
+    rows = [one.run(plan_of(one, (2,))).responses for one in (tasks, again, other)]
+    np.testing.assert_array_equal(rows[0], rows[1])
+    assert not np.allclose(rows[0], rows[2])
