@@ -411,10 +411,11 @@ def section(
         f"{measured}\n",
         "A budget is rows for each measured task: `pooled` and `focus` measure the other tasks too "
         "and have as many for each of them; *rows* is what a search spent in all. A search that "
-        "selects nothing counts with drops of 0. Seconds are as they came, on 2 cores or 4, with "
-        "other work on the machine or without. `methods-cells.csv` and `methods-simulations.csv` hold "
-        "the figures of the cells: `python benchmarks/methods.py --write` makes the tables from "
-        "them, and with `--out DIR` makes them anew from the cells in DIR.\n",
+        "selects nothing counts with drops of 0. Seconds are as they came, on 2 cores or 4, "
+        "with other work on the machine or without. `methods-cells.csv` and "
+        "`methods-simulations.csv` hold the figures of the cells: "
+        "`python benchmarks/methods.py --write` makes the tables from them, and with "
+        "`--out DIR` makes them anew from the cells in DIR.\n",
     ]
     for model in dict.fromkeys(line.model for line in lines):
         shown = [line for line in lines if line.model == model]
