@@ -61,10 +61,10 @@ def methods(
         again: Methods of this command whose cells are run again.
         out: Folder of the results; what it holds is not measured again.
     """
-    import broca
-    from broca.studies.methods import parse_budgets
-
     with measuring(out, run_options, print_options) as (folder, options, progress):
+        import broca
+        from broca.studies.methods import parse_budgets  # imports torch, as all of `studies`
+
         comparison = broca.compare_methods(
             models,
             methods=methods,
