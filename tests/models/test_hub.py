@@ -31,13 +31,13 @@ def no_network(monkeypatch):
 
 def test_unknown_hub_model_is_refused_at_once(no_network):
     """Not after five retries, which take half a minute."""
-    with pytest.raises(UnknownName, match="could not be had from the hub"):
+    with pytest.raises(UnknownName, match="could not be read from the hub"):
         load("someone/some-model")
     assert huggingface_hub.constants.HF_HUB_OFFLINE, "the hub library would have retried"
 
 
 def test_task_with_hub_data_is_refused_at_once(no_network, tiny):
-    """The message says that the data could not be had."""
+    """The message says that the data could not be read."""
     with pytest.raises(TaskUnusable, match=r"'gsm8k' could not be loaded.*network"):
         Catalog().load("gsm8k", RequestTokenizer(tiny.tokenizer, max_length=tiny.max_length))
     assert huggingface_hub.constants.HF_HUB_OFFLINE, "the hub library would have retried"

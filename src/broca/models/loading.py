@@ -420,9 +420,9 @@ def _config(name: str, source: Path | str, options: dict[str, Any]) -> Any:
                 f"model '{name}': its configuration cannot be read: {_first_line(error)}"
             ) from error
         raise UnknownName(
-            f"model '{name}' is unknown{nearest(name, SHIPPED_MODELS)}; it is not shipped "
-            f"({', '.join(SHIPPED_MODELS)}), no local folder, and could not be had from the hub: "
-            f"{_first_line(error)}"
+            f"model '{name}' is unknown{nearest(name, SHIPPED_MODELS)}; it is not a shipped model "
+            f"({', '.join(SHIPPED_MODELS)}), not a local folder, and could not be read from the "
+            f"hub: {_first_line(error)}"
         ) from error
 
 
