@@ -25,6 +25,7 @@ REPOSITORY: str = PROJECT["urls"]["Repository"]
 
 OUTSIDE = {
     "benchmarks/RESULTS.md": "evidence/benchmarks.md",
+    "benchmarks/zoo/README.md": "evidence/zoo.md",
     "experiments/LOG.md": "evidence/experiments.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changelog.md",
