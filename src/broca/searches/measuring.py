@@ -23,13 +23,14 @@ Part = Literal["items", "confirm"]
 ROWS_PER_TASK = 800
 """Rows for each measured task, the task itself and each other one, where no budget is given."""
 GOING_ON = 4
-"""How many times those rows a search goes on for where they do not tell."""
+"""A search whose rows do not tell goes on to this many times those rows."""
 _FEWEST_ROWS = 300
 """Without other tasks; twice as many with them."""
 _DOUBT = 30
-"""Rows that the belief in repeatable items counts for."""
+"""Weight, in rows, of the prior belief that items are repeatable."""
 _IMAGINED = 0.5
-"""What the item that is imagined beside those measured differs by."""
+"""Standard deviation of one imagined item that is added to the measured ones: few items that happen
+to agree are no proof."""
 
 
 def budget_of(problem: Problem, method: str) -> int:
@@ -101,11 +102,11 @@ class Table:
         return self.task - self.weight * self.others
 
     def harmful(self, least: float) -> Bools:
-        """Which sets cost the task at least so much, and surely more than the others, `(sets,)`."""
+        """Which sets cost the task `least` or more, significantly more than the others, `(sets,)`."""
         specifics = self.specifics()
         variances, items = self._spread(specifics)
-        surely = specifics.mean(axis=1) - 1.645 * np.sqrt(variances / items) > 0
-        harmful: Bools = (self.task.mean(axis=1) >= least) & surely
+        specific = specifics.mean(axis=1) - 1.645 * np.sqrt(variances / items) > 0
+        harmful: Bools = (self.task.mean(axis=1) >= least) & specific
         return harmful
 
     def pick(self, sets: slice | NDArray[np.intp]) -> Table:

@@ -74,9 +74,9 @@ _CERTAIN = 1.645
 _OFTEN = 0.9
 """Probability that the others lose half of `least` without a component that is called universal."""
 _LEFT = 4
-"""Part of the budget, one in so many, that has to be left for going on."""
+"""A search goes on only where this fraction of its budget, 1 / `_LEFT`, is left."""
 _FAR = 20
-"""How many times the rows spent are still told as a number: beyond, an estimate is a guess."""
+"""More than this many times the rows spent is not stated as a number: the estimate is a guess."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class Pooled:
 
 
 class _Search:
-    """A search: what it believes so far.
+    """A search and what it believes so far.
 
     Args:
         strategy: Its options.
@@ -187,7 +187,7 @@ class _Search:
             Features(none, none),
             measuring.rng,
         )
-        self._learned = 0  # how many of those observed
+        self._learned = 0  # measurements that the beliefs know already
 
     def spend(self, rows: int) -> Generator[Plan, Measurement, Outcome]:
         """Spends rows on a screen, on rounds and on settling the answer."""
@@ -325,8 +325,8 @@ class _Search:
     def _untold(self, outcome: Outcome) -> Outcome:
         """The answer that there are not enough rows, and how many would do.
 
-        Errors shrink with the root of the rows: so many bring the bound down to `least`, or what is
-        known above it.
+        Errors shrink with the root of the number of rows. The rows that are stated bring the bound
+        down to `least`.
         """
         least, spent = self._strategy.least, self._measuring.rows
         known = min(max(outcome.worth, 0.0), 0.75 * least)
@@ -358,20 +358,21 @@ class _Search:
         return members
 
     def _with_lasting(self, members: Bools) -> Generator[Plan, Measurement, Bools]:
-        """The set and what surely costs the task much alone, where there is room for it.
+        """The set and components that certainly cost the task much alone, while there is room.
 
-        Where a task is lost without one component, a second one adds nothing, and is needed no
-        less. They come back together, unless the larger set turns out to be worth less.
+        Where the loss of one component already loses the task, a second one adds nothing, although
+        the task needs it as well. Such components come back together, unless the larger set turns
+        out to be worth less.
         """
         beliefs, measuring, least = self._beliefs, self._measuring, self._strategy.least
         short = beliefs.features.short
         alone = np.zeros((len(short), len(members)), dtype=bool)
         alone[np.arange(len(short)), short] = True
         costs, _ = beliefs.additions(alone, np.zeros((1, len(members)), dtype=bool))
-        surely = costs.mean(axis=0) - _CERTAIN * costs.std(axis=0)
+        at_least = costs.mean(axis=0) - _CERTAIN * costs.std(axis=0)
         larger = members.copy()
         for place in np.argsort(-costs.mean(axis=0), kind="stable"):
-            if surely[place] >= least / 2 and larger.sum() < measuring.problem.k:
+            if at_least[place] >= least / 2 and larger.sum() < measuring.problem.k:
                 larger[short[place]] = True
         sets = np.unique(np.stack([larger, members]), axis=0)
         met = yield from self._meet(sets, measuring.left // 2)
