@@ -102,7 +102,7 @@ class Table:
         return self.task - self.weight * self.others
 
     def harmful(self, least: float) -> Bools:
-        """Which sets cost the task `least` or more, significantly more than the others, `(sets,)`."""
+        """Which sets cost the task `least`, and significantly more than the others, `(sets,)`."""
         specifics = self.specifics()
         variances, items = self._spread(specifics)
         specific = specifics.mean(axis=1) - 1.645 * np.sqrt(variances / items) > 0

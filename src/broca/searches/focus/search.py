@@ -17,8 +17,8 @@ set of the best. And what every task needs wins any search that looks at one tas
 
 The answer has at most k members, and none where no set does specific harm. It stops before the
 budget is spent once the answer is stable: when the sets that may be the best all cost the task
-nearly what it has, when no item tells those of the knock-out apart, or when even the winner certainly
-does no harm.
+nearly what it has, when no item tells those of the knock-out apart, or when even the winner
+certainly does no harm.
 """
 
 from __future__ import annotations
