@@ -76,7 +76,7 @@ def test_why_groups_mean_nothing():
     for chosen, sizes, names, reason in (
         (pair, {0: 1, 1: 1}, NAMES, "keys and values of its own"),
         (pair, {0: 4, 1: 4}, NAMES, "there is one group"),
-        (pair, {0: 2, 1: 2}, ["L0M", "L1M"], "no attention heads"),
+        (pair, {0: 2, 1: 2}, ["L0M", "L1M"], "not attention heads"),
         ({"sums": ["L0H0"], "words": []}, {0: 2, 1: 2}, NAMES, "no capability has two"),
     ):
         test, why_not = keep_to_groups(chosen, sizes, names, seed=0)

@@ -17,15 +17,16 @@ def model():
 
 @pytest.fixture
 def forecasts(monkeypatch):
-    """Every forecast that is made, with the steps as they were expected."""
+    """Every forecast that steps are added to, with the steps as they were expected."""
     made = []
-    begin = Forecast.__init__
+    add = Forecast.add
 
     def noted(self, steps, **options):
-        begin(self, steps, **options)
-        made.append((list(steps), self))
+        add(self, steps, **options)
+        if steps:
+            made.append((list(steps), self))
 
-    monkeypatch.setattr(Forecast, "__init__", noted)
+    monkeypatch.setattr(Forecast, "add", noted)
     return made
 
 

@@ -59,3 +59,16 @@ def test_a_file_of_another_kind_is_no_record(tmp_path):
     for text in ("", "[]", '{"verify": 3}', json.dumps({"verify": {"asked": {}}})):
         (tmp_path / "out" / NAME).write_text(text)
         assert not finished_files(tmp_path / "out", ASKED)
+
+
+def test_a_folder_that_was_read_has_the_same_files(tmp_path):
+    """Python's cache of an imported module changes nothing; a new file of tasks does."""
+    result, page, _ = make(tmp_path / "out")
+    tasks = tmp_path / "tasks"
+    tasks.mkdir()
+    (tasks / "sums.yaml").write_text("task: sums")
+    note_finished(tmp_path / "out", ASKED, [tasks], [result, page])
+    (tasks / "__pycache__").mkdir()
+    assert finished_files(tmp_path / "out", ASKED)
+    (tasks / "more.yaml").write_text("task: more")
+    assert not finished_files(tmp_path / "out", ASKED)

@@ -51,7 +51,7 @@ def test_few_masks_do_not_abstain_by_their_rough_p_values():
     problem = Problem(40, np.arange(10), 5, 200, 0)
     ranking = searches.run(make_search("cs-stratified", problem, resamples=10), planted.run)
     assert ranking.selected
-    assert any("no discoveries" in note for note in ranking.notes)
+    assert any("not discoveries" in note for note in ranking.notes)
 
 
 def test_resamples_can_be_left_out():

@@ -197,5 +197,5 @@ def test_the_docs_say_how_many_items_do():
 
 def test_shares_that_do_not_fit_are_refused():
     """More than all items cannot change."""
-    with pytest.raises(ValueError, match="no shares"):
+    with pytest.raises(ValueError, match="not shares"):
         power(10, 0.9, gained=0.2)

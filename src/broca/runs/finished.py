@@ -7,8 +7,10 @@ A run that owns its folder writes this into its `reproduce.json`; commands that 
 from __future__ import annotations
 
 import json
+import os
 import platform
 import sqlite3
+import zlib
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,7 +22,8 @@ NAME = "finished.json"
 _PACKAGES = ("broca", "torch", "transformers", "lm-eval", "datasets", "numpy", "scikit-learn")
 
 Stamps = dict[str, list[int] | None]
-"""Size and time of files by path; an empty list for a file that only has to be there."""
+"""Size and time of files by path, number and checksum of the names in a folder; an empty list for a
+file that only has to be there."""
 
 
 def stamps_of(folder: Path, sources: Sequence[Path], written: Sequence[Path]) -> Stamps:
@@ -115,9 +118,15 @@ def _plain(asked: Mapping[str, Any]) -> Any:
 
 
 def _stamp(path: Path) -> list[int] | None:
-    """Size and time of a file, time alone of a folder; None where it is gone."""
+    """Size and time of a file, number and checksum of a folder's names; None where it is gone.
+
+    A folder's own time will not do: Python adds `__pycache__` to it when it first imports from it.
+    """
     try:
+        if path.is_dir():
+            names = sorted(name for name in os.listdir(path) if name != "__pycache__")
+            return [len(names), zlib.crc32("\0".join(names).encode())]
         status = path.stat()
     except OSError:
         return None
-    return [0 if path.is_dir() else status.st_size, status.st_mtime_ns]
+    return [status.st_size, status.st_mtime_ns]
