@@ -239,7 +239,10 @@ def test_two_ticked_results_are_compared(open_page, pages, pictured):
 def test_other_pages_have_pictures(open_page, pages, pictured):
     """For the docs."""
     for kind in ("verification", "stress", "comparison", "neurons", "reproduction", "bench"):
-        pictured(open_page(pages[kind], height=1000), kind)
+        page = open_page(pages[kind], height=1000)
+        assert page.locator("h1").count() == 1
+        assert page.locator("svg").count() > 0
+        pictured(page, kind)
 
 
 def test_a_large_model_is_drawn_without_overlap(open_page, tmp_path, pictured):

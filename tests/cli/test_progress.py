@@ -126,6 +126,7 @@ MEASURING = (
     "stress reference --heads L0H1", "neurons locate reference --task addition",
     "neurons cross reference", "bench methods reference", "bench simulations",
     "reproduce table2 reference", "plan reference --task addition", "scan reference",
+    "explore reference",
 )  # fmt: skip
 
 

@@ -54,6 +54,7 @@ def test_options_are_those_of_the_strategy():
 @pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
 def test_options_that_a_record_names_exist(method):
     """Those of estimates, and those with which `cs-tuned` tunes a method."""
+    assert set(method.counting) <= set(method.options)
     method.require_options(method.counting)
     METHODS["cs-tuned"].strategy(method.tuning or {})
 

@@ -30,7 +30,7 @@ def raise_largest_effect(folder):
     file.write_text(json.dumps(data))
 
 
-def require_no_model(statement):
+def assert_no_model_is_loaded(statement):
     """Runs a statement in a process of its own, which must load no model, not even torch."""
     code = (
         "import sys\n"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from verbs.run_folders import localize_into, require_no_model
+from verbs.run_folders import assert_no_model_is_loaded, localize_into
 
 from broca.errors import BadInput, UnknownName
 from broca.results.localization import Localization
@@ -54,7 +54,7 @@ def test_a_second_refit_is_the_same_and_is_written(finished, tmp_path):
 def test_no_model_is_loaded(finished):
     """Not even torch."""
     folder = str(finished["cs-stratified"])
-    require_no_model(f"broca.refit({folder!r}, recovery='omp', resamples=5)")
+    assert_no_model_is_loaded(f"broca.refit({folder!r}, recovery='omp', resamples=5)")
 
 
 def test_bad_input_is_refused(finished, tmp_path):

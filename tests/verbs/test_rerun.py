@@ -4,7 +4,7 @@ import json
 from shutil import copytree
 
 import pytest
-from verbs.run_folders import localize_into, raise_largest_effect, require_no_model
+from verbs.run_folders import assert_no_model_is_loaded, localize_into, raise_largest_effect
 
 from broca.errors import BadInput, NotInJournal
 from broca.journal import Journal
@@ -55,7 +55,7 @@ def test_from_scratch_gives_the_same_result(finished):
 
 def test_no_model_is_loaded(finished):
     """Not even torch."""
-    require_no_model(f"assert broca.rerun({str(finished)!r}).passed")
+    assert_no_model_is_loaded(f"assert broca.rerun({str(finished)!r}).passed")
 
 
 def test_a_changed_result_does_not_come_out_again(copied):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broca.cli.commands import SharedFolderOutput, command
-from broca.cli.keeping import asked_of, finish_shared, logged_measuring, shared_result
+from broca.cli.keeping import asked_of, finish_shared, logged_measuring, show_finished
 from broca.cli.output import console, folder_of, print_lines, print_table, show
 from broca.options import CompareRunOptions
 
@@ -57,10 +57,7 @@ def compare(
         items=items, limit=limit, response=response, level=level, seed=seed,
         run_options=run_options,
     )  # fmt: skip
-    finished = shared_result(Comparison, folder, asked)
-    if finished is not None:
-        result, files = finished
-        show(result, files[-1], output_options.print_options, _print)
+    if show_finished(Comparison, folder, asked, output_options.print_options, _print):
         return
     with logged_measuring(
         folder, run_options, output_options, verb="compare", models=", ".join(models),

@@ -40,12 +40,12 @@ def explore(
         exports: Folder of what is exported from the page; default: a temporary one.
         open: Open the page in the browser.
     """
-    import broca
-    from broca.explorer.server import LOCAL
-
-    if token is None:
-        token = "" if host in LOCAL or public else secrets.token_urlsafe(16)
     with closing(ProgressDisplay(print_options)) as progress:
+        import broca
+        from broca.explorer.server import LOCAL  # imports torch, which the first line stands before
+
+        if token is None:
+            token = "" if host in LOCAL or public else secrets.token_urlsafe(16)
         page = broca.explore(
             target, tasks=tasks, host=host, port=port, token=token, public=public,
             exports=exports, on_progress=progress, run_options=run_options,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from broca.cli.commands import FolderOptions, OutputOptions, PrintOptions
+from broca.cli.output import show
 from broca.cli.progress import ProgressDisplay
 from broca.cli.tracking import Logged, logged
 from broca.cli.wording import tell
@@ -247,6 +248,33 @@ def shared_result(
         return None
     tell(f"finished; nothing to do: {files[0]} holds the result; remove it to run again")
     return result, files
+
+
+def show_finished(
+    kind: type[R],
+    folder: Path,
+    asked: Mapping[str, Any],
+    options: PrintOptions,
+    in_words: Callable[[R, Path], None],
+) -> bool:
+    """Prints the result of the same command in a folder that commands share, if there is one.
+
+    Args:
+        kind: What the command writes.
+        folder: The out folder.
+        asked: What `asked_of` says.
+        options: How the result is printed.
+        in_words: Prints it with the place of its page.
+
+    Returns:
+        Whether it is there: nothing is left to do.
+    """
+    finished = shared_result(kind, folder, asked)
+    if finished is None:
+        return False
+    result, files = finished
+    show(result, files[-1], options, in_words)
+    return True
 
 
 def finish_shared(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broca.cli.commands import SharedFolderOutput, command
-from broca.cli.keeping import asked_of, finish_shared, logged_measuring, shared_result
+from broca.cli.keeping import asked_of, finish_shared, logged_measuring, show_finished
 from broca.cli.output import folder_of, show
 from broca.cli.wording import say
 from broca.options import StressRunOptions
@@ -52,10 +52,7 @@ def stress(
         "stress", target=target, heads=heads, family=family, control=control, pairs=pairs,
         seed=seed, run_options=run_options,
     )  # fmt: skip
-    finished = shared_result(StressTest, folder, asked)
-    if finished is not None:
-        result, files = finished
-        show(result, files[-1], output_options.print_options, _print)
+    if show_finished(StressTest, folder, asked, output_options.print_options, _print):
         return
     with logged_measuring(
         folder, run_options, output_options, verb="stress", target=target, heads=heads,

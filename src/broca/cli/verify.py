@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from broca.cli.commands import SharedFolderOutput, command
-from broca.cli.keeping import asked_of, finish_shared, logged_measuring, shared_result
+from broca.cli.keeping import asked_of, finish_shared, logged_measuring, show_finished
 from broca.cli.output import console, folder_of, print_table, show
 from broca.cli.wording import listed
 from broca.errors import BadInput
@@ -86,10 +86,7 @@ def verify(
         others=others, same_skill=same_skill, both_ways=both_ways, controls=controls, limit=limit,
         ablation=ablation, seed=seed, run_options=run_options,
     )  # fmt: skip
-    finished = shared_result(Verification, folder, asked)
-    if finished is not None:
-        result, files = finished
-        show(result, files[-1], output_options.print_options, _print)
+    if show_finished(Verification, folder, asked, output_options.print_options, _print):
         return
     with logged_measuring(
         folder, run_options, output_options, verb="verify", target=target, heads=heads,

@@ -37,7 +37,7 @@ def repeated(model, verb, folder, **changes):
     return first
 
 
-def refused(model, verb, wrong, message):
+def assert_refused(model, verb, wrong, message):
     """A verb refuses an argument in one line, in words of parameters."""
     with pytest.raises(BadInput, match=message) as error:
         getattr(neurons, verb)(model, **wrong)

@@ -1,7 +1,7 @@
 """Neurons of one data set changed, another measured, on a shipped model."""
 
 import pytest
-from verbs.neurons.repeating import refused, repeated
+from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_every_pair_of_data_sets_is_measured(small, tmp_path):
@@ -21,4 +21,4 @@ def test_every_pair_of_data_sets_is_measured(small, tmp_path):
 )
 def test_bad_input_is_one_line(small, wrong, message):
     """What, why, and what to do."""
-    refused(small, "cross", wrong, message)
+    assert_refused(small, "cross", wrong, message)

@@ -1,7 +1,7 @@
 """What pairs of items that share a part have in common, on a shipped model."""
 
 import pytest
-from verbs.neurons.repeating import refused, repeated
+from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_pairs_are_grouped_by_what_they_share(small, tmp_path):
@@ -21,4 +21,4 @@ def test_pairs_are_grouped_by_what_they_share(small, tmp_path):
 )
 def test_bad_input_is_one_line(small, wrong, message):
     """What, why, and what to do."""
-    refused(small, "decouple", wrong, message)
+    assert_refused(small, "decouple", wrong, message)

@@ -1,7 +1,7 @@
 """What training located neurons gains, on a shipped model."""
 
 import pytest
-from verbs.neurons.repeating import refused, repeated
+from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_every_arm_is_trained_and_measured(small, tmp_path):
@@ -24,4 +24,4 @@ def test_every_arm_is_trained_and_measured(small, tmp_path):
 )
 def test_bad_input_is_one_line(small, wrong, message):
     """What, why, and what to do."""
-    refused(small, "enhance", wrong, message)
+    assert_refused(small, "enhance", wrong, message)

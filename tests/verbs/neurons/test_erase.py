@@ -1,7 +1,7 @@
 """What ablating located neurons costs, on a shipped model."""
 
 import pytest
-from verbs.neurons.repeating import refused, repeated
+from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
@@ -25,4 +25,4 @@ def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
 )
 def test_bad_input_is_one_line(small, wrong, message):
     """What, why, and what to do."""
-    refused(small, "erase", wrong, message)
+    assert_refused(small, "erase", wrong, message)

@@ -1,7 +1,7 @@
 """Do neurons of one content agree over its wordings, on a shipped model."""
 
 import pytest
-from verbs.neurons.repeating import refused, repeated
+from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_wordings_of_one_content_are_compared_with_chance(small, tmp_path):
@@ -23,4 +23,4 @@ def test_wordings_of_one_content_are_compared_with_chance(small, tmp_path):
 )
 def test_bad_input_is_one_line(small, wrong, message):
     """What, why, and what to do."""
-    refused(small, "fidelity", wrong, message)
+    assert_refused(small, "fidelity", wrong, message)

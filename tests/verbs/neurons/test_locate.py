@@ -1,7 +1,7 @@
 """The neurons that a data set has in common, on a shipped model."""
 
 import pytest
-from verbs.neurons.repeating import refused, repeated
+from verbs.neurons.repeating import assert_refused, repeated
 from verbs.neurons.small_runs import asked
 
 from broca import neurons
@@ -39,4 +39,4 @@ def test_the_strongest_are_selected_by_number(small):
 )
 def test_bad_input_is_one_line(small, wrong, message):
     """What, why, and what to do."""
-    refused(small, "locate", wrong, message)
+    assert_refused(small, "locate", wrong, message)

@@ -1,7 +1,7 @@
 """Overlap of halves of data sets, on a shipped model."""
 
 import pytest
-from verbs.neurons.repeating import refused, repeated
+from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_halves_of_one_data_set_are_compared_with_others(small, tmp_path):
@@ -20,4 +20,4 @@ def test_halves_of_one_data_set_are_compared_with_others(small, tmp_path):
 )
 def test_bad_input_is_one_line(small, wrong, message):
     """What, why, and what to do."""
-    refused(small, "overlap", wrong, message)
+    assert_refused(small, "overlap", wrong, message)

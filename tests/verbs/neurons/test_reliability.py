@@ -1,7 +1,7 @@
 """Does scaling located neurons move the answer, on a shipped model."""
 
 import pytest
-from verbs.neurons.repeating import refused, repeated
+from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
@@ -22,4 +22,4 @@ def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
 )
 def test_bad_input_is_one_line(small, wrong, message):
     """What, why, and what to do."""
-    refused(small, "reliability", wrong, message)
+    assert_refused(small, "reliability", wrong, message)
