@@ -118,6 +118,15 @@ def ablated_by_hand(model, layer, start, stop):
         handle.remove()
 
 
+def save_as_packed_long_ago(folder):
+    """Writes a model whose configuration names torchao's type by a word."""
+    tiny_llama().save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    settings = json.loads((folder / "config.json").read_text())
+    settings["quantization_config"] = {"quant_method": "torchao", "quant_type": "Int8WeightOnly"}
+    (folder / "config.json").write_text(json.dumps(settings))
+
+
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_packed_weights_are_gated_and_not_zeroed(kind):
     """The width is the layer's own; a zero of packed weights would be no zero."""
@@ -186,14 +195,19 @@ def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):
     assert gated.fingerprint
 
 
+def test_a_checkpoint_in_an_older_format_of_torchao_is_refused(tmp_path):
+    """There transformers ends in an assertion."""
+    pytest.importorskip("torchao.quantization")
+    save_as_packed_long_ago(tmp_path)
+    with pytest.raises(BadInput, match=r"could not be loaded: .*quant_type"):
+        load(str(tmp_path), device="cpu")
+
+
 def test_without_its_library_a_checkpoint_says_what_to_install(tmp_path, monkeypatch):
     """As the import fails where the library is missing."""
-    tiny_llama().save_pretrained(tmp_path)
-    tiny_tokenizer().save_pretrained(tmp_path)
-    settings = json.loads((tmp_path / "config.json").read_text())
-    settings["quantization_config"] = {"quant_method": "torchao", "quant_type": "Int8WeightOnly"}
-    (tmp_path / "config.json").write_text(json.dumps(settings))
-    monkeypatch.setitem(sys.modules, "torchao", None)
-    monkeypatch.setitem(sys.modules, "torchao.quantization", None)
+    save_as_packed_long_ago(tmp_path)
+    # what an earlier test has imported is forgotten with the rest of the package
+    for name in {"torchao", *(name for name in sys.modules if name.startswith("torchao."))}:
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(BadInput, match=r"torchao.* install what its checkpoint needs"):
         load(str(tmp_path), device="cpu")

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 from torch import nn
@@ -172,7 +171,6 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     base = name if adapter is None else adapter.base
     source = _source(base, allow_pickle=options.allow_pickle)
     import torch
-    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     if revision is not None and isinstance(source, Path) and adapter is None:
@@ -215,16 +213,9 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
             where = {"local_files_only": offline} | ({"revision": revision} if revision else {})
             model, described = with_adapter(model, adapter, merge=options.merge_adapter, **where)
         tokenizer = _tokenizer_of(source, adapter, hub_options, AutoTokenizer)
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        RuntimeError,
-        ImportError,
-        EOFError,
-        SafetensorError,
-        UnpicklingError,
-    ) as error:
+    except (BrocaError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # what reads a checkpoint may raise anything
         advice = (
             "install what its checkpoint needs (`pip install 'broca[quantized]'` brings torchao)"
             if isinstance(error, ImportError)
