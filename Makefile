@@ -7,7 +7,7 @@ CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: install demo test lint docs architectures pictures compat release clean
+.PHONY: install demo test test-long lint docs architectures pictures compat release clean
 
 install: $(STAMP)
 
@@ -30,6 +30,10 @@ demo: $(CORE)
 
 test: install
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# what a laptop need not wait for: kills of every verb, workers that die and are replaced, many searches
+test-long: install
+	$(BIN)/python -m pytest --long -m long
 
 lint: install
 	$(BIN)/ruff format --check .

@@ -3,8 +3,8 @@
     python benchmarks/methods.py --plan                # cells, rows, minutes; nothing is run
     python benchmarks/methods.py --out DIR [--only-methods M1,M2] [--only-models reference]
                                  [--seeds 5] [--simulations]
-    python benchmarks/methods.py --out DIR --write  # DIR's cells as CSV, RESULTS.md, methods.png
-    python benchmarks/methods.py --write            # the last two from the CSV files of this folder
+    python benchmarks/methods.py --out DIR --write  # DIR's cells into the CSV, then as below
+    python benchmarks/methods.py --write  # RESULTS.md, methods.png from this folder's CSV files
 
 The cells are those of `broca bench methods` (docs/bench.md): they are kept in DIR, and the same
 command goes on. Parts of the study can be run one after another into one DIR.
@@ -15,11 +15,9 @@ from __future__ import annotations
 import argparse
 import csv
 import os
-import platform
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import date
 from pathlib import Path
 
 os.environ.setdefault("TQDM_DISABLE", "1")
@@ -30,8 +28,7 @@ from broca.executors.process import tune_process
 tune_process()  # as the command line does, before torch
 
 import numpy as np
-import torch
-from targets import targets
+from targets import STUDIED, targets
 
 from broca import Workspace, compare_methods, searches
 from broca.cli.commands import PrintOptions
@@ -90,6 +87,10 @@ GREEDY = {"reference": 47_100, "planted": 28_900}
 SHARED_OUT = {"reference": 4_700, "planted": 2_900}
 """Rows for each measured task that come to about as many for methods that measure the others."""
 SEEDS = 5
+MEASURED = (
+    "November 2026, x86_64, torch 2.13.0. Command: `python benchmarks/methods.py --out DIR`, then "
+    "the same with `--simulations`, then with `--write`. docs/bench.md says what the columns mean."
+)
 
 
 @dataclass(frozen=True)
@@ -280,6 +281,16 @@ def write_cells(cells: list[Cell], path: Path = CELLS) -> None:
             writer.writerow(line)
 
 
+def renewed(before: list[Cell], new: list[Cell]) -> list[Cell]:
+    """Cells, those of a model, method and budget replaced where there are new ones."""
+
+    def place(cell: Cell) -> tuple[str, str, int | None]:
+        return cell.model, cell.key.method, cell.key.budget
+
+    places = {place(cell) for cell in new}
+    return [*(cell for cell in before if place(cell) not in places), *new]
+
+
 def figures_of(cells: list[Cell]) -> dict[str, str | int]:
     """The figures of the cells of one line."""
     others = others_items(len(cells[0].key.others))
@@ -373,6 +384,19 @@ def write_simulations(summaries: Sequence[SimulatedSummary], path: Path = SIMULA
             writer.writerow(f"{v:.6g}" if isinstance(v, float) else v for v in values)
 
 
+def renewed_simulations(
+    before: list[SimulatedSummary], new: list[SimulatedSummary]
+) -> list[SimulatedSummary]:
+    """Summaries with new ones, in place of those of the same problems, methods and rows."""
+
+    def place(line: SimulatedSummary) -> tuple[int, str, str, int]:
+        return line.components, line.scenario, line.method, line.rows
+
+    lines = list({place(line): line for line in (*before, *new)}.values())
+    tables = list(dict.fromkeys((line.components, line.scenario) for line in lines))
+    return sorted(lines, key=lambda line: tables.index((line.components, line.scenario)))
+
+
 def read_simulations(path: Path = SIMULATIONS) -> list[SimulatedSummary]:
     """What `write_simulations` wrote."""
     kinds = {"str": str, "int": int, "float": float, "float | None": known}
@@ -389,33 +413,22 @@ def known(text: str) -> float | None:
     return float(text) if text else None
 
 
-def measured_here() -> str:
-    """When, on what and by which command the cells were measured."""
-    return (
-        f"{date.today()}, {os.cpu_count()} CPU cores ({platform.machine()}), torch "
-        f"{torch.__version__.split('+')[0]}. Command: `python benchmarks/methods.py --out DIR`, "
-        "then the same with `--simulations`, then with `--write`. docs/bench.md says what the "
-        "columns mean."
-    )
-
-
 def section(
-    measured: str,
     cells: list[Cell],
     lines: list[MethodSummary],
     simulated: list[SimulatedSummary],
 ) -> str:
-    """The section of RESULTS.md, which begins with how it was measured."""
+    """The section of RESULTS.md."""
     parts = [
         "## Methods\n",
-        f"{measured}\n",
+        f"{MEASURED}\n",
         "A budget is rows for each measured task: `pooled` and `focus` measure the other tasks too "
         "and have as many for each of them; *rows* is what a search spent in all. A search that "
         "selects nothing counts with drops of 0. Seconds are as they came, on 2 cores or 4, "
         "with other work on the machine or without. `methods-cells.csv` and "
         "`methods-simulations.csv` hold the figures of the cells: "
         "`python benchmarks/methods.py --write` makes the tables from them, and with "
-        "`--out DIR` makes them anew from the cells in DIR.\n",
+        "`--out DIR` puts the cells in DIR in place of theirs.\n",
     ]
     for model in dict.fromkeys(line.model for line in lines):
         shown = [line for line in lines if line.model == model]
@@ -426,24 +439,19 @@ def section(
         parts.append("### On simulated models\n")
         parts.append(markdown(SIMULATED_COLUMNS, [simulated_texts(line) for line in simulated]))
     parts.append("### Targets\n")
-    parts.append("".join(f"- {target}\n" for target in targets(cells, lines, simulated)))
+    for method in STUDIED:
+        judged = targets(cells, lines, simulated, candidate=method)
+        parts.append(f"`{method}`:\n")
+        parts.append("".join(f"- {target}\n" for target in judged))
     return "\n".join(parts)
 
 
-def write(page: Path = HERE / "RESULTS.md", *, measured: str = "") -> None:
-    """Makes the section of RESULTS.md and the figure from the CSV files.
-
-    Args:
-        page: The page.
-        measured: How the cells were measured; what the page says by default.
-    """
+def write(page: Path = HERE / "RESULTS.md") -> None:
+    """Makes the section of RESULTS.md and the figure from the CSV files."""
     cells, simulated = read_cells(), read_simulations()
     lines = summarize(cells)
     text = page.read_text(encoding="utf-8")
-    before = re.search(r"^## Methods\n\n(.*?)\n\n", text, flags=re.DOTALL | re.MULTILINE)
-    if not measured and before:
-        measured = before[1]
-    made = section(measured, cells, lines, simulated).rstrip() + "\n\n"
+    made = section(cells, lines, simulated).rstrip() + "\n\n"
     written, found = re.subn(
         r"^## Methods\n.*?(?=^## |\Z)", lambda _: made, text, flags=re.DOTALL | re.MULTILINE
     )
@@ -508,9 +516,10 @@ def main() -> None:
     folder = check_out_folder(options.out or "broca-bench")
     if options.write:
         if options.out:
-            write_cells(ordered(method_cells(folder).read()))
-            write_simulations(summarize_simulations(simulated_cells_of(folder).read()))
-        write(measured=measured_here() if options.out else "")
+            write_cells(ordered(renewed(read_cells(), method_cells(folder).read())))
+            made = summarize_simulations(simulated_cells_of(folder).read())
+            write_simulations(renewed_simulations(read_simulations(), made))
+        write()
         return
     progress = ProgressDisplay(PrintOptions())
     try:

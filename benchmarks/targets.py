@@ -15,8 +15,8 @@ from broca.studies.methods import (
     shared_gap,
 )
 
-STUDIED = "focus"
-"""The method that these targets were set for: the default while the cells were measured."""
+STUDIED = ("pooled", "focus")
+"""The default method, and the one that these targets were set for."""
 AHEAD_OF_GREEDY = 0.2
 ROWS_PER_TASK = 800
 """A 25th of 200 masks x 100 items."""
@@ -60,7 +60,7 @@ def targets(
     summaries: Sequence[MethodSummary],
     simulated: Sequence[SimulatedSummary],
     *,
-    candidate: str = STUDIED,
+    candidate: str,
 ) -> list[Target]:
     """All targets, those about models for each model."""
     judged = []

@@ -50,8 +50,18 @@ def _place(file: Path, names: Sequence[str]) -> str | None:
     return next((str(path) for path in (inside, *inside.parents) if str(path) in names), None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts what takes longest first."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--long` runs the tests that are marked so; CI runs them by `make test-long`."""
+    parser.addoption("--long", action="store_true", help="run the tests that take long too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Puts what takes longest first, and skips what is marked `long` unless it is asked for."""
+    if not config.getoption("--long"):
+        takes_long = pytest.mark.skip(reason="it takes long: `make test-long` runs it")
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(takes_long)
     places = {item: _place(item.path, LONGEST) for item in items}
     items.sort(key=lambda item: LONGEST.index(places[item]) if places[item] else len(LONGEST))
 

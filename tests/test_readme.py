@@ -21,6 +21,7 @@ def test_it_is_short():
     assert len(TEXT.splitlines()) <= 150
 
 
+@pytest.mark.long
 def test_python_example_runs(tmp_path, monkeypatch, capsys):
     """The block is executed as it stands."""
     monkeypatch.chdir(tmp_path)

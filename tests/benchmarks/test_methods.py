@@ -1,6 +1,7 @@
 """The study of the methods: its cells as CSV, and the tables that are made of them."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -57,6 +58,29 @@ def test_simulations_survive_as_csv(methods, tmp_path):
             same = getattr(after, name)
             assert type(same) is type(value) or name in ("recall", "top", "false", "spent")
             assert same == value or math.isclose(same, value, rel_tol=1e-5) or math.isnan(value)
+
+
+def test_new_cells_take_the_place_of_those_of_their_method_and_budget(methods, make_cell, tmp_path):
+    """The others stay to the last digit."""
+    before = methods.read_cells()
+    methods.write_cells(methods.ordered(methods.renewed(before, [])), tmp_path / "cells.csv")
+    written = (tmp_path / "cells.csv").read_text(encoding="utf-8").splitlines()
+    assert sorted(written) == sorted(methods.CELLS.read_text(encoding="utf-8").splitlines())
+    new = replace(make_cell(method="focus", budget=400, seed=0), model="reference")
+    focus = [one for one in methods.renewed(before, [new]) if one.key.method == "focus"]
+    assert new in focus
+    kept = [one for one in before if one.key.method == "focus"]
+    at_400 = [one for one in kept if (one.model, one.key.budget) == ("reference", 400)]
+    assert len(focus) == len(kept) - len(at_400) + 1
+
+
+def test_new_summaries_of_simulations_take_the_place_of_old_ones(methods):
+    """And stand where those stood."""
+    before = methods.read_simulations()
+    assert methods.renewed_simulations(before, []) == before
+    new = replace(before[5], recall=0.125)
+    after = methods.renewed_simulations(before, [new])
+    assert after == [*before[:5], new, *before[6:]]
 
 
 def test_the_tables_of_results_are_those_of_the_csv_files(methods, tmp_path, monkeypatch):

@@ -18,7 +18,10 @@ def judge(targets):
     """Targets by letter."""
 
     def judge(cells, simulated=()):
-        return {one.letter: one for one in targets(cells, summarize(cells), simulated)}
+        return {
+            one.letter: one
+            for one in targets(cells, summarize(cells), simulated, candidate="focus")
+        }
 
     return judge
 
@@ -112,5 +115,5 @@ def test_calibration_within_five_points(targets, make_cell, coverage, reached):
     """Intervals that hold too often are as wrong as those that hold too seldom."""
     cells = rivals(make_cell)
     lines = [replace(line, coverage=coverage, intervals=100) for line in summarize(cells)]
-    (target,) = (one for one in targets(cells, lines, ()) if one.letter == "e")
+    (target,) = (one for one in targets(cells, lines, (), candidate="focus") if one.letter == "e")
     assert target.reached is reached

@@ -19,6 +19,7 @@ def test_locale_need_not_be_utf8(tmp_path):
     environment = {
         "LC_ALL": "C",
         "PYTHONUTF8": "0",
+        "OMP_NUM_THREADS": "1",
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
     }

@@ -31,13 +31,6 @@ ASKED = {
 }  # fmt: skip
 
 
-starts_more_workers = pytest.mark.skipif(
-    not os.environ.get("BROCA_TEST_RAY"),
-    reason="workers import torch for seconds, on a busy machine for minutes: BROCA_TEST_RAY=1",
-)
-"""For tests that start two workers or more beside the two that the others share."""
-
-
 @pytest.fixture(scope="module")
 def cluster():
     """Ray on two cores for this file; tried twice, for a busy machine."""
@@ -151,7 +144,7 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     assert victim not in [one.process for one in pool.workers]
 
 
-@starts_more_workers
+@pytest.mark.long
 def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
     """A stopped process answers nothing: after the limit its batch goes to the other one."""
     await_workers(pool, 2)
@@ -170,7 +163,7 @@ def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
     assert victim not in [one.process for one in pool.workers]
 
 
-@starts_more_workers
+@pytest.mark.long
 def test_a_batch_that_always_fails_ends_the_run(pool):
     """After the stated number of attempts, in one line, with the others' answers handed over."""
     await_workers(pool, 2)  # the good batch is under way beside the bad one
@@ -195,7 +188,7 @@ def test_a_batch_that_always_fails_ends_the_run(pool):
     assert "\n" not in str(error.value)
 
 
-@starts_more_workers
+@pytest.mark.long
 def test_localize_gives_the_same_with_ray(cluster, pool, reference, tmp_path):
     """The same ranking from the same rows; the journal is written by this process alone."""
     pool.close()  # its cores are wanted
@@ -213,7 +206,7 @@ def test_localize_gives_the_same_with_ray(cluster, pool, reference, tmp_path):
     assert rows == here.cost.measured
 
 
-@starts_more_workers
+@pytest.mark.long
 def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
     cluster, pool, reference, monkeypatch, tmp_path
 ):
@@ -257,7 +250,7 @@ def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
     assert len(processes) == 2
 
 
-@starts_more_workers
+@pytest.mark.long
 def test_other_weights_are_refused(cluster, pool, reference):
     """A worker that loads another model under the same name is noticed before it measures."""
     pool.close()

@@ -14,6 +14,9 @@ from broca.journal.checking import check
 from broca.results.codec import encode
 from broca.runs import run
 
+ALWAYS = ("localize", "stress", "neurons locate")
+"""Verbs of three kinds that are killed whenever tests run; the others take minutes together."""
+
 
 @pytest.fixture(scope="module")
 def models():
@@ -60,7 +63,13 @@ def totals(path):
     return {"batches": count, "rows": rows, "outputs": outputs, "vectors": vectors}
 
 
-@pytest.mark.parametrize("verb", [*VERBS, *(f"neurons {name}" for name in RUNS)])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        pytest.param(verb, marks=() if verb in ALWAYS else pytest.mark.long)
+        for verb in (*VERBS, *(f"neurons {name}" for name in RUNS))
+    ],
+)
 def test_a_killed_verb_goes_on_where_it_was(models, tmp_path, verb):
     """Killed after a third of what it measures, and in its last batch.
 
@@ -78,6 +87,7 @@ def test_a_killed_verb_goes_on_where_it_was(models, tmp_path, verb):
     assert totals(journal) == whole
 
 
+@pytest.mark.long
 def test_a_verb_that_is_killed_while_it_trains_goes_on(models, tmp_path):
     """Weights that were not trained to the end are trained again, from the same start."""
     expected = result_of(call_of("neurons enhance", models, tmp_path / "whole.sqlite"))

@@ -26,7 +26,9 @@ def planted_heads():
     ("method", "rows", "capabilities"),
     [
         ("pooled", 1200, ["arithmetic", "reversing", "sorting", "facts"]),
-        ("focus", 1600, ["arithmetic", "sorting", "code", "rhyming"]),
+        pytest.param(
+            "focus", 1600, ["arithmetic", "sorting", "code", "rhyming"], marks=pytest.mark.long
+        ),
     ],
 )
 def test_finds_the_planted_heads(planted, planted_heads, method, rows, capabilities):
@@ -48,6 +50,7 @@ def test_finds_the_planted_heads(planted, planted_heads, method, rows, capabilit
     assert np.mean(list(recalls.values())) >= 0.9, recalls
 
 
+@pytest.mark.long
 def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
     """Gating a set off costs its task 80 points; the others at most 5 on average; five times."""
     from broca.engine import Engine

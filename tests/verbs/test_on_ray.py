@@ -13,11 +13,7 @@ from broca.runs.workspace import Workspace
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 
-starts_more_workers = pytest.mark.skipif(
-    not os.environ.get("BROCA_TEST_RAY"),
-    reason="workers import torch for seconds, on a busy machine for minutes: BROCA_TEST_RAY=1",
-)
-"""For tests that start workers of their own, and those of what others show already."""
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +62,6 @@ def test_atlas_gives_the_same_on_ray(workers, small):
     assert untimed(there) == untimed(broca.atlas(small, **asked))
 
 
-@starts_more_workers
 def test_compare_gives_the_same_on_ray(workers, small):
     """Rows of every model go to workers that have it: here one of them has lost a head."""
     lost = copy.deepcopy(small.model)
@@ -79,7 +74,6 @@ def test_compare_gives_the_same_on_ray(workers, small):
     assert there == broca.compare(*models, **asked)
 
 
-@starts_more_workers
 def test_models_take_turns_where_the_cluster_has_room_for_one(workers, small):
     """Workers of one model take the last core: those of the next end them and take it."""
     lost = copy.deepcopy(small.model)
@@ -92,7 +86,6 @@ def test_models_take_turns_where_the_cluster_has_room_for_one(workers, small):
     assert there == broca.compare(*models, **asked)
 
 
-@starts_more_workers
 def test_stress_gives_the_same_on_ray(workers, small):
     """Observations are plain data that a worker can take; its threads round as they do."""
     asked = {"heads": "L0H1+L1H2", "pairs": 16, "sets": 2}
@@ -103,7 +96,6 @@ def test_stress_gives_the_same_on_ray(workers, small):
         assert shift.transfer.value == pytest.approx(local.transfer.value, abs=1e-4)
 
 
-@starts_more_workers
 def test_a_model_in_memory_is_sent_to_the_workers(workers, small):
     """A wrapped model has no name that a worker could load."""
     wrapped = broca.load(small.model, small.tokenizer, name="mine")
@@ -138,7 +130,6 @@ def test_neurons_give_the_same_on_ray(workers):
         assert gained[0] == pytest.approx(gained[1], abs=1e-4)
 
 
-@starts_more_workers
 def test_a_study_gives_the_same_on_ray(workers, small):
     """A reproduction measures through the verbs, so its rows are the same."""
     asked = {"tasks": "capitals", "rows": 200, "items": 8, "limit": 8, "keep_universal": True}

@@ -56,6 +56,7 @@ def test_planted_sets_are_specific(planted, planted_heads, capability):
     assert examined.verdict.label == "specific", examined.verdict.text
 
 
+@pytest.mark.long
 def test_random_sets_of_the_same_size_are_not(planted):
     """Twenty sets of five, though 26 of 96 heads matter to some task."""
     examiner = few_items(planted, "addition").examiner(SMALL)

@@ -113,6 +113,7 @@ def test_goes_on_where_rows_do_not_tell_and_says_how_many_would():
         assert "not enough rows to tell" in ranking.reason
 
 
+@pytest.mark.long
 def test_what_harms_all_tasks_alike_is_seldom_found():
     """The best of many sets looks better than it is: at most one search in six is taken in."""
     shared = harmed_by((4, 8, 15, 16), 0.2)
@@ -144,6 +145,7 @@ def test_same_seed_same_answer():
     assert first.order[: len(first.selected)] == first.selected
 
 
+@pytest.mark.long
 def test_idle_members_leave():
     """Of five members two do all the harm: one idle one stays on average, by the same luck."""
     sizes = [

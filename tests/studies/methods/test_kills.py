@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pytest
 from dying import killed_in_stage
 
 import broca
@@ -12,6 +13,7 @@ FEW = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_killed_comparison_goes_on_with_the_same_cells(planted, tmp_path):
     """The cell that was finished stays, the one that was running is the same as undisturbed."""
     call = partial(broca.compare_methods, planted, **FEW, out=tmp_path / "killed")

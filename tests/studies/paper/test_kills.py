@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pytest
 from dying import killed_in_stage
 
 import broca
@@ -10,6 +11,7 @@ from broca.journal import Journal
 FEW = {"tasks": "rhyming,capitals", "rows": 300, "items": 10, "limit": 8, "keep_universal": True}
 
 
+@pytest.mark.long
 def test_a_killed_reproduction_goes_on_with_the_same_result(planted, tmp_path):
     """What was measured before is not measured again; every row of the table is the same."""
     journal = tmp_path / "journal.sqlite"
