@@ -123,6 +123,7 @@ def test_a_task_is_scored_and_what_adds_to_it_is_shown(page, live):
     assert before is not None
 
 
+@pytest.mark.long
 def test_a_set_is_verified(page):
     """Its verdict is shown, and its page opens."""
     page.select_option("#sets", index=1)

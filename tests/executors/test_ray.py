@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import time
 from dataclasses import replace
 
@@ -11,7 +10,7 @@ import pytest
 
 import broca
 from broca.engine import Ablation, Engine, EngineOptions, donor_activations
-from broca.errors import BadInput, ExecutorFailed, Interrupted, MissingExtra
+from broca.errors import BadInput, ExecutorFailed, Interrupted
 from broca.executors import Asker, LocalExecutor, RayExecutor, RayOptions, RayPool, WorkerSpec
 from broca.executors.asking import Questions
 from broca.executors.base import Setting
@@ -24,6 +23,8 @@ from broca.runs.workspace import Workspace
 from broca.tasks import Request
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
+
+pytestmark = pytest.mark.long
 
 ASKED = {
     "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": 90, "items": 9,
@@ -144,7 +145,6 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     assert victim not in [one.process for one in pool.workers]
 
 
-@pytest.mark.long
 def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
     """A stopped process answers nothing: after the limit its batch goes to the other one."""
     await_workers(pool, 2)
@@ -163,7 +163,6 @@ def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
     assert victim not in [one.process for one in pool.workers]
 
 
-@pytest.mark.long
 def test_a_batch_that_always_fails_ends_the_run(pool):
     """After the stated number of attempts, in one line, with the others' answers handed over."""
     await_workers(pool, 2)  # the good batch is under way beside the bad one
@@ -188,7 +187,6 @@ def test_a_batch_that_always_fails_ends_the_run(pool):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.long
 def test_localize_gives_the_same_with_ray(cluster, pool, reference, tmp_path):
     """The same ranking from the same rows; the journal is written by this process alone."""
     pool.close()  # its cores are wanted
@@ -206,7 +204,6 @@ def test_localize_gives_the_same_with_ray(cluster, pool, reference, tmp_path):
     assert rows == here.cost.measured
 
 
-@pytest.mark.long
 def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
     cluster, pool, reference, monkeypatch, tmp_path
 ):
@@ -250,7 +247,6 @@ def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
     assert len(processes) == 2
 
 
-@pytest.mark.long
 def test_other_weights_are_refused(cluster, pool, reference):
     """A worker that loads another model under the same name is noticed before it measures."""
     pool.close()
@@ -292,10 +288,3 @@ def test_impossible_options_are_refused(options):
     """Before a cluster is asked."""
     with pytest.raises(BadInput):
         RayOptions(**options)
-
-
-def test_missing_ray_names_the_command(monkeypatch):
-    """Before a model is loaded."""
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'broca\[ray\]'"):
-        broca.localize("no-such-model", task="addition", executor="ray")

@@ -1,10 +1,12 @@
 """Executors by name."""
 
+import sys
+
 import pytest
 
 import broca
 from broca.engine import EngineOptions
-from broca.errors import BadInput
+from broca.errors import BadInput, MissingExtra
 from broca.executors import Asker
 from broca.executors.base import Setting
 from broca.executors.records import executors, open_host
@@ -44,3 +46,10 @@ def test_the_host_of_this_process_measures_with_the_model_itself(tiny):
         assert not made[0].concurrent
     finally:
         host.close()
+
+
+def test_missing_ray_names_the_command(monkeypatch):
+    """Before a model is loaded."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'broca\[ray\]'"):
+        broca.localize("no-such-model", task="addition", executor="ray")

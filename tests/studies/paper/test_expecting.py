@@ -1,5 +1,7 @@
 """The rows that tables and figures are expected to measure."""
 
+import pytest
+
 from broca.studies.paper.expecting import experiment_stage, study_steps
 from broca.studies.paper.running import EXPERIMENTS
 
@@ -20,6 +22,7 @@ def test_every_search_is_expected_once(study):
     assert table6.rows == sum(6 * 2 * 16 * tasks for tasks in beside.values()) + 2 * 6 * 2 * 16
 
 
+@pytest.mark.long
 def test_the_rows_of_a_table_are_those_that_it_measures(study):
     """A sweep asks exactly the rows of its rehearsal where k heads harm."""
     seen = []
