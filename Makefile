@@ -55,8 +55,8 @@ pictures: install
 	BROCA_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/browser
 
 # the wheel on every Python here, with the oldest and the newest packages that pyproject.toml allows
-compat:
-	$(PYTHON) scripts/compat.py
+compat: $(CORE)
+	$(BIN)/python scripts/compat.py
 
 # builds, checks and test-installs what would be uploaded; it uploads nothing
 release:

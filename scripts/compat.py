@@ -8,13 +8,14 @@ needs gigabytes of CUDA libraries: its own lower bound is not tried here. `--tor
 from __future__ import annotations
 
 import argparse
-import re
 import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.version import Version
 from wheels import ROOT, build, environment, run, try_out
 
 SUPPORTED = ((3, 11), (3, 12), (3, 13))
@@ -22,15 +23,28 @@ SUPPORTED = ((3, 11), (3, 12), (3, 13))
 OUT = ROOT / "build" / "compat"
 
 
-def lower_bounds(pyproject: Path) -> dict[str, str]:
-    """The lowest version of every package that broca requires, by name."""
-    found = {}
-    for requirement in tomllib.loads(pyproject.read_text())["project"]["dependencies"]:
-        match = re.match(r"([\w-]+)>=([\w.]+)", requirement)
-        if match is None:
-            raise ValueError(f"'{requirement}' has no lower bound")
-        found[match[1]] = match[2]
-    return found
+def lower_bounds(pyproject: Path, python: str) -> dict[str, str]:
+    """The lowest version of every package that broca requires on one Python ("3.13"), by name.
+
+    Several requirements may name one package, each for some versions of Python: the highest bound
+    of those that apply counts.
+
+    Raises:
+        ValueError: A requirement has no lower bound.
+    """
+    bounds: dict[str, Version] = {}
+    for line in tomllib.loads(pyproject.read_text())["project"]["dependencies"]:
+        requirement = Requirement(line)
+        marker = requirement.marker
+        if marker is not None and not marker.evaluate({"python_version": python}):
+            continue
+        lowest = [Version(part.version) for part in requirement.specifier if part.operator == ">="]
+        if not lowest:
+            raise ValueError(f"'{line}' has no lower bound")
+        if requirement.name in bounds:
+            lowest.append(bounds[requirement.name])
+        bounds[requirement.name] = max(lowest)
+    return {package: str(bound) for package, bound in bounds.items()}
 
 
 def pinned_torch(constraints: Path) -> str:
@@ -56,17 +70,26 @@ def _starts(program: str) -> bool:
     return subprocess.run([program, "--version"], capture_output=True).returncode == 0
 
 
-def attempt(wheel: Path, python: str, *, lowest: bool, torch: str, name: str) -> str:
-    """Installs and tries one combination; returns what went wrong, or nothing."""
-    folder = OUT / name
-    pins = lower_bounds(ROOT / "pyproject.toml") if lowest else {}
+def attempt(wheel: Path, python: str, program: str, *, packages: str, torch: str) -> str:
+    """Installs and tries one combination; returns what went wrong, or nothing.
+
+    Args:
+        wheel: The wheel of broca.
+        python: The version of Python, such as "3.13".
+        program: What starts that Python.
+        packages: "lowest" or "newest".
+        torch: The version of torch.
+    """
+    folder = OUT / f"{python}-{packages}"
+    pins = lower_bounds(ROOT / "pyproject.toml", python) if packages == "lowest" else {}
     pins["torch"] = torch
     OUT.mkdir(parents=True, exist_ok=True)
-    constraints = OUT / f"{name}.txt"
+    constraints = OUT / f"{folder.name}.txt"
     constraints.write_text("".join(f"{package}=={pin}\n" for package, pin in pins.items()))
     try:
-        bin_ = environment(folder, python)
-        run(bin_ / "python", "-m", "pip", "install", "--quiet", "-c", constraints, wheel)
+        bin_ = environment(folder, program)
+        # not --quiet: of versions that exclude one another pip names the packages only without it
+        run(bin_ / "python", "-m", "pip", "install", "--progress-bar=off", "-c", constraints, wheel)
         run(bin_ / "python", "-m", "pip", "check")
         try_out(bin_, folder / "trial")
     except RuntimeError as error:
@@ -94,10 +117,7 @@ def main() -> None:
         for packages in ("lowest", "newest"):
             if options.packages not in (packages, "both"):
                 continue
-            wrong = attempt(
-                wheel, names[name], lowest=packages == "lowest", torch=options.torch,
-                name=f"{name}-{packages}",
-            )  # fmt: skip
+            wrong = attempt(wheel, name, names[name], packages=packages, torch=options.torch)
             print(f"Python {name}, {packages} packages: {wrong or 'ok'}", flush=True)
             failed |= bool(wrong)
     sys.exit(failed)

@@ -1,18 +1,28 @@
 """What surrounds the package: its metadata, its size, containers, hooks, templates, scripts."""
 
+import ast
 import json
 import re
 import sys
 import tomllib
 import zlib
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+OF_THE_NOTEBOOK = {"IPython"}
+"""Imported only where a notebook has loaded it."""
+
+DISTRIBUTIONS = {"sklearn": "scikit_learn", "yaml": "pyyaml"}
+"""Packages whose modules have another name."""
 
 
 @pytest.fixture
@@ -45,18 +55,47 @@ def test_metadata_says_what_is_supported(scripts):
 
 
 def test_lower_bounds_are_read(scripts):
-    """Every requirement of the core has one, and none is above what is tested."""
-    from compat import lower_bounds, pinned_torch
+    """Every requirement of the core has one on every Python, and none is above what is tested."""
+    from compat import SUPPORTED, lower_bounds, pinned_torch
 
-    bounds = lower_bounds(ROOT / "pyproject.toml")
-    assert len(bounds) == len(PROJECT["dependencies"])
-    for name in ("numpy", "torch", "transformers"):
-        assert _numbers(bounds[name]) <= _numbers(version(name))
+    packages = {Requirement(line).name for line in PROJECT["dependencies"]}
+    for major, minor in SUPPORTED:
+        bounds = lower_bounds(ROOT / "pyproject.toml", f"{major}.{minor}")
+        assert set(bounds) == packages
+    here = lower_bounds(ROOT / "pyproject.toml", f"{sys.version_info[0]}.{sys.version_info[1]}")
+    for package, bound in here.items():
+        assert Version(bound) <= Version(version(package)), package
     assert pinned_torch(ROOT / "constraints.txt") in (ROOT / "Dockerfile").read_text()
 
 
-def _numbers(text):
-    return [int(part) for part in re.findall(r"\d+", text)[:3]]
+def test_every_imported_package_is_required():
+    """By the core or by an extra: none is there only because another package brings it."""
+    imported = set()
+    for path in (ROOT / "src" / "broca").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                imported.add(str(node.module).split(".")[0])
+    imported -= {*sys.stdlib_module_names, "broca", *OF_THE_NOTEBOOK}
+    lines = [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())]
+    required = {Requirement(line).name.replace("-", "_") for line in lines}
+    assert {DISTRIBUTIONS.get(name, name) for name in imported} <= required
+
+
+def test_lower_bounds_depend_on_the_python(scripts, tmp_path):
+    """The highest bound whose marker applies counts; a requirement without one is refused."""
+    from compat import lower_bounds
+
+    project = tmp_path / "pyproject.toml"
+    first, second = "numpy>=2.1; python_version >= '3.13'", "numpy>=1.26,<3"
+    for lines in ([first, second], [second, first]):
+        project.write_text(f"[project]\ndependencies = {json.dumps([*lines, 'rich>=13.9'])}\n")
+        assert lower_bounds(project, "3.9") == {"numpy": "1.26", "rich": "13.9"}
+        assert lower_bounds(project, "3.13") == {"numpy": "2.1", "rich": "13.9"}
+    project.write_text("[project]\ndependencies = ['numpy<3']\n")
+    with pytest.raises(ValueError, match="no lower bound"):
+        lower_bounds(project, "3.13")
 
 
 def test_the_changelog_has_the_version():

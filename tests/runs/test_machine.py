@@ -2,6 +2,7 @@
 
 import builtins
 import importlib
+from email.message import Message
 
 import pytest
 
@@ -76,6 +77,25 @@ def test_an_extra_that_is_not_installed_has_its_line(monkeypatch):
     check = module._extra("ray", "ray")
     assert (check.state, check.found) == ("missing", "ray is not installed")
     assert check.remedy.endswith("-m pip install 'broca[ray]'")
+
+
+def test_an_extra_names_each_of_its_packages_once(monkeypatch):
+    """Bounds for newer versions of Python add no line, neither the core's nor the extra's own."""
+    lines = [
+        "numpy>=1.26",
+        "numpy>=1.27; python_version >= '3.9'",
+        "ray>=2.40; extra == 'ray'",
+        "ray>=2.45; python_version >= '3.9' and extra == 'ray'",
+        "pytest>=8.3; extra == 'dev'",
+    ]
+    extras = Message()
+    for extra in ("ray", "dev"):
+        extras["Provides-Extra"] = extra
+    monkeypatch.setattr(module, "requires", lambda name: lines)
+    monkeypatch.setattr(module, "metadata", lambda name: extras)
+    monkeypatch.setattr(module, "version", lambda package: "2.50")
+    checks = [(check.name, check.found) for check in module._extras()]
+    assert checks == [("ray", "ray 2.50")]
 
 
 def test_memory_is_told_where_there_is_no_proc(monkeypatch):

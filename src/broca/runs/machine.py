@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 State = Literal["ok", "missing", "broken"]
 """`missing` is optional; without what is `broken` broca cannot run."""
@@ -144,11 +147,17 @@ def _extras() -> Iterator[Check]:
     from packaging.requirements import Requirement
 
     wanted = [Requirement(text) for text in requires("broca") or ()]
+    core = {requirement.name for requirement in wanted if _applies(requirement, "")}
     for extra in metadata("broca").get_all("Provides-Extra") or ():
-        for requirement in wanted:
-            marker = requirement.marker
-            if extra not in DEVELOPMENT and marker and marker.evaluate({"extra": extra}):
-                yield _extra(extra, requirement.name)
+        if extra not in DEVELOPMENT:
+            # a package may be named twice, with a higher bound for newer versions of Python
+            packages = dict.fromkeys(one.name for one in wanted if _applies(one, extra))
+            yield from (_extra(extra, package) for package in packages if package not in core)
+
+
+def _applies(requirement: Requirement, extra: str) -> bool:
+    """Whether an installation with one extra, or with none (""), has this requirement here."""
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 
 def _extra(extra: str, package: str) -> Check:
