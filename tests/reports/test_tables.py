@@ -40,7 +40,7 @@ def test_csv_has_every_digit_and_the_ends_of_intervals():
 def test_long_tables_show_their_first_rows():
     """The others are data of the page, as short as they can be."""
     rows = tuple((f"L0H{n}", -n / 1000) for n in range(SHOWN + 2))
-    table = Table("t", "c", (Column("head"), Column("effect", fixed(3))), rows, by=0)
+    table = Table("t", "c", (Column("head", components=True), Column("effect", fixed(3))), rows)
     assert (len(table.lines), table.hidden_rows) == (SHOWN, 2)
     assert table.hidden == "L0H40,-.040\nL0H41,-.041"
 

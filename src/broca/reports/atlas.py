@@ -10,7 +10,7 @@ from broca.reports.colours import level
 from broca.reports.figure import Figure
 from broca.reports.filling import filled
 from broca.reports.grid import ComponentGrid, counted, group_of
-from broca.reports.tables import Column, Table, count, fixed, interval
+from broca.reports.tables import COMPONENT, Column, Table, count, fixed, interval, words
 from broca.results.atlas import Atlas
 from broca.results.base import Interval, listed
 
@@ -96,8 +96,8 @@ def effect_table(atlas: Atlas) -> Table:
         "effects",
         "Effect on every task",
         (
-            Column("task", words=True), Column("component", words=True), Column("effect", signed),
-            Column("90 % low", signed), Column("90 % high", signed),
+            Column("task", words=True), Column("component", words=True, components=True),
+            Column("effect", signed), Column("90 % low", signed), Column("90 % high", signed),
         ),
         tuple(
             (task.name, name, *values)
@@ -105,7 +105,6 @@ def effect_table(atlas: Atlas) -> Table:
             for name, *values in zip(atlas.components[:shown], *(row[:shown] for row in rows),
                                      strict=True)
         ),
-        by=1,
     )  # fmt: skip
 
 
@@ -115,7 +114,7 @@ def universal_table(atlas: Atlas) -> Table:
         "universal",
         "Universal components, with their effect on every task",
         (
-            Column("component"),
+            COMPONENT,
             Column("mean effect", fixed(2, sign=True)),
             Column("tasks hurt", count),
             *(Column(task.name, fixed(2, sign=True)) for task in atlas.tasks),
@@ -124,7 +123,6 @@ def universal_table(atlas: Atlas) -> Table:
             (part.name, part.effect, len(part.hurts), *(part.effects[t.name] for t in atlas.tasks))
             for part in atlas.universal
         ),
-        by=0,
     )
 
 
@@ -142,12 +140,11 @@ def selection_table(atlas: Atlas) -> Table:
         "selections",
         "Components that a task needs beyond the others, with 90 % intervals",
         (
-            Column("task", words=True), Column("component", words=True),
+            Column("task", words=True), Column("component", words=True, components=True),
             Column("effect", interval), Column("beyond the others", interval),
             Column("why none", words=True),
         ),
         tuple((task, name or "", *values) for task, name, *values in rows),
-        by=1,
     )  # fmt: skip
 
 
@@ -173,8 +170,7 @@ def task_table(atlas: Atlas) -> Table:
         "tasks",
         "Tasks; variance explained is that of single rows on masks held out of the estimate",
         (
-            Column("task", words=True), Column("capability", words=True),
-            Column("metric", words=True), Column("intact", fixed(3)), Column("at chance"),
+            *words("task", "capability", "metric"), Column("intact", fixed(3)), Column("at chance"),
             Column("items", count), Column("mean change", fixed(2, sign=True)),
             Column("variance explained", fixed(2)),
         ),

@@ -6,7 +6,7 @@ from broca.reports.charts import Line, LineChart, Point
 from broca.reports.figure import Figure
 from broca.reports.filling import filled
 from broca.reports.grid import ComponentGrid, counted, group_of
-from broca.reports.tables import Column, Table, fixed, interval, p_value, points, yes
+from broca.reports.tables import Column, Table, fixed, interval, p_value, points, words, yes
 from broca.results.base import Interval
 from broca.results.comparison import Comparison, TaskDifferences
 
@@ -19,10 +19,10 @@ def render_comparison_page(comparison: Comparison) -> str:
     return filled(
         "comparison",
         comparison=comparison,
-        headline=_headline(comparison),
-        counted=counted(comparison.components),
         maps=[difference_map(comparison, line) for line in comparison.differences],
         lines=curves(comparison) if _has_curves(comparison) else None,
+        headline=_headline(comparison),
+        counted=counted(comparison.components),
         changed=any(line.changed for line in comparison.differences),
         least=min((q for line in comparison.differences for q in line.q), default=1.0),
         changes=change_table(comparison),
@@ -103,13 +103,11 @@ def change_table(comparison: Comparison) -> Table:
         "changes",
         "Differences of effects from the first model, with 95 % intervals, the surest first",
         (
-            Column("component", words=True), Column("model", words=True),
-            Column("task", words=True), Column("difference", interval),
-            Column("q", p_value), Column("changed", yes),
+            Column("component", words=True, components=True), *words("model", "task"),
+            Column("difference", interval), Column("q", p_value), Column("changed", yes),
         ),
         tuple(rows),
         strong=frozenset(strong),
-        by=0,
     )  # fmt: skip
 
 
@@ -119,7 +117,7 @@ def carry_table(comparison: Comparison) -> Table:
         "carries",
         "Selections ablated where they were not found",
         (
-            Column("ablated", words=True), Column("in", words=True), Column("task", words=True),
+            *words("ablated", "in", "task"),
             Column("points lost", points), Column("share of its own selection's", interval),
             Column("p (Holm)", p_value), Column("needed", words=True),
         ),
@@ -136,8 +134,7 @@ def score_table(comparison: Comparison) -> Table:
         "scores",
         "Scores, with what was lost in points",
         (
-            Column("model", words=True), Column("task", words=True),
-            Column("ablated", words=True), Column("score", fixed(3)),
+            *words("model", "task", "ablated"), Column("score", fixed(3)),
             Column("points lost", points),
         ),
         tuple(

@@ -43,11 +43,10 @@ def neuron_table(found: NeuronSet) -> Table:
         "neurons",
         "Selected neurons, highest score first",
         (
-            Column("neuron"), Column("layer"), Column("index"), Column("score", "{:.4g}".format),
-            Column("sigmas", fixed(1)),
+            Column("neuron", components=True), Column("layer"), Column("index"),
+            Column("score", "{:.4g}".format), Column("sigmas", fixed(1)),
         ),
         tuple((one.name, one.layer, one.index, one.score, one.sigmas) for one in found.selected),
-        by=0,
     )  # fmt: skip
 
 

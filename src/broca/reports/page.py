@@ -5,7 +5,7 @@ from __future__ import annotations
 from broca.reports import figures
 from broca.reports.filling import filled
 from broca.reports.grid import counted, noun
-from broca.reports.tables import Column, Table, count, fixed, p_value, yes
+from broca.reports.tables import COMPONENT, Column, Table, count, fixed, p_value, yes
 from broca.reports.verification import verification_parts
 from broca.reports.words import headline, is_proof
 from broca.results.localization import Localization, RankedComponent
@@ -81,7 +81,7 @@ def ranking_table(result: Localization | Refit) -> Table:
         "ranking",
         f"Estimated effect of every component, {order}",
         (
-            Column("component"),
+            COMPONENT,
             Column(f"effect on {result.response}", signed),
             Column("on the other tasks", fixed(3, sign=True)),
             Column("90 % low", fixed(3, sign=True)),
@@ -91,7 +91,6 @@ def ranking_table(result: Localization | Refit) -> Table:
         ),
         tuple(row(line) for line in result.ranking),
         frozenset(n for n, line in enumerate(result.ranking) if line.name in result.selected),
-        by=0,
     )
 
 
@@ -101,7 +100,7 @@ def shared_table(result: Localization) -> Table:
         "shared",
         "Change of each task's score when a component is ablated alone",
         (
-            Column("component"),
+            COMPONENT,
             Column("universal", words=True),
             *(Column(task, fixed(3, sign=True)) for task in result.tasks),
         ),
@@ -113,7 +112,6 @@ def shared_table(result: Localization) -> Table:
             )
             for name, alone in result.shared_effects.items()
         ),
-        by=0,
     )
 
 
@@ -123,28 +121,23 @@ def stability_table(result: Localization) -> Table:
     return Table(
         "stability",
         f"In how many of {searches} searches, each on other items, a component is selected",
-        (Column("component"), Column("searches", count), Column("in the first", yes, words=True)),
+        (COMPONENT, Column("searches", count), Column("in the first", yes, words=True)),
         tuple(
             (name, times, name in result.selected) for name, times in result.times_selected.items()
         ),
-        by=0,
     )
 
 
 def pairs_table(result: Localization) -> Table:
     """How the effects of leading components depend on one another."""
-    signed = fixed(3, sign=True)
     return Table(
         "pairs",
         "Pairs of components: changes of the score on confirm items",
         (
-            Column("pair"),
-            Column("first alone", signed),
-            Column("second alone", signed),
-            Column("together", signed),
-            Column("interaction", signed),
-            Column("90 % low", signed),
-            Column("90 % high", signed),
+            Column("pair", components=True),
+            *(Column(name, fixed(3, sign=True)) for name in (
+                "first alone", "second alone", "together", "interaction", "90 % low", "90 % high",
+            )),
         ),
         tuple(
             (
@@ -153,5 +146,4 @@ def pairs_table(result: Localization) -> Table:
             )
             for pair in result.interactions
         ),
-        by=0,
     )  # fmt: skip

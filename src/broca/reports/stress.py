@@ -35,6 +35,16 @@ def shift_table(stress: StressTest) -> Table:
     )  # fmt: skip
 
 
+def reversal_table(stress: StressTest) -> Table:
+    """What restoring a part undoes."""
+    return Table(
+        "reversal",
+        "Share of the damage that restoring a part undoes",
+        (Column("restored", words=True), Column("share", interval)),
+        tuple((line.part, line.share) for line in stress.reversals),
+    )
+
+
 def necessity_table(stress: StressTest) -> Table:
     """What ablating the set costs the family and its controls."""
     families = dict.fromkeys(name for line in stress.necessity for name in line.controls)
@@ -54,13 +64,3 @@ def necessity_table(stress: StressTest) -> Table:
             for line in stress.necessity
         ),
     )  # fmt: skip
-
-
-def reversal_table(stress: StressTest) -> Table:
-    """What restoring a part undoes."""
-    return Table(
-        "reversal",
-        "Share of the damage that restoring a part undoes",
-        (Column("restored", words=True), Column("share", interval)),
-        tuple((line.part, line.share) for line in stress.reversals),
-    )

@@ -27,12 +27,23 @@ class Column:
         show: How a value that is known is shown.
         words: Whether it holds words, which stand on the left.
         note: What the heading means, where that is not plain.
+        components: Whether it names components, so that the picture of the model finds their rows.
     """
 
     name: str
     show: Callable[[Any], str] = str
     words: bool = False
     note: str = ""
+    components: bool = False
+
+
+COMPONENT = Column("component", components=True)
+"""The column of most tables whose rows are components."""
+
+
+def words(*names: str) -> tuple[Column, ...]:
+    """Columns that hold words."""
+    return tuple(Column(name, words=True) for name in names)
 
 
 @dataclass(frozen=True)
@@ -58,8 +69,6 @@ class Table:
         columns: The columns.
         rows: Values by row and column: text, numbers, intervals, or None for what is not known.
         strong: Numbers of rows that stand out.
-        by: Number of the column that names components, so that the picture of the model finds
-            their rows; None where none does.
     """
 
     name: str
@@ -67,7 +76,11 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
     strong: frozenset[int] = frozenset()
-    by: int | None = None
+
+    @property
+    def by(self) -> int | None:
+        """Number of the column that names components; None where none does."""
+        return next((n for n, column in enumerate(self.columns) if column.components), None)
 
     @cached_property
     def kept(self) -> tuple[int, ...]:

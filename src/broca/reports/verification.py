@@ -9,6 +9,7 @@ from broca.reports import figures
 from broca.reports.figure import Figure
 from broca.reports.filling import filled
 from broca.reports.tables import (
+    COMPONENT,
     Column,
     Table,
     count,
@@ -16,6 +17,7 @@ from broca.reports.tables import (
     p_value,
     percent,
     points,
+    words,
     yes,
 )
 from broca.reports.words import headline, is_proof
@@ -119,9 +121,7 @@ def task_table(verification: Verification) -> Table:
         "tasks",
         "Scores on report items" + (", and what each task loses" if ablated else ""),
         (
-            Column("task", words=True),
-            Column("role", words=True),
-            Column("metric", words=True),
+            *words("task", "role", "metric"),
             Column("items", count),
             Column("chance", fixed(3), note="Score of guessing"),
             Column("intact", fixed(3)),
@@ -180,7 +180,7 @@ def member_table(verification: Verification) -> Table:
         "members",
         f"What each member contributes to {verification.task}, in points",
         (
-            Column("component"),
+            COMPONENT,
             Column("ablated alone", points, note="What the task loses without it alone"),
             Column("adds to the others", points, note="What comes back when it alone is intact"),
             Column("p (Holm)", p_value),
@@ -190,7 +190,6 @@ def member_table(verification: Verification) -> Table:
             (line.head, line.alone, line.restored, line.p, line.needed)
             for line in verification.members
         ),
-        by=0,
     )
 
 
@@ -199,13 +198,12 @@ def elsewhere_table(verification: Verification) -> Table:
     return Table(
         "elsewhere",
         "What each member, ablated alone, costs the other tasks, in points",
-        (Column("component"), Column("task", words=True), Column("lost", points)),
+        (COMPONENT, Column("task", words=True), Column("lost", points)),
         tuple(
             (line.head, task, drop)
             for line in verification.members
             for task, drop in line.elsewhere.items()
         ),
-        by=0,
     )
 
 
@@ -215,9 +213,8 @@ def change_table(verification: Verification) -> Table:
         "changes",
         "Outputs that each member changes",
         (
-            Column("component"),
-            Column("prompt", words=True),
-            Column("answer", words=True),
+            COMPONENT,
+            *words("prompt", "answer"),
             Column("with it", _shown, words=True),
             Column("without it", _shown, words=True),
             Column("rest of the set", words=True),
@@ -227,7 +224,6 @@ def change_table(verification: Verification) -> Table:
             for line in verification.members
             for one in line.changes
         ),
-        by=0,
     )
 
 
@@ -256,9 +252,7 @@ def crossing_table(verification: Verification) -> Table:
         "crossings",
         "Components found on one task of the capability, measured on another, in points",
         (
-            Column("found on", words=True),
-            Column("measured on", words=True),
-            Column("components", words=True),
+            *words("found on", "measured on", "components"),
             Column("lost", points),
             Column("p", p_value),
         ),
@@ -301,8 +295,7 @@ def sample_table(verification: Verification) -> Table:
         "samples",
         f"Outputs of {verification.task}, side by side",
         (
-            Column("prompt", words=True),
-            Column("answer", words=True),
+            *words("prompt", "answer"),
             Column("intact", _shown, words=True),
             Column("ablated", _shown, words=True),
         ),
