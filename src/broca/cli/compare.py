@@ -59,10 +59,7 @@ def compare(
     )  # fmt: skip
     if show_finished(Comparison, folder, asked, output_options.print_options, _print):
         return
-    with logged_measuring(
-        folder, run_options, output_options, verb="compare", models=", ".join(models),
-        tasks=tasks, heads=heads,
-    ) as (options, log):  # fmt: skip
+    with logged_measuring(folder, asked, run_options, output_options) as (options, log):
         import broca
 
         result = broca.compare(

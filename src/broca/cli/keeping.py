@@ -351,20 +351,24 @@ def measuring(
 @contextmanager
 def logged_measuring(
     out: str | Path,
+    asked: Mapping[str, Any],
     run_options: RunOptions,
     output_options: OutputOptions,
-    *,
-    verb: str,
-    **asked: Any,
 ) -> Iterator[tuple[RunOptions, Logged]]:
     """What a command measures is kept as by `measuring`, and logged if a tracker is named.
+
+    Args:
+        out: The out folder.
+        asked: What `asked_of` says.
+        run_options: As those of `measuring`.
+        output_options: Where the command is logged, and how progress is shown.
 
     Yields:
         The options with which the verb measures, and where it reports.
     """
     with (
         measuring(out, run_options, output_options.print_options) as (_, options, progress),
-        logged(output_options.log_options, verb, asked | asdict(run_options), progress) as log,
+        logged(output_options.log_options, asked["verb"], asked, progress) as log,
     ):
         yield options, log
 

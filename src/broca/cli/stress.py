@@ -54,10 +54,7 @@ def stress(
     )  # fmt: skip
     if show_finished(StressTest, folder, asked, output_options.print_options, _print):
         return
-    with logged_measuring(
-        folder, run_options, output_options, verb="stress", target=target, heads=heads,
-        family=family,
-    ) as (options, log):  # fmt: skip
+    with logged_measuring(folder, asked, run_options, output_options) as (options, log):
         import broca
         from broca.reports import write
 

@@ -88,10 +88,7 @@ def verify(
     )  # fmt: skip
     if show_finished(Verification, folder, asked, output_options.print_options, _print):
         return
-    with logged_measuring(
-        folder, run_options, output_options, verb="verify", target=target, heads=heads,
-        task=task,
-    ) as (options, log):  # fmt: skip
+    with logged_measuring(folder, asked, run_options, output_options) as (options, log):
         import broca
         from broca.reports import write
         from broca.verification import Scope  # imports torch, which the first line stands before

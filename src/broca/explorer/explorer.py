@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
@@ -33,7 +34,7 @@ LONGEST = 256
 Answer = dict[str, Any]
 
 
-class Explorer:
+class Explorer(AbstractContextManager["Explorer"]):
     """What the live page can ask; the server speaks for it, and so can any Python code.
 
     A tab keeps its own mask and sends it with every question, so that tabs need no session.
@@ -68,9 +69,6 @@ class Explorer:
         )  # fmt: skip
         self._verified: list[Verification] = []
         self.exports = Exports(exports)
-
-    def __enter__(self) -> Explorer:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -90,10 +90,7 @@ class _Trackio:
         self._library.log({name: self._library.Image(str(file))})
 
     def artifact(self, name: str, files: Sequence[Path]) -> None:
-        artifact = self._library.Artifact(name, type="broca-result")
-        for file in files:
-            artifact.add_file(str(file))
-        self._library.log_artifact(artifact)
+        self._library.log_artifact(_artifact(self._library, name, files))
 
     def end(self, *, failed: bool) -> None:
         self._library.finish()
@@ -119,13 +116,18 @@ class _Wandb:
         self._run.log({name: self._library.Image(str(file))})
 
     def artifact(self, name: str, files: Sequence[Path]) -> None:
-        artifact = self._library.Artifact(name, type="broca-result")
-        for file in files:
-            artifact.add_file(str(file))
-        self._run.log_artifact(artifact)
+        self._run.log_artifact(_artifact(self._library, name, files))
 
     def end(self, *, failed: bool) -> None:
         self._run.finish(exit_code=int(failed))
+
+
+def _artifact(library: Any, name: str, files: Sequence[Path]) -> Any:
+    """Files as an artifact of trackio, whose names are wandb's."""
+    artifact = library.Artifact(name, type="broca-result")
+    for file in files:
+        artifact.add_file(str(file))
+    return artifact
 
 
 class _Mlflow:

@@ -79,20 +79,18 @@ class Usage:
             for module, _ in self._modes
             if module._compiled_call_impl is not None
         ]
-        for module, _ in self._compiled:
-            module._compiled_call_impl = None
-        for module, _ in self._modes:
-            module.training = False
-        for parameter in self._trained:
-            parameter.requires_grad_(False)
+        self._set(as_found=False)
 
     def _restore(self) -> None:
-        for module, compiled in self._compiled:
-            module._compiled_call_impl = compiled
-        for module, training in self._modes:
-            module.training = training
-        for parameter in self._trained:
-            parameter.requires_grad_(True)
+        self._set(as_found=True)
         self._modes, self._trained, self._compiled = [], [], []
         if self._belongs_to_caller:
             self._fingerprint = ""
+
+    def _set(self, *, as_found: bool) -> None:
+        for module, compiled in self._compiled:
+            module._compiled_call_impl = compiled if as_found else None
+        for module, training in self._modes:
+            module.training = training and as_found
+        for parameter in self._trained:
+            parameter.requires_grad_(as_found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from broca.runs.interrupts import Stopper
 from broca.tasks import Catalog
 
 
-class Workspace:
+class Workspace(AbstractContextManager["Workspace"]):
     """What several runs share.
 
     Args:
@@ -51,9 +51,6 @@ class Workspace:
         self._opened.callback(self.host.close)
         self._journal: Journal | None = None
         self._catalogs: dict[SourceOptions, Catalog] = {}
-
-    def __enter__(self) -> Workspace:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

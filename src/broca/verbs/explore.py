@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +21,7 @@ from broca.verbs.export import export
 from broca.verbs.verify import verify
 
 
-class LivePage:
+class LivePage(AbstractContextManager["LivePage"]):
     """A live page that is being served; close it, or use it as a context.
 
     Attributes:
@@ -32,9 +33,6 @@ class LivePage:
         self.explorer = explorer
         self._server = server
         self.url = server.url
-
-    def __enter__(self) -> LivePage:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
