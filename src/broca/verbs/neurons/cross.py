@@ -25,9 +25,9 @@ def cross(
     *,
     action: str = "erase",
     method: str = "cnl",
+    items: int = 100,
     draws: int = 3,
     matching: str = "size",
-    items: int = 100,
     report_items: int = 100,
     seed: int = 0,
     on_progress: Report | None = None,
@@ -42,9 +42,9 @@ def cross(
         action: What happens to the located neurons: `erase` or `tune`.
         method: `cnl` (commonality neurons), `knowledge-neurons`, `activation`, `gradient`, `random`
             or `sensing`.
+        items: Maximum number of items of each task to locate and train on, and to stop training by.
         draws: Random sets to compare each located set with.
         matching: Random sets match the `size`, or the number in every `layer`.
-        items: Maximum number of items of each task to locate and train on, and to stop training by.
         report_items: Maximum number of items of each task to measure on.
         seed: Seed of the item split, the draws and the intervals.
         on_progress: Receives what is going on.

@@ -25,9 +25,9 @@ def enhance(
     others: str | Sequence[str | Task] = "",
     method: str = "cnl",
     without: str = "zeroed",
+    items: int = 100,
     draws: int = 3,
     matching: str = "size",
-    items: int = 100,
     report_items: int = 300,
     seed: int = 0,
     on_progress: Report | None = None,
@@ -38,14 +38,14 @@ def enhance(
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
-        task: A task as in `broca.localize`, or `data:` and a data set, hub id, folder or file.
+        task: The task to train on, as `broca.neurons.locate` takes it.
         others: Tasks to measure on besides; `auto` as in `broca.localize`.
         method: `cnl` (commonality neurons), `knowledge-neurons`, `activation`, `gradient`, `random`
             or `sensing`.
         without: What located neurons are while all others are trained: `zeroed` or `frozen`.
+        items: Maximum number of items to locate and train on, and most to stop training by.
         draws: Random sets to compare each located set with.
         matching: Random sets match the `size`, or the number in every `layer`.
-        items: Maximum number of items to locate and train on, and most to stop training by.
         report_items: Maximum number of items of each task to measure on.
         seed: Seed of the item split, the draws, the order of items and the intervals.
         on_progress: Receives what is going on.

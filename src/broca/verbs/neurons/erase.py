@@ -27,9 +27,9 @@ def erase(
     others: str | Sequence[str | Task] = "auto",
     methods: str | Sequence[str] = "cnl",
     factor: float = 0.0,
+    items: int = 100,
     draws: int = 5,
     matching: str = "size",
-    items: int = 100,
     report_items: int = 100,
     seed: int = 0,
     on_progress: Report | None = None,
@@ -40,13 +40,13 @@ def erase(
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
-        task: A task as in `broca.localize`, or `data:` and a data set, hub id, folder or file.
+        task: The task that neurons are located on, as `broca.neurons.locate` takes it.
         others: Tasks to measure on besides; `auto` as in `broca.localize`.
         methods: Methods to compare, a list or joined by commas, at the size of the first.
         factor: What neurons are multiplied with; 0 erases.
+        items: Maximum number of items of each task to locate on.
         draws: Random sets to compare each located set with.
         matching: Random sets match the `size`, or the number in every `layer`.
-        items: Maximum number of items of each task to locate on.
         report_items: Maximum number of items of each task to measure on.
         seed: Seed of the item split, the draws and the intervals.
         on_progress: Receives what is going on.

@@ -20,8 +20,8 @@ def locate(
     model: str | GatedModel,
     task: str | Task,
     *,
-    others: str | Sequence[str | Task] = "auto",
     method: str = "cnl",
+    others: str | Sequence[str | Task] = "auto",
     items: int = 100,
     seed: int = 0,
     on_progress: Report | None = None,
@@ -33,9 +33,9 @@ def locate(
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: A task as in `broca.localize`, or `data:` and a data set, hub id, folder or file.
-        others: Tasks that method `activation` compares with; `auto` as in `broca.localize`.
         method: `cnl` (commonality neurons), `knowledge-neurons`, `activation`, `gradient`, `random`
             or `sensing`.
+        others: Tasks that method `activation` compares with; `auto` as in `broca.localize`.
         items: Maximum number of items to locate on.
         seed: Seed of the item split and of everything else that is random.
         on_progress: Receives what is going on.

@@ -31,7 +31,7 @@ def overlap(
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
-        tasks: The tasks, as a list or joined by commas; `auto`: all shipped ones.
+        tasks: The tasks to compare, as a list or joined by commas; `auto`: all shipped ones.
         items: Maximum number of items of each task to locate on.
         seed: Seed of the item split and of the halves.
         on_progress: Receives what is going on.

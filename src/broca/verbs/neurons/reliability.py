@@ -29,9 +29,9 @@ def reliability(
     *,
     others: str | Sequence[str | Task] = "auto",
     factors: str | Sequence[float] = (0.0, 2.0),
+    items: int = 100,
     draws: int = 5,
     matching: str = "size",
-    items: int = 100,
     seed: int = 0,
     on_progress: Report | None = None,
     neuron_options: ItemSelectingOptions,
@@ -41,12 +41,12 @@ def reliability(
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
-        task: A task as in `broca.localize`, or `data:` and a data set, hub id, folder or file.
+        task: A task, as in `broca.neurons.locate`.
         others: Tasks of other capabilities, whose prompts should not move; `auto` as in `locate`.
         factors: What located neurons are multiplied with, as a list or joined by commas.
+        items: Maximum number of items to locate on.
         draws: Random sets to compare each located set with.
         matching: Random sets match the `size`, or the number in every `layer`.
-        items: Maximum number of items to locate on.
         seed: Seed of the item split, the draws and the intervals.
         on_progress: Receives what is going on.
 
