@@ -9,28 +9,28 @@ from __future__ import annotations
 LEVELS = 16
 """Steps of a colour between none and full strength."""
 
-LIGHT = {
-    "ink": "#1b2430", "muted": "#56616d", "line": "#d3d9e0", "paper": "#ffffff",
-    "ground": "#f4f6f8", "cell": "#e9edf1",
-    "harm": "#c24a00", "gain": "#1f65ad", "intact": "#6f7b88",
-    "series1": "#00735a", "series2": "#9c3f7b", "series3": "#7a6500", "series4": "#2b7f99",
-    "series5": "#6a4fb0", "series6": "#56616d",
+_COLOURS = {
+    "ink": ("#1b2430", "#e8ecf1"), "muted": ("#56616d", "#a3aebb"),
+    "line": ("#d3d9e0", "#3b4653"), "paper": ("#ffffff", "#171d24"),
+    "ground": ("#f4f6f8", "#0f1419"), "cell": ("#e9edf1", "#29323c"),
+    "harm": ("#c24a00", "#ff8b45"), "gain": ("#1f65ad", "#6cb1f5"),
+    "intact": ("#6f7b88", "#94a1af"), "series1": ("#00735a", "#3fc4a0"),
+    "series2": ("#9c3f7b", "#e58bc3"), "series3": ("#7a6500", "#d9be3f"),
+    "series4": ("#2b7f99", "#6cc7e0"), "series5": ("#6a4fb0", "#b19cf0"),
+    "series6": ("#56616d", "#a3aebb"),
 }  # fmt: skip
-"""Colours on a light page and on paper.
+"""Colours on a light page and on a dark one.
 
 `harm` is a loss: the task gets worse, or the components are ablated. `gain` is the opposite,
 `intact` the model as it is, `series1` and so on are things without order, such as methods; none
 of them is the colour of a loss or of its opposite.
 """
 
-DARK = {
-    "ink": "#e8ecf1", "muted": "#a3aebb", "line": "#3b4653", "paper": "#171d24",
-    "ground": "#0f1419", "cell": "#29323c",
-    "harm": "#ff8b45", "gain": "#6cb1f5", "intact": "#94a1af",
-    "series1": "#3fc4a0", "series2": "#e58bc3", "series3": "#d9be3f", "series4": "#6cc7e0",
-    "series5": "#b19cf0", "series6": "#a3aebb",
-}  # fmt: skip
-"""The same on a dark page."""
+LIGHT = {role: light for role, (light, _) in _COLOURS.items()}
+"""Colours on a light page and on paper."""
+
+DARK = {role: dark for role, (_, dark) in _COLOURS.items()}
+"""Colours on a dark page."""
 
 SERIES = tuple(role for role in LIGHT if role.startswith("series"))
 """Roles of things without order."""

@@ -57,15 +57,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        points=tables.points,
-        count=tables.count,
-        interval=tables.interval,
-        p=tables.p_value,
-        drawn=_drawn,
-        stated=_stated,
-        as_data=_as_data,
-    )
+    environment.filters |= {
+        "points": tables.points, "count": tables.count, "interval": tables.interval,
+        "p": tables.p_value, "drawn": _drawn, "stated": _stated, "as_data": _as_data,
+    }  # fmt: skip
     return environment
 
 

@@ -222,12 +222,11 @@ _DRAWINGS: MappingProxyType[str, tuple[Callable[[Rows], Chart], str]] = MappingP
         "table2": (task_and_general, "what each task loses without its heads, and the others"),
         "table3": (found_and_measured, "heads of one task, measured on another"),
         "table4": (cost_of_methods, "what each method finds for its rows"),
-        "table5": (by_head, "points lost without each head"),
-        "table6": (lines_by_k, "points lost without the first k heads"),
-        "table7": (by_head, "points lost without each head"),
-        "table8": (by_head, "points lost without each head"),
+        **dict.fromkeys(("table5", "table7", "table8"), (by_head, "points lost without each head")),
+        **dict.fromkeys(
+            ("table6", "figure2"), (lines_by_k, "points lost without the first k heads")
+        ),
         "figure1": (radar, "scores, intact and without each list of heads"),
-        "figure2": (lines_by_k, "points lost without the first k heads"),
         "figure3": (bars_by_head, "scores, intact and without each head"),
         "figure4": (bars_by_list, "scores, intact and without each task's heads"),
         "gqa": (pairs, "pairs of heads that share a key/value head"),
