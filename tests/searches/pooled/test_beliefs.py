@@ -70,7 +70,7 @@ def test_errors_are_those_of_the_draws():
     beliefs = believing(worth, lambda mask: 0.2 * mask[5], noise=0.2)
     sets = np.eye(COUNT, dtype=bool)[:3]
     described = beliefs.features.of(sets)
-    drawn = (beliefs.task.values - beliefs.others.values) @ described.T
+    drawn = (beliefs.posterior.task.values - beliefs.posterior.others.values) @ described.T
     np.testing.assert_allclose(beliefs.errors(sets), drawn.std(axis=0))
 
 

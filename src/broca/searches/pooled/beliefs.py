@@ -64,6 +64,7 @@ class Beliefs:
         weight: What a loss of the others counts for.
         features: Describes masks; sets are proposed over its short list.
         rng: Draws coefficients and where searches for the best set start.
+        posterior: The coefficients of what is lost; there since `describe`.
     """
 
     components: int
@@ -72,6 +73,7 @@ class Beliefs:
     weight: float
     features: Features
     rng: np.random.Generator
+    posterior: Posterior = field(init=False)
     _task: list[Observed] = field(default_factory=list)
     _others: list[Observed] = field(default_factory=list)
 
@@ -94,27 +96,17 @@ class Beliefs:
             features: Describes masks from now on.
         """
         self.features = features
-        self._posterior = Posterior(features.kinds)
+        self.posterior = Posterior(features.kinds)
         self.fit()
 
     def fit(self) -> None:
         """Learns from all rows so far."""
-        self._posterior.fit(self._evidence(self._task), self._evidence(self._others), self.rng)
-
-    @property
-    def task(self) -> Draws:
-        """Coefficients of what the task loses."""
-        return self._posterior.task
-
-    @property
-    def others(self) -> Draws:
-        """Coefficients of what the others lose, on average; nothing without other tasks."""
-        return self._posterior.others
+        self.posterior.fit(self._evidence(self._task), self._evidence(self._others), self.rng)
 
     @property
     def beyond(self) -> Draws:
         """Coefficients of what sets are worth: the task's losses less those of the others."""
-        return Draws(self.task.values - self.weight * self.others.values)
+        return Draws(self.posterior.task.values - self.weight * self.posterior.others.values)
 
     def _evidence(self, rows: list[Observed]) -> list[Evidence]:
         """What rows say, for each part of the items that they are of."""
@@ -148,7 +140,7 @@ class Beliefs:
             Two arrays, `(draws, sets)` each.
         """
         described = self.features.of(sets) - self.features.of(beside)
-        return self.beyond.of(described), self.task.of(described)
+        return self.beyond.of(described), self.posterior.task.of(described)
 
     def doubt_of_others(self) -> float:
         """Rows of the others for each of the task that make the best set's worth surest.
@@ -159,7 +151,8 @@ class Beliefs:
         if not self._others:
             return 0.0
         best = self.features.of(self.best(self.beyond.mean, self._start())[None])
-        task, others = (np.sqrt(each.variances(best)[0]) for each in (self.task, self.others))
+        drawn = (self.posterior.task, self.posterior.others)
+        task, others = (np.sqrt(each.variances(best)[0]) for each in drawn)
         return float(np.clip(self.weight * others / max(task, 1e-9), 0.1, 1.0))
 
     def propose(self, number: int) -> Bools:

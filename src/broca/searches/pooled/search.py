@@ -391,9 +391,9 @@ class _Search:
         alone = np.zeros((len(columns), components), dtype=bool)
         alone[np.arange(len(columns)), columns] = True
         described = beliefs.features.of(alone)
-        effects[columns] = -(described @ beliefs.task.mean)
-        halves[columns] = _CERTAIN * np.sqrt(beliefs.task.variances(described))
-        drawn = beliefs.others.of(described)
+        effects[columns] = -(described @ beliefs.posterior.task.mean)
+        halves[columns] = _CERTAIN * np.sqrt(beliefs.posterior.task.variances(described))
+        drawn = beliefs.posterior.others.of(described)
         others[columns] = -drawn.mean(axis=0)
         needed = columns[(drawn >= self._strategy.least / 2).mean(axis=0) >= _OFTEN]
         contrast = effects - measuring.weight * others
