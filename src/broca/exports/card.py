@@ -164,8 +164,7 @@ def _recipe(export: Export) -> list[str]:
 def _checks(export: Export) -> list[str]:
     """What was checked after writing, in words."""
     lines = []
-    if export.reloaded is not None:
-        check = export.reloaded
+    if (check := export.reloaded) is not None:
         by = " and ".join(f"{name} {version}" for name, version in check.libraries.items())
         lines.append(
             f"- Loaded again by {by} alone it reads {check.prompts} prompts and continues them by "
@@ -173,11 +172,9 @@ def _checks(export: Export) -> list[str]:
             f"{check.difference:.1e} at most (tolerance {check.tolerance:.1e}), "
             f"{check.same_continuations} continuations are the same."
         )
-    if export.scored is not None:
-        check_score = export.scored
+    if (scored := export.scored) is not None:
         lines.append(
-            f"- lm-eval's `hf` model scores {check_score.hf:.4f} with it on {check_score.task} "
-            f"({check_score.metric}, {check_score.items} items), broca's ablated model "
-            f"{check_score.broca:.4f}."
+            f"- lm-eval's `hf` model scores {scored.hf:.4f} with it on {scored.task} "
+            f"({scored.metric}, {scored.items} items), broca's ablated model {scored.broca:.4f}."
         )
     return ["## Checked", "", *lines] if lines else []

@@ -133,8 +133,7 @@ class Export(Result, file="export.json", verb="broca export"):
             f"{self.ablation.scale:g}",
             f"{len(self.files)} files, {size:,} bytes",
         ]
-        if self.reloaded is not None:
-            check = self.reloaded
+        if (check := self.reloaded) is not None:
             by = ", ".join(f"{name} {version}" for name, version in check.libraries.items())
             lines.append(
                 f"loaded by {by}: {check.same_continuations} of {check.prompts} continuations as "
