@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 
 from broca.measurement import Measurement, Plan
 
+_BLOCK = 512
+"""Masks that are answered at once: thousands of components make large matrices."""
+_LEAST_SLOPE = 0.004
+"""Size of a slope below which its noise shrinks no more."""
+
 
 def tiny_tokenizer() -> Any:
     """A byte-level tokenizer of 258 tokens: 256 bytes, `<bos>` and `<eos>` (which also pads)."""
@@ -52,12 +57,6 @@ def tiny_llama(
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return LlamaForCausalLM(config).eval()
-
-
-_BLOCK = 512
-"""Masks that are answered at once: thousands of components make large matrices."""
-_LEAST_SLOPE = 0.004
-"""Size of a slope below which its noise shrinks no more."""
 
 
 @dataclass(frozen=True)

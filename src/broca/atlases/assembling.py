@@ -106,9 +106,9 @@ def assembled(
         cost=AtlasCost(
             rows=run.search_rows,
             scoring_rows=scoring_rows,
+            measured=new_rows,
             tokens=tokens,
             wall_s=round(time.perf_counter() - started, 3),
-            measured=new_rows,
         ),
         notes=(*_notes(run, matrix, chart), *referenced.notes),
     )

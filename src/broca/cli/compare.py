@@ -24,10 +24,10 @@ def compare(
     tasks: str = "",
     heads: str = "",
     revision: list[str] | None = None,
+    response: str | None = None,
     rows: int | None = None,
     items: int = 100,
     limit: int | None = None,
-    response: str | None = None,
     level: float = 0.05,
     seed: int | None = None,
     out: str | None = None,
@@ -41,10 +41,10 @@ def compare(
         tasks: T1,T2,...; default: those of the runs.
         heads: Components to ablate together in every model, L0H4+L1H8.
         revision: A revision of the one model that is given; may be repeated.
+        response: accuracy, margin or probability; default: probability where models share it.
         rows: Rows with random masks for each model and task.
         items: Maximum number of items of a task for these rows.
         limit: Maximum number of report items of a task.
-        response: accuracy, margin or probability; default: probability where models share it.
         level: Level of tests, and rate of false discoveries.
         seed: Seed of everything random; default: the first run's, or 0.
         out: Folder for comparison.json; default: broca-out.
@@ -73,8 +73,8 @@ def compare(
             response=response,
             level=level,
             seed=seed,
-            on_progress=log.report,
             run_options=options,
+            on_progress=log.report,
         )
         files = result.save(folder)
         log.result(result, files)

@@ -84,12 +84,12 @@ class Decoder:
     def __init__(
         self, model: GatedModel, budget: Budget, options: EngineOptions, stop: StopRule
     ) -> None:
+        self.tokens = 0
+        """Tokens read and written so far, padding excluded."""
         self._model = model
         self._budget = budget
         self._options = options
         self._stop = stop
-        self.tokens = 0
-        """Tokens read and written so far, padding excluded."""
 
     @torch.inference_mode()
     def run(self, work: Sequence[Decoding], masking: Masking, store: Store) -> None:

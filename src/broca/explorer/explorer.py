@@ -43,9 +43,9 @@ class Explorer(AbstractContextManager["Explorer"]):
         model: The model; nothing else may run it while this is open.
         subject: What is known of it.
         run_options: How tasks are found and rows are measured and kept.
+        exports: Folder of what is exported; None for one that goes when this is closed.
         verify: The verb `verify`.
         export: The verb `export`.
-        exports: Folder of what is exported; None for one that goes when this is closed.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class Explorer(AbstractContextManager["Explorer"]):
         subject: Subject,
         *,
         run_options: RunOptions | None = None,
+        exports: str | Path | None = None,
         verify: Verify | None = None,
         export: Exporter | None = None,
-        exports: str | Path | None = None,
     ) -> None:
         self.model = model
         self.subject = subject

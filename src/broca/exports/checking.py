@@ -85,11 +85,11 @@ def answers(model: Any, prompts: Sequence[Sequence[int]], *, padding: int = 0) -
         attention_mask=attention.to(device),
         max_new_tokens=NEW_TOKENS,
         min_new_tokens=NEW_TOKENS,
+        pad_token_id=padding,
         do_sample=False,
         num_beams=1,
         repetition_penalty=1.0,
         no_repeat_ngram_size=0,
-        pad_token_id=padding,
         output_logits=True,
         return_dict_in_generate=True,
     )

@@ -34,9 +34,9 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         pretrained: A shipped model, a local folder, or a hub id.
         ablate: Components to ablate, joined by `+`; none by default.
         scale: Their gate; 0 ablates, other values scale.
-        components: Which parts can be ablated, such as `heads` or `heads+mlp`.
         revision: Branch, tag or commit of a model on the hub.
         dtype: Number format of the weights.
+        components: Which parts can be ablated, such as `heads` or `heads+mlp`.
         device: Where to put the model.
         device_map: `auto` spreads it over devices.
         allow_pickle: Whether weights in pickle format may be loaded.
@@ -54,9 +54,9 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         *,
         ablate: str = "",
         scale: float = 0.0,
-        components: str = "heads",
         revision: str | None = None,
         dtype: str = "auto",
+        components: str = "heads",
         device: str | None = None,
         device_map: str | None = None,
         allow_pickle: bool = False,

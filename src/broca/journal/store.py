@@ -370,9 +370,9 @@ class Journal:
         run: int,
         role: str,
         condition: int,
+        outputs: Sequence[str],
         masks: Ids,
         items: Ids,
-        outputs: Sequence[str],
         tokens: int = 0,
     ) -> None:
         """Adds what the model answered in some rows, in one transaction.
@@ -381,9 +381,9 @@ class Journal:
             run: Id of the run that asked.
             role: What it asked for.
             condition: Id of the rows' condition.
+            outputs: The answers, one text a row.
             masks: Id of every row's mask, `(rows,)`.
             items: Id of every row's item, `(rows,)`.
-            outputs: The answers, one text a row.
             tokens: Tokens that they took.
         """
         pairs = list(zip(masks.tolist(), items.tolist(), strict=True))
@@ -397,8 +397,8 @@ class Journal:
         *,
         run: int,
         role: str,
-        condition: int,
         kind: str,
+        condition: int,
         digests: Sequence[bytes],
         vectors: Sequence[NDArray[np.float32]],
         tokens: int = 0,
@@ -408,8 +408,8 @@ class Journal:
         Args:
             run: Id of the run that measured them.
             role: What the run measured them for.
-            condition: Id of their condition.
             kind: What kind of observation they are, for people.
+            condition: Id of their condition.
             digests: What is observed, 16 bytes each.
             vectors: What was observed, `(length,)` each; lengths may differ.
             tokens: Tokens that the model read or wrote for them.

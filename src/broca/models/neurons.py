@@ -43,7 +43,7 @@ class Slice:
     """The share of one parameter that belongs to neurons.
 
     Attributes:
-        path: Dotted name of the parameter.
+        path: The parameter's dotted name.
         parameter: The whole parameter.
         dim: The dimension along which neurons are laid out.
         index: For every neuron of the layer its positions along it, `(neurons, positions)`.

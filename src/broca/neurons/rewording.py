@@ -23,7 +23,7 @@ class Agreement:
         pairs: What the pairs have in common.
         of_larger: Common neurons over the larger set.
         iou: Common neurons over the union.
-        random_of_larger: `of_larger` of random sets of the same sizes, on average.
+        random_of_larger: `of_larger` of random sets of these sizes, on average.
         random_iou: The same of `iou`.
     """
 

@@ -37,15 +37,6 @@ class Column:
     components: bool = False
 
 
-COMPONENT = Column("component", components=True)
-"""The column of most tables whose rows are components."""
-
-
-def words(*names: str) -> tuple[Column, ...]:
-    """Columns that hold words."""
-    return tuple(Column(name, words=True) for name in names)
-
-
 @dataclass(frozen=True)
 class Shown:
     """A cell as the page has it.
@@ -57,6 +48,15 @@ class Shown:
 
     text: str
     values: str
+
+
+COMPONENT = Column("component", components=True)
+"""The column of most tables whose rows are components."""
+
+
+def words(*names: str) -> tuple[Column, ...]:
+    """Columns that hold words."""
+    return tuple(Column(name, words=True) for name in names)
 
 
 @dataclass(frozen=True)

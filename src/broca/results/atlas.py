@@ -12,6 +12,25 @@ Rows = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
+class AtlasCost:
+    """What it took.
+
+    Attributes:
+        rows: (mask, item) rows of the measurement, intact and pilot included.
+        scoring_rows: Rows in the tasks' own metrics on the intact model.
+        tokens: Tokens that the model read or wrote, padding excluded.
+        wall_s: Seconds from the loaded model to the atlas.
+        measured: Rows of both kinds that were not in the journal yet.
+    """
+
+    rows: int
+    scoring_rows: int
+    tokens: int
+    wall_s: float
+    measured: int
+
+
+@dataclass(frozen=True)
 class AtlasTask:
     """One row of the matrix.
 
@@ -104,19 +123,6 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class HeadSet:
-    """The selected heads of all tasks of one capability.
-
-    Attributes:
-        capability: The capability.
-        heads: Their names.
-    """
-
-    capability: str
-    heads: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class GroupTest:
     """Whether selected heads of a capability share key/value groups more often than chance.
 
@@ -140,22 +146,16 @@ class GroupTest:
 
 
 @dataclass(frozen=True)
-class AtlasCost:
-    """What it took.
+class HeadSet:
+    """The selected heads of all tasks of one capability.
 
     Attributes:
-        rows: (mask, item) rows of the measurement, intact and pilot included.
-        scoring_rows: Rows in the tasks' own metrics on the intact model.
-        tokens: Tokens that the model read or wrote, padding excluded.
-        wall_s: Seconds from the loaded model to the atlas.
-        measured: Rows of both kinds that were not in the journal yet.
+        capability: The capability.
+        heads: Their names.
     """
 
-    rows: int
-    scoring_rows: int
-    tokens: int
-    wall_s: float
-    measured: int
+    capability: str
+    heads: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -32,26 +32,6 @@ class SearchInfo:
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What it took.
-
-    Attributes:
-        rows: (mask, item) rows that the search measured.
-        verification_rows: Rows measured on the report items, before and after.
-        tokens: Tokens that the model read or wrote, padding excluded.
-        wall_s: Seconds from the loaded model to the result.
-        measured: Rows of both kinds that the run measured itself, in all its processes; the others
-            were in the journal, or were asked twice. None where that was not counted.
-    """
-
-    rows: int
-    verification_rows: int
-    tokens: int
-    wall_s: float
-    measured: int | None = None
-
-
-@dataclass(frozen=True)
 class AdditivityInfo:
     """How well effects add up, on masks that were held out in turn.
 
@@ -208,6 +188,26 @@ class Repeat:
     selected: tuple[str, ...]
     answer: Literal["found", "nothing", "not enough rows"] | None
     rows: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What it took.
+
+    Attributes:
+        rows: (mask, item) rows that the search measured.
+        verification_rows: Rows measured on the report items, before and after.
+        tokens: Tokens that the model read or wrote, padding excluded.
+        wall_s: Seconds from the loaded model to the result.
+        measured: Rows of both kinds that the run measured itself, in all its processes; the others
+            were in the journal, or were asked twice. None where that was not counted.
+    """
+
+    rows: int
+    verification_rows: int
+    tokens: int
+    wall_s: float
+    measured: int | None = None
 
 
 _ZERO = AblationInfo("zero", 0.0)

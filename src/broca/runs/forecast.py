@@ -12,6 +12,24 @@ HALF_LIFE_S = 60.0
 
 
 @dataclass(frozen=True)
+class Outlook:
+    """What a forecast says.
+
+    Attributes:
+        done: Rows that are done.
+        total: Rows of the run, the done ones included.
+        seconds_left: Time that the other rows take; None before any speed is known.
+        guessed: Whether the speed of some of them is not measured yet, and the slowest one known
+            stands for it.
+    """
+
+    done: int
+    total: int
+    seconds_left: float | None
+    guessed: bool
+
+
+@dataclass(frozen=True)
 class Step:
     """A part of a run whose rows are known before it begins.
 
@@ -29,24 +47,6 @@ class Step:
     kind: str = "scores"
     verb: bool = False
     returns: bool = False
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """What a forecast says.
-
-    Attributes:
-        done: Rows that are done.
-        total: Rows of the run, the done ones included.
-        seconds_left: Time that the other rows take; None before any speed is known.
-        guessed: Whether the speed of some of them is not measured yet, and the slowest one known
-            stands for it.
-    """
-
-    done: int
-    total: int
-    seconds_left: float | None
-    guessed: bool
 
 
 class Forecast:

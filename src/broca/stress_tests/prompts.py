@@ -39,8 +39,8 @@ class Pair:
     """A source that asks for operation A of u and a target that asks for B of v.
 
     Attributes:
-        source: Place of operand u in the family.
-        target: Place of operand v in the family.
+        source: Place of u in the family.
+        target: Place of v in the family.
         source_operation: Operation A.
         target_operation: Operation B.
     """

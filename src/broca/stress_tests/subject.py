@@ -21,11 +21,11 @@ class Subject:
     """What a stress test is about.
 
     Attributes:
+        head_dim: Width of a head's output.
         names: Names of the tested heads.
         columns: Their columns.
         random_sets: Columns of random sets of the same layers.
         all_heads: Columns of all heads of the model.
-        head_dim: Width of a head's output.
         family: What the heads are claimed for.
         controls: Families that they should not matter for.
         pairs: Sources and targets in the family.
@@ -33,11 +33,11 @@ class Subject:
         settings: All of it in short, for the journal.
     """
 
+    head_dim: int
     names: tuple[str, ...]
     columns: Columns
     random_sets: tuple[Columns, ...]
     all_heads: Columns
-    head_dim: int
     family: TokenizedFamily
     controls: tuple[TokenizedFamily, ...]
     pairs: tuple[Pair, ...]

@@ -32,9 +32,9 @@ class Benchmark:
         higher_is_better: Whether more of the metric is better.
         chance: The score of guessing: 1 / choices for multiple choice, else 0.
         capability: What the task measures, where its metadata says so; else its own name.
-        notes: What the reader should know about how it was asked.
         relative: Whether losses are shares of the intact model's score.
         rescored: Whether a caller's function scores it: only outputs may be stored, never scores.
+        notes: What the reader should know about how it was asked.
     """
 
     name: str
@@ -43,9 +43,9 @@ class Benchmark:
     higher_is_better: bool
     chance: float
     capability: str
-    notes: tuple[str, ...]
     relative: bool
     rescored: bool
+    notes: tuple[str, ...]
     _tokenizer: RequestTokenizer = field(repr=False)
     _parts: tuple[PreparedTask, ...] = field(repr=False)
     _places: tuple[tuple[int, int], ...] = field(repr=False)
@@ -112,9 +112,9 @@ class Benchmark:
             higher_is_better=parts[0].metric.higher_is_better,
             chance=0.0,
             capability=str(parts[0].metadata.get("capability", name)) if group is None else name,
-            notes=tuple(note for part in parts for note in part.notes),
             relative=all(part.metadata.get("loss") == "relative" for part in parts),
             rescored=any(part.metadata.get("rescored", False) for part in parts),
+            notes=tuple(note for part in parts for note in part.notes),
             _tokenizer=tokenizer,
             _parts=parts,
             _places=places,

@@ -15,21 +15,6 @@ _FEWEST = 8
 
 
 @dataclass(frozen=True)
-class Split:
-    """Three disjoint, sorted tuples of positions among a task's items.
-
-    Attributes:
-        locate: For the search.
-        confirm: For choosing between candidates that the search proposes.
-        report: For every number that is shown.
-    """
-
-    locate: tuple[int, ...]
-    confirm: tuple[int, ...]
-    report: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class SplitPart:
     """The items of one task of a group.
 
@@ -42,6 +27,21 @@ class SplitPart:
     name: str
     scored: Sequence[int]
     located: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Split:
+    """Three disjoint, sorted tuples of positions among a task's items.
+
+    Attributes:
+        locate: For the search.
+        confirm: For choosing between candidates that the search proposes.
+        report: For every number that is shown.
+    """
+
+    locate: tuple[int, ...]
+    confirm: tuple[int, ...]
+    report: tuple[int, ...]
 
 
 def split_items(task: str, count: int, *, items: int, seed: int) -> Split:

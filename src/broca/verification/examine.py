@@ -132,7 +132,7 @@ class Examiner:
     """Measures sets of components on the report items of one trial.
 
     Attributes:
-        trial: The tasks and their items.
+        trial: Tasks and their items.
         components: All components of the model.
         execute: Measures a plan under the claim's own ablation.
         answer: Answers a plan under it.

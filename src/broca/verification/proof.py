@@ -18,7 +18,7 @@ class MeasuredDrop:
 
     Attributes:
         task: The task.
-        role: What it is to the claim.
+        role: What it is to the claim; one task is the claimed one.
         metric: Its main metric.
         items: Items, the same before and after.
         before: Score of the intact model.

@@ -52,6 +52,14 @@ class CellKey:
         return file_name(readable, self)
 
 
+class Key(Protocol):
+    """What a cell of any kind was asked."""
+
+    @property
+    def name(self) -> str:
+        """What its file is called."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """One finished search of a method, or why there is none.
@@ -109,14 +117,6 @@ class Cell:
     def abstained(self) -> bool:
         """Whether it ran and selected nothing."""
         return self.done and not self.selected
-
-
-class Key(Protocol):
-    """What a cell of any kind was asked."""
-
-    @property
-    def name(self) -> str:
-        """What its file is called."""
 
 
 class Keyed(Protocol):
