@@ -10,6 +10,7 @@ import sys
 import pytest
 import torch
 from torch import nn
+from transformers import AutoModelForCausalLM
 
 from broca.errors import BadInput, SelfTestFailed
 from broca.models import GatedModel, load, require_self_test, self_test
@@ -180,7 +181,7 @@ def test_torchao_on_a_cpu(name):
 def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):
     """Its configuration says how it is packed; the device is where its kernels put it."""
     quantization = pytest.importorskip("torchao.quantization")
-    from transformers import AutoModelForCausalLM, TorchAoConfig
+    from transformers import TorchAoConfig
 
     tiny_llama().save_pretrained(tmp_path / "plain")
     settings = TorchAoConfig(quantization.Int8WeightOnlyConfig())
@@ -209,5 +210,17 @@ def test_without_its_library_a_checkpoint_says_what_to_install(tmp_path, monkeyp
     # what an earlier test has imported is forgotten with the rest of the package
     for name in {"torchao", *(name for name in sys.modules if name.startswith("torchao."))}:
         monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(BadInput, match=r"torchao.* install what its checkpoint needs"):
+        load(str(tmp_path), device="cpu")
+
+
+def test_a_library_that_is_missing_need_not_be_an_import_error(tmp_path, monkeypatch):
+    """Transformers 5.0 raises a ValueError, which names the command that installs it."""
+    save_as_packed_long_ago(tmp_path)
+
+    def fails(*args, **kwargs):
+        raise ValueError("TorchAoConfig requires torchao. Install with `pip install torchao`")
+
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", fails)
     with pytest.raises(BadInput, match=r"torchao.* install what its checkpoint needs"):
         load(str(tmp_path), device="cpu")

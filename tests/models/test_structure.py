@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch import nn
-from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig
+from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, MixtralConfig
 
 from broca.errors import UnsupportedModel
 from broca.models import GatedModel, find_structure, structure
@@ -45,6 +45,20 @@ def test_finds_conv1d_projections():
         "transformer.h.0.attn.c_proj",
         "transformer.h.1.attn.c_proj",
     ]
+
+
+def test_experts_are_found_whatever_their_class_is_called():
+    """Transformers 5.0 calls those of DeepSeek-V3 "NaiveMoe"."""
+    config = MixtralConfig(**SIZES, num_local_experts=4, num_experts_per_tok=2)
+    model = AutoModelForCausalLM.from_config(config).eval()
+    for layer in model.model.layers:
+        experts = layer.mlp.experts
+        experts.__class__ = type("NaiveMoe", (type(experts),), {})
+    parts = find_structure(model).parts
+    assert [part.experts.path for part in parts] == [
+        f"model.layers.{layer}.mlp.experts" for layer in range(3)
+    ]
+    assert {part.expert_count for part in parts} == {4}
 
 
 def test_components_are_named_layer_by_layer():

@@ -216,9 +216,11 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     except (BrocaError, torch.OutOfMemoryError):
         raise
     except Exception as error:  # what reads a checkpoint may raise anything
+        # of a library that is missing transformers 5.0 to 5.2 raises a ValueError
+        missing = isinstance(error, ImportError) or "pip install" in str(error)
         advice = (
             "install what its checkpoint needs (`pip install 'broca[quantized]'` brings torchao)"
-            if isinstance(error, ImportError)
+            if missing
             else "check that the folder holds config.json, *.safetensors (or pytorch_model*.bin, "
             "with `allow_pickle`) and tokenizer.json"
         )
