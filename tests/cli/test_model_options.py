@@ -120,6 +120,7 @@ def test_lm_eval_takes_it_among_the_model_arguments(pickled, monkeypatch):
     assert BrocaLM(pretrained=str(pickled), allow_pickle=True).max_length
 
 
+@pytest.mark.long
 def test_offline_makes_no_network_call(tmp_path):
     """Every way to a socket raises: a shipped model is scanned, an unknown one ends in one line.
 

@@ -53,6 +53,7 @@ def test_a_command_runs_in_the_present_folder(tmp_path, monkeypatch):
     assert commands.run("broca refit nothing") == 2
 
 
+@pytest.mark.long
 def test_a_served_page_is_read_and_ended():
     """A page that is there is no failure; Ctrl+C ends it."""
     assert commands.serve("broca explore planted --port 0   # a model") == 0

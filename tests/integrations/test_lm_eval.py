@@ -86,6 +86,7 @@ def test_equals_hf_on_a_model_zeroed_by_hand(folder, manager, scale):
     assert found["config"]["ablated"] == NAMES.split("+")
 
 
+@pytest.mark.long
 def test_different_ablations_never_share_an_answer(folder, manager, tmp_path, monkeypatch):
     """With one `--use_cache` file and lm-eval's cache of requests; the same ablation does."""
     monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path / "requests"))

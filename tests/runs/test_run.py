@@ -166,15 +166,18 @@ def require_equal(found, other):
     [
         {},
         {"task": "addition", "rows": 180, "response": "accuracy"},
-        {
-            "model": "reference-small",
-            "task": "sorting",
-            "others": ["capitals"],
-            "method": "focus",
-            "rows": 700,
-            "response": None,
-            "items": 20,
-        },
+        pytest.param(
+            {
+                "model": "reference-small",
+                "task": "sorting",
+                "others": ["capitals"],
+                "method": "focus",
+                "rows": 700,
+                "response": None,
+                "items": 20,
+            },
+            marks=pytest.mark.long,
+        ),
     ],
     ids=["margin", "text", "focus"],
 )

@@ -261,6 +261,7 @@ def test_pairs_are_measured_on_request(reference):
         localize(reference, interactions=1, **arguments)
 
 
+@pytest.mark.long
 def test_what_the_others_need_too_comes_with_its_cost_to_each(reference):
     """Alone, on report items; universal can only be what costs two thirds of the tasks much."""
     others = ("addition", "addition_words", "sorting")

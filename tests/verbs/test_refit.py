@@ -34,6 +34,7 @@ def test_the_same_recovery_gives_the_same_effects(finished):
         assert again.method == method
 
 
+@pytest.mark.long
 def test_focus_runs_can_be_refitted(finished):
     """From the rows of its task in its screening's response."""
     result = refit(finished["focus"], recovery="stability", k=3)

@@ -274,6 +274,7 @@ def hidden(mask):
     return max(0.0, shared - own)
 
 
+@pytest.mark.long
 def test_gradients_show_what_matters_only_beside_others():
     """No random mask of use ablates all three: without gradients the third stays unseen.
 

@@ -69,6 +69,7 @@ def test_every_line_of_a_file_is_an_item(module):
         assert not train & test
 
 
+@pytest.mark.long
 def test_rhymes_are_those_of_the_dictionary(module):
     """The same from the last stressed vowel on, and another word, not only another spelling."""
     known = module._pronunciations()
