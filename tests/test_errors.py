@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reports.test_page import make_result
 
 from broca.components import Component, ComponentSet
-from broca.errors import EXIT_CODES, BrocaError, all_errors, table
+from broca.errors import EXIT_CODES, BrocaError, all_errors, first_line, table
 from broca.reports import render_html
 from broca.results.codec import decode, encode
 from broca.results.localization import Localization
@@ -71,6 +71,19 @@ def test_a_changed_result_is_read_or_refused(data):
     with contextlib.suppress(BrocaError):
         result = decode(Localization, json.dumps(content))
         assert encode(decode(Localization, encode(result))) == encode(result)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError(" no file.\nlook at the docs"), "no file"),
+        (OSError(2, "not there"), "[Errno 2] not there"),
+        (KeyError(), "KeyError"),
+    ],
+)
+def test_an_error_of_another_package_becomes_part_of_a_line(error, said):
+    """Its first line without the full stop; its class where it says nothing."""
+    assert first_line(error) == said
 
 
 @settings(max_examples=100, deadline=None)

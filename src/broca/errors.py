@@ -184,6 +184,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
+def first_line(error: BaseException) -> str:
+    """What an error of another package says first, to be part of a line; its class if nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+
+
 def all_errors(root: type[BrocaError] = BrocaError) -> list[type[BrocaError]]:
     """The tree of errors, parents before their children."""
     return [root, *(one for child in root.__subclasses__() for one in all_errors(child))]

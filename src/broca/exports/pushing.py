@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broca.errors import BadInput
+from broca.errors import BadInput, first_line
 
 
 def upload(
@@ -31,9 +31,9 @@ def upload(
         address = api.create_repo(repository, private=private, exist_ok=True)
         api.upload_folder(repo_id=repository, folder_path=folder, commit_message="Export of broca")
     except Exception as error:  # the network and the hub fail in many ways
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise BadInput(
-            f"`push`: '{repository}' could not be written ({reason}); log in with `hf auth login` "
-            f"or check the name; the export in '{folder}' is whole, `hf upload` takes it from there"
+            f"`push`: '{repository}' could not be written ({first_line(error)}); log in with "
+            f"`hf auth login` or check the name; the export in '{folder}' is whole, `hf upload` "
+            "takes it from there"
         ) from error
     return str(address)

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from broca.errors import BadInput, MissingExtra, UnsupportedModel
+from broca.errors import BadInput, MissingExtra, UnsupportedModel, first_line
 
 CONFIG = "adapter_config.json"
 _EXTRA = "install broca's extra: pip install 'broca[export]'"
@@ -103,10 +103,9 @@ def with_adapter(
     try:
         adapted = peft.PeftModel.from_pretrained(base, adapter.place, **where)
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise BadInput(
-            f"adapter '{adapter.place}' could not be put on '{adapter.base}': {first}; check that "
-            "this is the base that it was trained on"
+            f"adapter '{adapter.place}' could not be put on '{adapter.base}': {first_line(error)}; "
+            "check that this is the base that it was trained on"
         ) from error
     require_no_prompt(adapted, adapter.place)
     described = f"{adapter.method} adapter {adapter.place} on {adapter.base}"
@@ -115,10 +114,9 @@ def with_adapter(
     try:
         merged: nn.Module = adapted.merge_and_unload()
     except (NotImplementedError, ValueError, RuntimeError, AttributeError) as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UnsupportedModel(
-            f"adapter '{adapter.place}' cannot be merged into its base: {first}; switch "
-            "`merge_adapter` off"
+            f"adapter '{adapter.place}' cannot be merged into its base: {first_line(error)}; "
+            "switch `merge_adapter` off"
         ) from error
     return merged, f"{described}, merged"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import nn
 
-from broca.errors import BadInput, BrocaError, UnknownName, UnsupportedModel, nearest
+from broca.errors import BadInput, BrocaError, UnknownName, UnsupportedModel, first_line, nearest
 from broca.models.adapters import AdapterFiles, adapter_in, adapter_on_hub, unwrapped, with_adapter
 from broca.models.choosing import require_kinds
 from broca.models.gated import GatedModel
@@ -225,7 +225,7 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
             "with `allow_pickle`) and tokenizer.json"
         )
         raise BadInput(
-            f"model '{name}' could not be loaded: {_first_line(error)}; {advice}"
+            f"model '{name}' could not be loaded: {first_line(error)}; {advice}"
         ) from error
     if not options.device_map:
         model = _placed(model, device)
@@ -257,7 +257,7 @@ def _running(name: str, architecture: str) -> Iterator[None]:
     except Exception as error:  # the code of a model may raise anything
         raise UnsupportedModel(
             f"'{name}' ({architecture}) cannot be run on rows of tokens, with padding and a cache "
-            f"({type(error).__name__}: {_first_line(error)}): it is not a decoder, or this "
+            f"({type(error).__name__}: {first_line(error)}): it is not a decoder, or this "
             "transformers cannot run it"
         ) from error
 
@@ -305,7 +305,7 @@ def _device(wanted: str | None) -> str:
         torch.empty(0, device=wanted)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise BadInput(
-            f"`device` '{wanted}' cannot be used: {_first_line(error)}; use cpu, or cuda:0 where "
+            f"`device` '{wanted}' cannot be used: {first_line(error)}; use cpu, or cuda:0 where "
             "there is a GPU"
         ) from error
     return wanted
@@ -350,7 +350,7 @@ def load_tokenizer(
         tokenizer = _tokenizer_of(source, adapter, options, AutoTokenizer)
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(
-            f"the tokenizer of model '{name}' could not be loaded: {_first_line(error)}; check "
+            f"the tokenizer of model '{name}' could not be loaded: {first_line(error)}; check "
             "that the folder holds tokenizer.json"
         ) from error
     return tokenizer, int(resolve_max_length(text_config(config), tokenizer))
@@ -410,12 +410,12 @@ def _config(name: str, source: Path | str, options: dict[str, Any]) -> Any:
             ) from error
         if isinstance(source, Path):
             raise BadInput(
-                f"model '{name}': its configuration cannot be read: {_first_line(error)}"
+                f"model '{name}': its configuration cannot be read: {first_line(error)}"
             ) from error
         raise UnknownName(
             f"model '{name}' is unknown{nearest(name, SHIPPED_MODELS)}; it is not a shipped model "
             f"({', '.join(SHIPPED_MODELS)}), not a local folder, and could not be read from the "
-            f"hub: {_first_line(error)}"
+            f"hub: {first_line(error)}"
         ) from error
 
 
@@ -458,8 +458,3 @@ def _require_decoder(
             f"'{name}' is not a causal language model ({declared}, type {config.model_type}): "
             "give a decoder-only model with a language-model head"
         )
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0].rstrip(".")

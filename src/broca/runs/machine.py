@@ -13,6 +13,8 @@ from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from broca.errors import first_line
+
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
@@ -88,7 +90,7 @@ def _module(name: str) -> Check:
     except PackageNotFoundError:
         return Check(package, "broken", "imported from a place without its version", mend)
     except Exception as error:  # noqa: BLE001  # a broken installation may raise anything
-        return Check(package, "broken", f"cannot be imported: {_line(error)}", mend)
+        return Check(package, "broken", f"cannot be imported: {first_line(error)}", mend)
 
 
 def _looked(*looks: tuple[str, Callable[[], Check]]) -> Iterator[Check]:
@@ -99,7 +101,7 @@ def _looked(*looks: tuple[str, Callable[[], Check]]) -> Iterator[Check]:
         except Exception as error:  # noqa: BLE001  # what it met is what it reports
             state: State = "broken" if name == "gates" else "missing"
             mend = f"{sys.executable} -m pip install -I broca torch transformers"
-            yield Check(name, state, _line(error), mend)
+            yield Check(name, state, first_line(error), mend)
 
 
 def _gates() -> Check:
@@ -194,7 +196,3 @@ def _disks() -> Iterator[Check]:
         free = shutil.disk_usage(there).free
         remedy = "" if free >= TIGHT_BYTES else "make room, or use another disk (HF_HOME, `out`)"
         yield Check(name, "ok", f"{free / _GIB:.1f} GiB in {place}", remedy)
-
-
-def _line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

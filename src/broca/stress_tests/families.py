@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from broca.errors import BadInput, UnknownName, nearest
+from broca.errors import BadInput, UnknownName, first_line, nearest
 
 SHIPPED = ("letters", "sums")
 """The families that are part of the package, fit for the shipped models."""
@@ -79,10 +79,9 @@ def load_family(name: str | Path) -> Family:
     try:
         return _family(yaml.safe_load(text))
     except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
-        cause = str(error).splitlines()[0]
         raise BadInput(
-            f"family '{name}' cannot be used ({type(error).__name__}: {cause}): it needs family, "
-            "templates, operations, neutral and items (docs/stress.md)"
+            f"family '{name}' cannot be used ({type(error).__name__}: {first_line(error)}): it "
+            "needs family, templates, operations, neutral and items (docs/stress.md)"
         ) from error
 
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, nearest
+from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, first_line, nearest
 from broca.models.hub import skip_retries_if_unreachable
 from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
@@ -441,8 +441,7 @@ def _outside_members(name: str, index: Any) -> list[str]:
 
 
 def _cause(error: BaseException) -> str:
-    text = str(error).strip() or type(error).__name__
-    return f"{type(error).__name__}: {text.splitlines()[0]}".rstrip(".")
+    return f"{type(error).__name__}: {first_line(error)}"
 
 
 def _advice(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from broca.errors import BadInput, TaskUnusable, nearest
+from broca.errors import BadInput, TaskUnusable, first_line, nearest
 from broca.models.hub import skip_retries_if_unreachable
 from broca.tasks.examples import Task
 
@@ -101,11 +101,10 @@ def _rows(data_set: DataSet) -> tuple[Any, list[str] | None]:
                 skip_retries_if_unreachable()
             rows = datasets.load_dataset(data_set.path, data_set.config, split=data_set.split)
     except Exception as error:  # a data set may raise anything
-        cause = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise BadInput(
             f"data set '{data_set.path}' could not be read{nearest(data_set.path, DATA_SETS)}: "
-            f"{type(error).__name__}: {cause}; give {', '.join(DATA_SETS)}, a hub id, a folder or "
-            "a JSON-lines file"
+            f"{type(error).__name__}: {first_line(error)}; give {', '.join(DATA_SETS)}, a hub id, "
+            "a folder or a JSON-lines file"
         ) from error
     label = rows.features.get("label")
     return rows, getattr(label, "names", None)

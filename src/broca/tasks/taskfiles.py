@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from broca.errors import first_line
+
 _NAMES = re.compile(r"^\s*(?:-\s*)?(?:task|group):\s*[\"']?([\w.:-]+)", re.MULTILINE)
 
 
@@ -60,9 +62,5 @@ def _text(path: Path) -> str:
 
 def _what(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or _first_line(error)
+    problem = getattr(error, "problem", None) or first_line(error)
     return problem if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
