@@ -3,7 +3,11 @@
 import pytest
 
 import broca
+from broca.options import SearchOptions
+from broca.runs.expecting import crossing_steps, localization_steps
 from broca.runs.forecast import Forecast
+from broca.runs.setup import claimed
+from broca.tasks import Catalog
 from broca.verification import QUICK
 
 SMALL = {"rows": 600, "items": 12, "seed": 0}
@@ -68,3 +72,18 @@ def test_an_atlas_measures_its_budget(model, forecasts):
     assert [step.rows for step in expected][-1] == 400
     assert forecast.outlook().done == forecast.outlook().total
     assert forecast._done[-1] <= 400
+
+
+def test_localizations_of_same_skill_tasks_are_expected(model):
+    """Each with the rows of its search, and then both masks on every report item of the task."""
+    catalog, options = Catalog(), SearchOptions(k=2, rows=600, items=12)
+    tasks = claimed(
+        model, "addition", catalog, others=["addition_words", "capitals"], items=100, seed=0,
+        limit=16, searched="task",
+    )  # fmt: skip
+    localization, measured = crossing_steps(model, tasks, options, seed=0)
+    assert (localization.stage, localization.verb) == ("localizing addition_words", True)
+    alone = claimed(model, "addition_words", catalog, others=[], items=12, seed=0)
+    expected = localization_steps(model, alone, "pooled", options, False, 0)
+    assert localization.rows == sum(step.rows for step in expected) > 600
+    assert (measured.stage, measured.rows) == ("verifying: the selection for addition_words", 32)

@@ -149,7 +149,8 @@ def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypat
 
 
 def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
-    """Heads of addition in words are looked for, and measured on addition."""
+    """Addition in words is localized and its heads are measured on addition, under one bar."""
+    reports = []
     verification = verify(
         planted,
         task="addition",
@@ -158,7 +159,20 @@ def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
         limit=16,
         both_ways=True,
         scope=Scope(controls=0, curve=0, failure_items=8, resamples=200),
+        on_progress=lambda stage, progress: reports.append((stage, progress)),
     )
+    stages = list(dict.fromkeys(stage for stage, _ in reports))
+    assert stages[-3:] == [
+        "verifying: the outputs",
+        "localizing addition_words",
+        "verifying: the selection for addition_words",
+    ]
+    bar = [progress for _, progress in reports if progress is not None]
+    shares = [progress.done / progress.total for progress in bar]
+    assert shares == sorted(shares)
+    assert shares[-1] > 0.95  # rows of the last stage may be known, and are then not reported
+    searching = [progress.done for stage, progress in reports if progress and stage == stages[-2]]
+    assert bar[0].total > searching[-1] > searching[0]  # the first total holds the localization
     there, back = verification.crossings
     assert (there.found_on, there.measured_on) == ("addition", "addition_words")
     assert (back.found_on, back.measured_on) == ("addition_words", "addition")

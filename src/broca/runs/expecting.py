@@ -11,9 +11,9 @@ from broca import searches
 from broca.models import GatedModel
 from broca.options import SearchOptions
 from broca.runs.forecast import Step
-from broca.runs.problems import measured_places, problem_of
+from broca.runs.problems import measured_places, method_of, problem_of
 from broca.runs.run import tokens_of
-from broca.runs.task_sets import Places, TaskSet
+from broca.runs.task_sets import Places, TaskSet, claim_tasks
 from broca.runs.timing import count_rows
 from broca.verification import QUICK, Scope, Trial
 
@@ -97,6 +97,40 @@ def verification_steps(
         *_examination_steps(trial, scope, members=len(members)),
         Step("verifying: k from 0 on", curve if scope.curve else 0, SETS),
     ]
+
+
+def localizing_stage(task: str) -> str:
+    """The stage in which a verification localizes a task of the same capability."""
+    return f"localizing {task}"
+
+
+def crossing_stage(task: str) -> str:
+    """The stage that measures the components selected for another task on the claimed task."""
+    return f"verifying: the selection for {task}"
+
+
+def crossing_steps(
+    model: GatedModel, tasks: TaskSet, options: SearchOptions, *, seed: int
+) -> list[Step]:
+    """The steps that localize every same-skill task and measure its selection on the claimed task.
+
+    Args:
+        model: The model.
+        tasks: The tasks of the claim and their items.
+        options: The method and the budget of each localization.
+        seed: Seed of the localizations.
+    """
+    measured = 2 * len(tasks.places["report"][tasks.task])  # intact and ablated
+    steps = []
+    for name in tasks.same_skill:
+        claim = claim_tasks(name, {name: tasks.benchmarks[name]}, items=options.items, seed=seed)
+        localization = localization_steps(
+            model, claim, method_of(options), options, verify=False, interactions=0
+        )
+        rows = sum(step.rows for step in localization)
+        steps.append(Step(localizing_stage(name), rows, "localization", verb=True))
+        steps.append(Step(crossing_stage(name), measured))
+    return steps
 
 
 def atlas_steps(tasks: TaskSet, stage: str, *, rows: int, answers: bool) -> list[Step]:

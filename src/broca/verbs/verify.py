@@ -9,9 +9,14 @@ from typing import Annotated
 from broca.engine.ablation import ablations_of
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.options import RunOptions, takes_options, without
+from broca.options import RunOptions, SearchOptions, takes_options, without
 from broca.results.verification import Crossing, Verification
-from broca.runs.expecting import verification_steps
+from broca.runs.expecting import (
+    crossing_stage,
+    crossing_steps,
+    localizing_stage,
+    verification_steps,
+)
 from broca.runs.progress import Report
 from broca.runs.provenance import model_info, verification_of
 from broca.runs.setup import ablation_of, named_heads, open_session, require_names
@@ -68,7 +73,7 @@ def verify(
     with open_session(
         model, run_options, on_progress, task=task, others=[others, same_skill]
     ) as opened:
-        gated = opened.model
+        gated, stages = opened.model, opened.stages
         names = named_heads(gated, heads)
         tasks = opened.claimed(
             task, others=others, same_skill=same_skill, items=LOCATED, seed=seed, limit=limit,
@@ -87,10 +92,13 @@ def verify(
             },
         )
         kinds = ablations_of(gated) if scope.curve else ()
-        opened.stages.expect(verification_steps(tasks, scope, names, order or names, kinds))
+        stages.expect(verification_steps(tasks, scope, names, order or names, kinds))
+        search_options = SearchOptions(k=len(names))
+        if both_ways:
+            stages.expect(crossing_steps(gated, tasks, search_options, seed=seed))
         _, at_chance = opened.intact_scores(run)
         examiner = run.examiner(scope, kinds=kinds)
-        examination = examiner.examine(names, order=order, report=opened.stages.enter)
+        examination = examiner.examine(names, order=order, report=stages.enter)
         crossings = [
             _crossing(tasks.task, drop.task, names, drop)
             for drop in examination.drops
@@ -98,10 +106,13 @@ def verify(
         ]
         for other in tasks.same_skill if both_ways else ():
             selected = localize(
-                gated, other, others=[], k=len(names), seed=seed, verify=False,
-                on_progress=on_progress, run_options=run_options.within(opened.workspace),
+                gated, other, others=[], seed=seed, verify=False,
+                on_progress=stages.enter_verb(localizing_stage(other)),
+                search_options=search_options,
+                run_options=run_options.within(opened.workspace),
             ).selected  # fmt: skip
             if selected:
+                stages.enter(crossing_stage(other))
                 (drop,) = examiner.drops_of(selected, [tasks.task])
                 crossings.append(_crossing(other, tasks.task, selected, drop))
         rows = run.scoring_rows
