@@ -117,8 +117,8 @@ def test_settings_of_generations_are_read_in_every_form(given):
         ("max_gen_toks", "is not of the form NAME=VALUE"),
         ("{max_gen_toks: 3", "is not JSON"),
         ({"until": 3}, "until must be a text or a list of texts, not 3"),
-        ("do_sample=true", "asks for sampling"),
-        ("temperature=0.7", "asks for sampling"),
+        ("do_sample=true", "requests sampling"),
+        ("temperature=0.7", "requests sampling"),
     ],
 )
 def test_settings_of_generations_are_refused(given, message):

@@ -1,4 +1,4 @@
-"""broca finds which parts of a language model a capability needs, from what is lost without them.
+"""broca finds which parts of a language model a capability needs, by ablating them.
 
 The public names are loaded on first use, so that `import broca` and `broca --help` are quick.
 """
@@ -137,7 +137,7 @@ def _warn(name: str, instead: str) -> None:
     import warnings
 
     warnings.warn(
-        f"broca.{name} is gone with version 0.3: use {instead}", DeprecationWarning, stacklevel=3
+        f"broca.{name} ends with version 0.3: use {instead}", DeprecationWarning, stacklevel=3
     )
 
 

@@ -1,4 +1,4 @@
-"""`python -m broca`: the command line where no script is on the path."""
+"""`python -m broca`: the command line, for environments without the `broca` script on the path."""
 
 from broca.cli import main
 

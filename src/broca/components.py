@@ -38,12 +38,12 @@ assert set(_LETTER) == set(get_args(Kind))
 
 @dataclass(frozen=True, slots=True, order=True)
 class Component:
-    """One thing that can be ablated.
+    """A part of a model that can be ablated.
 
     Attributes:
         layer: Decoder layer, from 0.
-        kind: What it is.
-        index: Its number within the layer; None for what a layer has one of.
+        kind: Kind of the component.
+        index: Number within the layer; None for kinds of which a layer has only one.
     """
 
     layer: int
@@ -84,7 +84,7 @@ class ComponentSet(Sequence[Component]):
 
     def __post_init__(self) -> None:
         if len(set(self.components)) != len(self.components):
-            raise ValueError("a component occurs twice in the set")
+            raise ValueError("the set contains a component twice")
 
     def __len__(self) -> int:
         return len(self.components)

@@ -23,8 +23,8 @@ def bernoulli(masks: int, components: int, *, sparsity: float, seed: int) -> NDA
 def stratified(masks: int, components: int, *, sparsity: float, seed: int) -> NDArray[np.bool_]:
     """Ablates equally many components in every mask and every component equally often.
 
-    Each mask takes the `int(sparsity * components)` components used least so far; ties are
-    broken by small Gaussian noise. Column counts differ by at most one.
+    Each mask ablates the `int(sparsity * components)` components that earlier masks ablated least;
+    small Gaussian noise breaks ties. Column counts differ by at most one.
 
     Raises:
         BadInput: The sparsity leaves every mask empty.
@@ -42,7 +42,7 @@ def stratified(masks: int, components: int, *, sparsity: float, seed: int) -> ND
 def balanced(
     masks: int, components: int, *, size: int, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Ablates `size` components in every mask, those used least so far, ties broken by chance."""
+    """Ablates in every mask the `size` components that were least used so far; ties are random."""
     design = np.zeros((masks, components), dtype=bool)
     used = np.zeros(components)
     for mask in design:
@@ -55,18 +55,18 @@ def balanced(
 def fresh(
     rows: int, components: int, *, items: int, size: int, items_per_mask: int = 1, seed: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
-    """A new mask for every row, or for every few: components and items come equally often.
+    """Draws a new mask for every row, or for every few rows, with balanced components and items.
 
-    Counts of components differ by at most one between components, those of items between items;
-    no mask meets an item twice. Which item meets which mask is drawn.
+    The numbers of ablations of any two components differ by at most one, and so do the numbers of
+    rows of any two items. No mask has the same item twice. Masks and items are paired at random.
 
     Args:
-        rows: Rows in all.
-        components: Columns.
+        rows: Total number of rows.
+        components: Number of components, the columns of the matrix.
         items: Number of items.
-        size: Components that a mask ablates.
-        items_per_mask: Rows of a mask, each on another item; the last mask may have fewer.
-        seed: Seed of everything that is drawn.
+        size: Number of components that each mask ablates.
+        items_per_mask: Rows of each mask, on different items; the last mask may have fewer.
+        seed: Seed of all random draws.
 
     Returns:
         Masks `(masks, components)`, the mask of each row and the item of each row, `(rows,)`.
@@ -98,7 +98,7 @@ def singles(components: int) -> NDArray[np.bool_]:
 
 
 def intact(components: int) -> NDArray[np.bool_]:
-    """One mask that ablates nothing."""
+    """Returns one mask that ablates nothing."""
     return np.zeros((1, components), dtype=bool)
 
 

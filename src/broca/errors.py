@@ -27,21 +27,21 @@ class UnknownName(BadInput):
     """A model, task, method or component that does not exist."""
 
     remedy = (
-        "Take the name that the message suggests, or list them with `broca tasks` or "
+        "Use the name that the message suggests, or list the names with `broca tasks` or "
         "`broca scan MODEL`."
     )
 
 
 class UnsupportedModel(BadInput):
-    """A model whose architecture is not covered; nothing was changed in it."""
+    """A model whose architecture broca does not cover; the model is unchanged."""
 
-    remedy = "Give a decoder-only model; `docs/architectures.md` lists what is proven."
+    remedy = "Give a decoder-only model; `docs/architectures.md` lists those that passed."
 
 
 class TaskUnusable(BadInput):
     """A task that exists but cannot be run: no data, no items, no usable metric."""
 
-    remedy = "Check the task's file and data, or take another metric, response or reference."
+    remedy = "Check the task's file and data, or use another metric, response or reference."
 
 
 class NothingToLocalize(BadInput):
@@ -51,7 +51,7 @@ class NothingToLocalize(BadInput):
 
 
 class SelfTestFailed(BrocaError):
-    """The gates do not act on this model as they must; its figures would mean nothing."""
+    """The gates fail their self-test on this model, so its figures would mean nothing."""
 
     remedy = "Report the architecture; no figure of this model can be trusted."
 
@@ -61,7 +61,7 @@ class BadLogits(BrocaError):
 
     Args:
         message: What happened.
-        request: Position of the request at fault among those that were run.
+        request: Position of the faulty request among the requests that were run.
     """
 
     remedy = "Use another `dtype` (bfloat16 for float16), or a smaller `scale`."
@@ -72,7 +72,7 @@ class BadLogits(BrocaError):
 
 
 class BadResponse(BrocaError):
-    """A row's response is not a finite number; no figure may be made from it."""
+    """The response of a row is not a finite number, so no figure can be computed from it."""
 
     remedy = "Choose another metric of the task, or another `response`."
 
@@ -80,14 +80,14 @@ class BadResponse(BrocaError):
 class OutFolderTaken(BadInput):
     """The out folder holds the results of another command."""
 
-    remedy = "Choose another `out`, or `fresh` to replace what is there."
+    remedy = "Choose another `out`, or `fresh` to replace its contents."
 
 
 class OutOfMemory(BrocaError):
     """Not even one row fits the memory of the device."""
 
     remedy = (
-        "Use a smaller model or `dtype`, `device_map` auto, or a shorter task; what was "
+        "Use a smaller model or `dtype`, `device_map` auto, or a shorter task; rows that were "
         "measured is kept."
     )
 
@@ -99,7 +99,7 @@ class MissingExtra(BadInput):
 
 
 class JournalError(BrocaError):
-    """Something is wrong with a journal; nothing that it held was changed."""
+    """A journal cannot be used as it is; its contents were not changed."""
 
     remedy = "Run `broca journal FILE --check` for details."
 
@@ -111,18 +111,18 @@ class JournalBusy(JournalError):
 
 
 class JournalDamaged(JournalError):
-    """A journal that is cut short, was altered, or is not a journal."""
+    """The file is truncated, was altered, or is not a journal."""
 
     remedy = (
-        "Restore the file from a copy, or move it away: the same command measures its rows anew."
+        "Restore the file from a copy, or move it away: the same command measures its rows again."
     )
 
 
 class JournalNotWritable(JournalError):
-    """The journal cannot be written: the disk is full, or the place is read-only."""
+    """The journal cannot be written: the disk is full or the folder is read-only."""
 
     remedy = (
-        "Make room on the disk, or give `journal` a place that can be written; then the "
+        "Free space on the disk, or give `journal` a path that can be written; then repeat the "
         "same command."
     )
 
@@ -134,15 +134,15 @@ class JournalTooNew(JournalError):
 
 
 class NotInJournal(JournalError):
-    """A row that is needed from the journal alone was never measured."""
+    """The journal lacks a row that is needed, and no model is loaded to measure it."""
 
-    remedy = "Give the command of the run again, which goes on where it ended."
+    remedy = "Repeat the command of the run; it continues where it ended."
 
 
 class ExecutorFailed(BrocaError):
-    """Workers died or hung too often; what they had measured is kept."""
+    """Workers died or hung too often; the rows that they had measured are kept."""
 
-    remedy = "Look at the workers' machines; the same command goes on where it ended."
+    remedy = "Check the workers' machines; the same command continues where it ended."
 
 
 class NotReproduced(BrocaError):
@@ -158,24 +158,24 @@ class CannotRun(BrocaError):
 
     exit_code = 1
 
-    remedy = "Do what `broca doctor` says, then ask it again."
+    remedy = "Follow the advice of `broca doctor`, then run it again."
 
 
 class Interrupted(BrocaError):
-    """The user asked for an end; what was measured is kept."""
+    """The user interrupted the run; the rows that were measured are kept."""
 
     exit_code = 130
 
-    remedy = "Give the command that the message names; it goes on where it ended."
+    remedy = "Run the command that the message names; it continues where the run ended."
 
 
 EXIT_CODES = {
     0: "done",
     1: "a repetition gave another result, or broca cannot run here",
     2: "refused or failed, in one line that says what to do",
-    130: "interrupted; the same command goes on",
+    130: "interrupted; the same command continues",
 }
-"""What the command line returns."""
+"""The exit codes of the command line."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -190,12 +190,12 @@ def first_line(error: BaseException) -> str:
 
 
 def all_errors(root: type[BrocaError] = BrocaError) -> list[type[BrocaError]]:
-    """The tree of errors, parents before their children."""
+    """Returns the tree of errors, parents before their children."""
     return [root, *(one for child in root.__subclasses__() for one in all_errors(child))]
 
 
 def table() -> str:
-    """The tree as a table in Markdown: `docs/errors.md` holds it."""
+    """Returns the tree as a Markdown table, which `docs/errors.md` contains."""
     lines = ["| error | cause | what to do | exit code |", "|---|---|---|---|"]
     for one in all_errors():
         cause = " ".join((one.__doc__ or "").split("\n\n")[0].split())

@@ -1,4 +1,4 @@
-"""Plans and measurements: the rows that are asked for, and what came back. NumPy only."""
+"""Plans and measurements: the rows to measure, and their responses. NumPy only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Response = Literal["accuracy", "margin", "probability"]
-"""What a row returns: `accuracy` is the task's own metric; the others are continuous, see
+"""The response of a row: `accuracy` is the task's own metric; the others are continuous, see
 `broca.tasks.margins`."""
 
 
@@ -22,10 +22,9 @@ class Plan:
         masks: True where a component is ablated, `(masks, components)`.
         mask_index: Mask of every row, `(rows,)`.
         item_index: Item of every row, a position in the item bank of the run, `(rows,)`.
-        gradients: Whether to return the gradient of every row's response too.
-        response: What the rows return; None for what the executor returns by default.
-        scale: Gate of the ablated components; None for the run's own, which is 0 unless the user
-            said otherwise.
+        gradients: Whether to return also the gradient of every row's response.
+        response: Response of the rows; None for the executor's default.
+        scale: Gate of the ablated components; None for the scale of the run, 0 by default.
 
     Raises:
         ValueError: The shapes do not fit together, an index is out of range, or the scale is 1.
@@ -53,14 +52,14 @@ class Plan:
 
     @property
     def cost(self) -> int:
-        """Rows that the plan counts for: a row with its gradient counts as three."""
+        """Cost of the plan in rows: a row with its gradient counts as three."""
         return len(self) * (3 if self.gradients else 1)
 
     @classmethod
     def crossed(
         cls, masks: NDArray[np.bool_], items: NDArray[np.intp], *, response: Response | None = None
     ) -> Plan:
-        """Every mask on every item: `masks x items` rows, mask by mask."""
+        """Returns the plan of every mask on every item: `masks x items` rows, mask by mask."""
         return cls(
             masks,
             np.repeat(np.arange(len(masks)), len(items)),
@@ -74,12 +73,12 @@ class Measurement:
     """The responses to a plan's rows.
 
     Attributes:
-        plan: What was asked.
+        plan: The plan that was measured.
         responses: One response for every row, `(rows,)`; higher is better.
-        gradients: Of every response with respect to its row's gates, `(rows, components)`; None
-            where they were not asked for.
-        outputs: What the model answered to every row's requests, where an executor was told to
-            hand it over.
+        gradients: Gradient of every response with respect to its row's gates, `(rows, components)`;
+            None if the plan did not request gradients.
+        outputs: The model's answers to every row's requests, if the executor was set to return
+            them.
     """
 
     plan: Plan
@@ -88,17 +87,17 @@ class Measurement:
     outputs: tuple[Any, ...] | None = None
 
     def slopes(self) -> NDArray[np.float32]:
-        """The gradients of a plan that asked for them, `(rows, components)`.
+        """The gradients of a plan that requested them, `(rows, components)`.
 
         Raises:
-            ValueError: They were not returned.
+            ValueError: The executor returned no gradients.
         """
         if self.gradients is None:
             raise ValueError("the executor returned no gradients")
         return self.gradients
 
     def mask_means(self) -> NDArray[np.float64]:
-        """Mean response under every mask of the plan, `(masks,)`; NaN for one without rows."""
+        """Mean response under every mask of the plan, `(masks,)`; NaN for a mask without rows."""
         count = np.bincount(self.plan.mask_index, minlength=len(self.plan.masks))
         total = np.bincount(
             self.plan.mask_index, weights=self.responses, minlength=len(self.plan.masks)
@@ -112,24 +111,24 @@ Execute = Callable[[Plan], Measurement]
 
 
 class Observation(Protocol):
-    """What is read from a model and is not a row of a mask and an item.
+    """A vector that is read from a model other than the response of a row.
 
     The integrated gradients of an item and a patched forward pass are observations. An observation
-    is plain data, so that another process can take it, and gives a vector, which the journal keeps.
+    is plain data, so that another process can measure it. The journal keeps its vector.
     """
 
     @property
     def kind(self) -> str:
-        """What is observed, in a word or two, for people."""
+        """Kind of the observation, in a word or two, for the reader."""
 
     @property
     def key(self) -> str:
-        """All that decides the vector besides weights, number format and tokenizer."""
+        """Everything that determines the vector besides weights, number format and tokenizer."""
 
     @property
     def length(self) -> int:
-        """Tokens that it takes, about: observations are cut into batches by it."""
+        """Approximate number of tokens, by which observations are cut into batches."""
 
     @classmethod
     def observe(cls, engine: Any, observations: Sequence[Self]) -> list[NDArray[np.float32]]:
-        """Takes some observations with an engine; returns one vector for each, in their order."""
+        """Measures observations with an engine; returns one vector for each, in their order."""

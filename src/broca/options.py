@@ -31,16 +31,16 @@ NEW_TOKENS = "max_gen_toks"
 """lm-eval's name of the longest generation in tokens."""
 
 LENGTH_NAMES = (NEW_TOKENS, "max_new_tokens", "max_tokens", "max_completion_tokens")
-"""All names that lm-eval takes for it."""
+"""All names that lm-eval accepts for it."""
 
 Switch = Literal["auto", "on", "off"]
-"""`auto` lets the planner decide by what is saved."""
+"""`auto` lets the planner decide by the work that is saved."""
 
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-"""The environment in which the hub libraries make no network call; they read it once."""
+"""Environment variables that keep the hub libraries off the network; each is read once."""
 
 RESPONSES = ("accuracy", "margin", "probability")
-"""What a row can return."""
+"""The responses that a row can have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,18 +65,18 @@ class ModelOptions:
     """auto spreads the model over all devices."""
 
     allow_pickle: bool = False
-    """Load weights in pickle format (tensors alone)."""
+    """Load weights in pickle format (tensors only)."""
 
     trust_remote_code: bool = False
-    """Run Python files that come with the model, where transformers has no class for it."""
+    """Run the model's own Python files if transformers has no class for it."""
 
     merge_adapter: bool = True
-    """Add the weights of a PEFT adapter to its base's, or run them beside."""
+    """Merge a PEFT adapter into the weights of its base model instead of running it beside them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions:
-    """Where tasks come from, and what they may do."""
+    """Where tasks come from, and whether they may execute code."""
 
     include_path: str | Path | None = None
     """A folder of lm-eval YAML tasks to add."""
@@ -87,7 +87,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions:
-    """How tasks are asked and scored; everything else is as the tasks' own files say.
+    """How tasks are prompted and scored; the tasks' own files define everything else.
 
     Raises:
         BadInput: A value that does not exist.
@@ -102,13 +102,13 @@ class TaskOptions:
     asked without examples, as in lm-eval."""
 
     limit: float | None = None
-    """First documents of each task that are used; a share of them below 1."""
+    """Number of documents of each task to use, from the first; below 1, a share of them."""
 
     chat_template: bool = False
     """Write prompts in the tokenizer's chat template."""
 
     system_prompt: str | None = None
-    """Text put before everything else, as the system's message in a chat template."""
+    """Text before every prompt; the system message in a chat template."""
 
     fewshot_as_multiturn: bool = True
     """With a chat template, give the solved examples as turns, not all in one message."""
@@ -119,7 +119,7 @@ class TaskOptions:
 
     gen_kwargs: str | Mapping[str, Any] | None = None
     """Settings of generations that replace the tasks' own, NAME=VALUE joined by commas or JSON:
-    max_gen_toks and until, such as max_gen_toks=64. Decoding stays greedy."""
+    max_gen_toks and until, such as max_gen_toks=64. Decoding is always greedy."""
 
     reference: str | Reference = "own"
     """Answer whose probability is the margin of a generation: own (the intact model's, where it
@@ -148,7 +148,7 @@ class TaskOptions:
 
     @property
     def generation(self) -> dict[str, Any]:
-        """The settings in `gen_kwargs`: `max_gen_toks`, a number, and `until`, a list of texts."""
+        """The settings of `gen_kwargs`: `max_gen_toks`, a number, and `until`, a list of texts."""
         return {} if self.gen_kwargs is None else _generation(self.gen_kwargs)
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,10 +162,10 @@ class TaskOptions:
 
 
 def _generation(given: str | Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of generations by lm-eval's names, the names of the length made one.
+    """Reads settings of generations; all of lm-eval's names of the length become `max_gen_toks`.
 
     Raises:
-        BadInput: They cannot be read, or one is unknown, or asks for sampling.
+        BadInput: The settings cannot be read, or one is unknown or requests sampling.
     """
     settings: dict[str, Any] = {}
     for name, value in _named_values(given):
@@ -186,7 +186,7 @@ def _generation(given: str | Mapping[str, Any]) -> dict[str, Any]:
         elif name in ("do_sample", "temperature"):
             if str(value).lower() not in ("false", "0", "0.0"):
                 raise BadInput(
-                    f"`gen_kwargs`: {name}={value} asks for sampling: broca decodes greedily, so "
+                    f"`gen_kwargs`: {name}={value} requests sampling: broca decodes greedily, so "
                     "that equal inputs give equal outputs; leave it out"
                 )
         else:
@@ -235,7 +235,7 @@ class SearchOptions:
     """Maximum number of (mask, item) rows of the search; default: what the method needs."""
 
     max_minutes: float | None = None
-    """Maximum minutes for the rows of the search; some rows are timed first."""
+    """Maximum minutes for measuring the rows of the search; some rows are timed first."""
 
     k: int = 5
     """Maximum number of heads to select."""
@@ -244,12 +244,11 @@ class SearchOptions:
     """Maximum number of items to search on."""
 
     response: str | None = None
-    """What the search measures: accuracy (the task's metric), margin or probability;
-    default: the method's own choice. The proof is always in the task's metric."""
+    """Response that the search measures: accuracy (the task's metric), margin or probability;
+    default: the method's choice. Verification always uses the task's metric."""
 
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the method, such as recovery: a name, or in Python a scikit-learn
-    regressor."""
+    """Settings of the method, such as recovery=NAME; in Python also a scikit-learn regressor."""
 
     def __post_init__(self) -> None:
         if self.response is not None and self.response not in RESPONSES:
@@ -277,14 +276,15 @@ class AblationOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions:
-    """How the engine runs; it decides speed and memory, not results.
+    """How the engine runs; these options affect speed and memory, not results.
 
     Raises:
         BadInput: A value that does not exist.
     """
 
     token_budget: int | None = None
-    """Maximum number of tokens of a batch, padding included; default: from the free memory."""
+    """Maximum number of tokens of a batch, padding included; default: derived from the free
+    memory."""
 
     share_prefixes: Switch = "auto"
     """Read a prompt prefix once for all rows that share it and their mask: auto, on or
@@ -295,11 +295,11 @@ class EngineOptions:
     off."""
 
     compact: bool = True
-    """Cut ended generations out of the batch and let new rows in."""
+    """Replace finished generations in a batch with new rows."""
 
     lanes: int | None = None
-    """Copies of the model that run side by side around the same weights; default: one for each
-    thread where the model is small and on a CPU, else one."""
+    """Copies of the model that run in parallel and share their weights; default: one for each
+    thread if the model is small and on a CPU, else one."""
 
     def __post_init__(self) -> None:
         for name, switch in (
@@ -317,7 +317,7 @@ class EngineOptions:
 
 
 def require_workers(workers: int | None, gpus_per_worker: float | None) -> None:
-    """Refuses a number of workers, or of GPUs for each, that is out of range."""
+    """Refuses a number of workers, or of GPUs per worker, that is out of range."""
     if workers is not None and workers < 1:
         raise BadInput(f"`workers` must be at least 1, not {workers}")
     gpus = gpus_per_worker
@@ -337,16 +337,16 @@ class ExecutorOptions:
     """Where rows are measured: local, in this process, or ray (docs/scale.md)."""
 
     address: str | None = None
-    """A running Ray cluster, such as auto; default: one is started here."""
+    """Address of a running Ray cluster, or auto; default: start a cluster on this machine."""
 
     workers: int | None = None
-    """Workers of Ray; default: as many as the cluster has room for."""
+    """Number of Ray workers; default: as many as the cluster can hold."""
 
     gpus_per_worker: float | None = None
-    """GPUs of each worker of Ray; several share a large model."""
+    """GPUs of each Ray worker; a large model is spread over several."""
 
     batch_limit: float = 1800.0
-    """Seconds after which a worker of Ray counts as hung."""
+    """Seconds of a batch after which a Ray worker counts as hung."""
 
     def __post_init__(self) -> None:
         require_workers(self.workers, self.gpus_per_worker)
@@ -367,7 +367,8 @@ class JournalOptions:
     """
 
     journal: str | Path | None = None
-    """A journal to share between runs; default: the out folder's, or in memory without one."""
+    """A journal to share between runs; default: the out folder's journal, or memory without a
+    folder."""
 
     keep_outputs: float = 0.0
     """Share of the rows whose raw output the journal keeps."""
@@ -379,7 +380,7 @@ class JournalOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What every verb that measures takes, group by group."""
+    """The options of every verb that measures, group by group."""
 
     source_options: SourceOptions = field(default_factory=SourceOptions)
     """Where tasks come from."""
@@ -403,7 +404,7 @@ class RunOptions:
     """Where measured rows are kept."""
 
     def within(self, workspace: Any) -> RunOptions:
-        """The same options for a call that measures in a workspace that is open."""
+        """Returns the options for a call that measures in an open workspace."""
         return replace(self, journal_options=replace(self.journal_options, journal=workspace))
 
 
@@ -425,10 +426,10 @@ class RuleOptions:
     """Mean and deviation over all neurons, global, or over those of each layer."""
 
     aggregate: str = "mean"
-    """mean of the items' scores, or vote of their sets."""
+    """How to combine items: mean of their scores, or vote of their sets."""
 
     share: float = 0.5
-    """With vote: least share of items for a neuron."""
+    """With vote: minimum share of items that must select a neuron."""
 
     count: int | None = None
     """Select this many top-scoring neurons instead of using `sigma`."""
@@ -455,19 +456,19 @@ class RuleOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class MethodOptions:
-    """What single methods of locating neurons need."""
+    """Options of individual methods of locating neurons."""
 
     threshold: float = 0.2
     """Knowledge neurons: share of an item's highest score that a score must exceed."""
 
     knowledge_share: float = 0.4
-    """Knowledge neurons: share of items that must hold a neuron."""
+    """Knowledge neurons: share of items that must select a neuron."""
 
     search: str = "masked-gradient"
     """Search of sensing: masked-gradient, or a method of localize."""
 
     rows: int | None = None
-    """Rows of sensing; default: what costs as much as integrated gradients."""
+    """Rows of sensing; default: as many as cost the same as integrated gradients."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -548,7 +549,7 @@ class LocatingOptions:
     """Which neurons are selected."""
 
     method_options: MethodOptions = field(default_factory=MethodOptions)
-    """What single methods need."""
+    """Options of individual methods."""
 
     data_options: DataOptions = field(default_factory=DataOptions)
     """How data sets are read."""
@@ -569,7 +570,7 @@ class TuningOptions:
 
 
 def parts_of(options: Any) -> list[Any]:
-    """The option classes within an option class; the class itself if it has none."""
+    """Returns the option classes within an option class, or the class itself if it has none."""
     names = [part.name for part in fields(options) if part.name.endswith("_options")]
     return [getattr(options, name) for name in names] or [options]
 
@@ -582,8 +583,8 @@ class _Without:
 def without(*names: str) -> _Without:
     """Excludes fields of an option class, or whole classes of it, from the keywords of a verb.
 
-    It annotates the group, as in `Annotated[TaskOptions, without("limit")]`. The verb's callers
-    cannot give the fields as keywords, only in the class as a whole.
+    Use it in an annotation, such as `Annotated[TaskOptions, without("limit")]`. Callers of the verb
+    can set these fields only in an instance of the class.
     """
     return _Without(names)
 
@@ -596,7 +597,7 @@ class Group:
         parameter: Its keyword.
         cls: The option class.
         fields: Its fields that are keywords of the verb.
-        whole: The verb's parameter that it is a part of; it may be the group itself.
+        whole: The verb's parameter that contains it; it may be the group itself.
     """
 
     parameter: str
@@ -610,7 +611,7 @@ StressRunOptions = Annotated[
     without("source_options", "task_options", "ablation_options", "engine_options"),
     without("components", "keep_outputs"),
 ]
-"""A stress test reads heads of a model on prompts of its own."""
+"""A stress test has its own prompts and measures heads only."""
 
 CompareRunOptions = Annotated[RunOptions, without("limit", "metric", "ablation", "revision")]
 """Models are compared under zero ablation or a scale, each at its own revision."""
@@ -622,7 +623,7 @@ PaperRunOptions = Annotated[RunOptions, without("task_options", "ablation_option
 """The paper fixes how tasks are asked and what is ablated."""
 
 NeuronRunOptions = Annotated[RunOptions, without("ablation_options", "reference", "components")]
-"""Neurons are the components, and right answers the reference."""
+"""Neurons are the components, and the right answers are the reference."""
 
 ExampleRunOptions = Annotated[
     RunOptions, without("source_options", "task_options", "ablation_options", "components")
@@ -646,11 +647,11 @@ def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
 
     A parameter `..._options` that is annotated with an option class is a group, or several where
     the class consists of others. Keywords replace the fields of a group that is given as a whole.
-    The signature shows every field, and the docstring's `Args` section gets the sentences of all
-    fields that it does not explain itself.
+    The signature shows every field, and the sentences of all fields that the docstring does not
+    explain are added to its `Args` section.
 
     Args:
-        verb: A function; its groups are always given to it.
+        verb: A function; it receives an instance of each of its groups.
 
     Raises:
         ValueError: A name is a parameter and a field, or a field of two groups.
@@ -703,10 +704,10 @@ def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
 
 
 def _instance(name: str, cls: type[Any], given: Any, default: Any = None) -> Any:
-    """The options that are given as a whole, or the default ones.
+    """Returns the options that the caller gave as a whole, or the default ones.
 
     Raises:
-        BadInput: They are of another class.
+        BadInput: The options are of another class.
     """
     if given is None:
         return cls() if default is None else default
@@ -716,7 +717,7 @@ def _instance(name: str, cls: type[Any], given: Any, default: Any = None) -> Any
 
 
 def groups_of(verb: Callable[..., Any]) -> dict[str, Group]:
-    """The option classes that a verb takes, by their keywords, with those of composed classes."""
+    """Returns the option classes of a verb by keyword, with the classes that they contain."""
     groups = {}
     for whole, (cls, excluded) in _option_classes(verb).items():
         hints = get_type_hints(cls)
@@ -732,7 +733,7 @@ def groups_of(verb: Callable[..., Any]) -> dict[str, Group]:
 
 
 def _option_classes(verb: Callable[..., Any]) -> dict[str, tuple[type[Any], set[str]]]:
-    """The classes of a verb's parameters `..._options`, each with the names that it leaves out."""
+    """Returns the classes of a verb's parameters `..._options`, each with its excluded fields."""
     function: Any = inspect.unwrap(verb)
     classes = {}
     for name, annotation in function.__annotations__.items():
@@ -756,7 +757,7 @@ def _as_parameter(item: Field[Any]) -> Parameter:
 
 
 def field_help(cls: type[Any]) -> dict[str, str]:
-    """The sentences under the fields of an option class, in their order."""
+    """Returns the sentences under the fields of an option class, in their order."""
     return _sentences(cls.__module__).get(cls.__name__, {})
 
 
@@ -785,7 +786,7 @@ _NEXT_SECTION = re.compile(r"^(?:Returns|Yields|Raises|Examples?|Notes?|Source):
 
 
 def parameter_help(docstring: str) -> dict[str, str]:
-    """The sentences of the `Args` section of a docstring, by parameter."""
+    """Returns the sentences of the `Args` section of a docstring, by parameter."""
     section = _ARGS.search(inspect.cleandoc(docstring) + "\n")
     if section is None:
         return {}
@@ -793,7 +794,7 @@ def parameter_help(docstring: str) -> dict[str, str]:
 
 
 def _completed(docstring: str, groups: Iterable[Group]) -> str:
-    """The docstring with all fields in its `Args` section."""
+    """Returns the docstring with all fields in its `Args` section."""
     text = inspect.cleandoc(docstring) + "\n"
     explained = parameter_help(text)
     lines = []

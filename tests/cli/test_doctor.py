@@ -30,7 +30,7 @@ def test_every_check_is_a_line_and_what_mends_it_another(found):
         "ok  torch      2.13.0",
         "--  isolation  kernel",
         "               -> apt install bubblewrap",
-        "broca can run here; what is marked -- is optional.",
+        "broca can run here; features marked -- are optional.",
     ]
 
 
@@ -47,4 +47,4 @@ def test_where_broca_cannot_run_the_exit_code_is_1(found):
     assert done.returncode == 1
     assert "ok  torch" in done.stdout
     assert "can run here;" not in done.stdout
-    assert "broca: broca cannot run here (gates): do what stands after ->" in done.stderr
+    assert "broca: broca cannot run here (gates): follow the advice after ->" in done.stderr

@@ -41,7 +41,7 @@ def test_a_finished_run_has_nothing_to_do(finished):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
-        f"finished; nothing to do: {finished} holds the result; --fresh measures it anew\n"
+        f"finished; nothing to do: {finished} holds the result; --fresh measures it again\n"
     )
     assert f"report: {finished / 'report.html'}" in "".join(done.stdout.splitlines())
     assert [(finished / name).read_bytes() for name in files] == before

@@ -111,7 +111,7 @@ def test_files_that_cannot_be_told_are_checked_in_full(tmp_path):
 
 def test_resume_needs_a_run(tmp_path):
     """And a result of unknown origin is not overwritten."""
-    with pytest.raises(BadInput, match="holds no run to go on with"):
+    with pytest.raises(BadInput, match="holds no run to resume"):
         claim(tmp_path / "out", resume=True)
     claim(tmp_path / "out")
     assert claim(tmp_path / "out", resume=True).resumed

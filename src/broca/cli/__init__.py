@@ -1,4 +1,4 @@
-"""The command `broca`: one command a verb."""
+"""The command line `broca`, with a command for each verb."""
 
 from broca.cli.main import main
 

@@ -25,7 +25,7 @@ def apply(
 
     Args:
         patch: The folder that `broca export --kind patch` wrote.
-        model: The model that it was made for.
+        model: The model for which the patch was made.
         to: Folder for the model.
     """
     import broca

@@ -22,14 +22,15 @@ def atlas(
     output_options: OutputOptions,
     **parameters: Any,
 ) -> None:
-    """Rate every head of MODEL on several tasks at once: universal and special heads, clusters.
+    """Measure the effect of every head of MODEL on several tasks: universal and special heads,
+    clusters.
 
     Args:
         rows: Maximum number of (mask, item) rows over all tasks; default: 800 for each.
         k: Maximum number of heads to select for a task.
         items: Maximum number of items of each task.
-        response: What is measured: accuracy, margin or probability; default: probability where
-            every task has items with a margin.
+        response: accuracy, margin or probability; default: probability if every task has items with
+            a margin.
         components: heads, kv-groups, attention, mlp, layers, experts, joined by +.
         out: Folder for atlas.json and atlas.html.
     """
@@ -43,7 +44,7 @@ def atlas(
 
 
 def _print(result: Atlas, page: Path) -> None:
-    """Prints what each task needs, what all need, and where the page is."""
+    """Prints what each task needs, what all tasks need, and the path of the page."""
     screen = console()
     print_table(
         screen,
@@ -82,6 +83,6 @@ def _print(result: Atlas, page: Path) -> None:
         f"{result.groups.expected:.1f} expected, p = {result.groups.p:.2g}"
     )
     lines += [f"note: {note}" for note in result.notes]
-    lines.append("This screens head by head; `broca localize` settles a task's set jointly.")
+    lines.append("This is a screen of single heads; `broca localize` tests a task's set jointly.")
     spent = f"{result.cost.rows:,} rows in {result.cost.wall_s:.1f} s"
     print_lines(screen, lines, f"{spent}; atlas: {page}")

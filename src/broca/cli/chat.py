@@ -29,15 +29,15 @@ def chat(
     print_options: Annotated[PrintOptions, without("json")],
     model_options: Annotated[ModelOptions, without("components")],
 ) -> None:
-    """Talk to a model, intact and without some components; /help lists what can be changed.
+    """Talk to a model, intact and without some components; /help lists the commands.
 
     Args:
         target: The out folder of a run; with `heads`, a model.
         heads: Components, L0H4+L1M, or published:MODEL/TASK/METHOD.
         scale: Factor of their outputs; 0 ablates.
         side_by_side: Show both answers in columns, when both are there.
-        system_prompt: Said before everything else.
-        max_new_tokens: Longest answer in tokens.
+        system_prompt: Text before everything else.
+        max_new_tokens: Maximum number of tokens of an answer.
     """
     import broca
 
@@ -64,7 +64,7 @@ def chat(
 
 
 def _lines(screen: _Stream | _Columns) -> Iterator[str]:
-    """What the user types, until the end of the input."""
+    """Yields the lines that the user types, until the end of the input."""
     asks = sys.stdin.isatty()
     if asks:
         import readline  # noqa: F401  # arrow keys and history of `input`
@@ -77,7 +77,7 @@ def _lines(screen: _Stream | _Columns) -> Iterator[str]:
 
 
 class _Stream:
-    """Answers one after the other, piece by piece."""
+    """Prints answers one after the other, piece by piece."""
 
     def __init__(self) -> None:
         self._voice = ""
@@ -100,7 +100,7 @@ class _Stream:
 
 
 class _Columns:
-    """Both answers in columns of one width."""
+    """Prints both answers in columns of equal width."""
 
     def __init__(self) -> None:
         self._answers: dict[str, str] = {}
@@ -112,7 +112,7 @@ class _Columns:
             say(text)
 
     def end(self) -> None:
-        """Prints what was answered."""
+        """Prints the answers."""
         if not self._answers:
             return
         from rich.columns import Columns

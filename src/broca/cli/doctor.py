@@ -1,4 +1,4 @@
-"""`broca doctor`: what this machine offers, what is missing, and the line that mends it."""
+"""`broca doctor`: what broca can use on this machine, what is missing, and how to fix it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from broca.cli.wording import say
 from broca.errors import CannotRun
 
 MARKS = {"ok": "ok", "missing": "--", "broken": "!!"}
-"""What stands before a check."""
+"""The marks of the states of a check."""
 
 
 @command
 def doctor(*, print_options: PrintOptions) -> None:
-    """Check versions, devices, isolation, extras, memory and disk; print what mends each problem.
+    """Check versions, devices, isolation, extras, memory and disk; print how to fix each problem.
 
     Args:
         json: Print the checks as JSON.
@@ -36,6 +36,6 @@ def doctor(*, print_options: PrintOptions) -> None:
                 say(f"    {'':<{width}}  -> {check.remedy}")
     broken = [check.name for check in diagnosis.checks if check.state == "broken"]
     if broken:
-        raise CannotRun(f"broca cannot run here ({', '.join(broken)}): do what stands after ->")
+        raise CannotRun(f"broca cannot run here ({', '.join(broken)}): follow the advice after ->")
     if not print_options.json:
-        say("broca can run here; what is marked -- is optional.")
+        say("broca can run here; features marked -- are optional.")

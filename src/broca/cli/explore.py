@@ -31,18 +31,19 @@ def explore(
     """Serve a live page: switch components off, ask both models, score and verify.
 
     Args:
-        target: A model, or the out folder of a run, whose model and sets are taken.
-        tasks: Tasks with a live score, T1,T2; auto: the run's, or those that suit the model.
-        host: Address to serve on; 0.0.0.0 lets other machines in, with a token.
-        port: Port; 0 takes a free one.
+        target: A model, or the out folder of a run, whose model and sets are used.
+        tasks: Tasks with a live score, T1,T2; auto: the run's, or the shipped tasks or those of
+            `include_path`.
+        host: Address to serve on; 0.0.0.0 admits other machines, with a token.
+        port: Port; 0 chooses a free one.
         token: Token of the address; default: none on this machine, else a random one.
         public: Let anyone use the page at an open address, without a token, as a Space does.
-        exports: Folder of what is exported from the page; default: a temporary one.
+        exports: Folder for exports from the page; default: a temporary folder.
         open: Open the page in the browser.
     """
     with closing(ProgressDisplay(print_options)) as progress:
         import broca
-        from broca.explorer.server import LOCAL  # imports torch, which the first line stands before
+        from broca.explorer.server import LOCAL  # imports torch, after the first line is shown
 
         if token is None:
             token = "" if host in LOCAL or public else secrets.token_urlsafe(16)

@@ -42,7 +42,7 @@ def export(
         check: Compare lm-eval's score of the export with broca's.
         task: The task of `check`; default: the run's.
         items: Under mean ablation, the run's number of items.
-        push: Put the export in this repository of the hub.
+        push: Upload the export to this repository of the hub.
         private: Make a new repository private.
     """
     import broca
@@ -67,4 +67,4 @@ def export(
     if print_options.json:
         print_result(done)
     else:
-        say(*done.summary(), f"written to {to}; its README.md says how to load it")
+        say(*done.summary(), f"written to {to}; its README.md explains how to load it")

@@ -1,4 +1,4 @@
-"""How `--help` is laid out: plain lines in two columns, without boxes."""
+"""The layout of `--help`: plain lines in two columns, without boxes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ MENUS = {
     "recoveries": "broca.recovery:RECOVERIES",
     "studies": "broca.studies.paper:NAMES",
 }
-"""Names that a sentence lists where it says `{methods}` and the like; read when they are shown."""
+"""The names that placeholders such as `{methods}` stand for; read when they are shown."""
 
 NAMES = 30
-"""Most columns that names take."""
+"""Maximum width of the column of names."""
 
 
 class Layout:
-    """Prints the parts of a page of help; cyclopts calls it."""
+    """Prints the parts of a help page; cyclopts calls it."""
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
-        """Prints a group of flags, positions or commands."""
+        """Prints a group of flags, positional arguments or commands."""
         from rich.padding import Padding
         from rich.table import Table
         from rich.text import Text
@@ -49,18 +49,18 @@ class Layout:
         console.print()
 
     def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
-        """Prints the words of the command."""
+        """Prints the usage line of the command."""
         console.print(f"Usage: {_plain(usage)}\n", markup=False, highlight=False)
 
 
 def _plain(text: Any) -> str:
-    """The characters of a text of cyclopts or rich."""
+    """Returns the characters of a text of cyclopts or rich."""
     text = getattr(text, "primary_renderable", text)
     return str(getattr(text, "plain", text) or "").strip()
 
 
 def _filled(text: str) -> str:
-    """The text with the names of menus in it."""
+    """Replaces the placeholders of menus by their names."""
 
     def names(match: re.Match[str]) -> str:
         module, _, menu = MENUS[match[1]].partition(":")

@@ -1,4 +1,4 @@
-"""`broca journal`: what a journal holds, whether it is sound, its rows as a table, pruning."""
+"""`broca journal`: shows, checks, exports and prunes a journal."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ def journal(
     forget: list[int] | None = None,
     json: bool = False,
 ) -> None:
-    """Show what a journal FILE holds; only --prune changes it.
+    """Show the contents of a journal FILE; only --prune changes it.
 
     Args:
         file: A journal, such as broca-out/journal.sqlite.
-        check: Examine every page, seal and digest.
+        check: Check every page, seal and digest.
         export: Write all rows to a file, .csv or .parquet.
-        prune: Drop what no run asked for, and shrink the file.
-        forget: With `prune`: drop this run first; repeat for more.
+        prune: Delete rows that no run refers to, and shrink the file.
+        forget: With `prune`: delete this run first; may be repeated.
     """
     from broca.journal import Journal, read_runs
     from broca.journal.checking import check as examine
     from broca.journal.exporting import export as write
 
     if forget and not prune:
-        raise BadInput("`forget` drops runs only together with `prune`: add `prune`")
+        raise BadInput("`forget` deletes runs only together with `prune`: add `prune`")
     if prune:
         _prune(file, forget or [], json=json)
         return
@@ -101,7 +101,7 @@ def _prune(file: str, forget: list[int], *, json: bool) -> None:
         print_json(asdict(pruned))
     else:
         say(
-            f"dropped {pruned.rows:,} rows, {pruned.vectors:,} vectors and {pruned.outputs:,} "
+            f"deleted {pruned.rows:,} rows, {pruned.vectors:,} vectors and {pruned.outputs:,} "
             f"outputs; the file is {pruned.bytes:,} bytes smaller"
         )
 

@@ -1,4 +1,4 @@
-"""What every measuring command shares: its out folder, its journal, and how Ctrl+C ends it."""
+"""The parts that all measuring commands share: out folder, journal, and Ctrl+C."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ HOW = {
     "device_map",
     "allow_pickle",
 }
-"""Options that only decide how a result is computed."""
+"""Options that determine only how a result is computed."""
 
 PLACES = ("target", "models", "neurons", "family", "control", "pairs")
 """Parameters that may name a file or a folder, besides the model and `include_path`."""
 
 
 def record_of(**parameters: Any) -> dict[str, dict[str, Any]]:
-    """What a command was called with, as `reproduce.json` holds it.
+    """Returns the parameters of a command as `reproduce.json` records them.
 
     Args:
-        parameters: Those of the verb; option classes stand for their fields.
+        parameters: The parameters of the verb; option classes stand for their fields.
 
     Returns:
-        `asked` decides the result, `how` only how it is computed.
+        `asked` determines the result, `how` only how it is computed.
     """
     asked: dict[str, Any] = {}
     how: dict[str, Any] = {}
@@ -77,21 +77,21 @@ def record_of(**parameters: Any) -> dict[str, dict[str, Any]]:
 
 
 def asked_of(verb: str, **parameters: Any) -> dict[str, Any]:
-    """What decides the result of a command that shares its folder with others.
+    """Returns the parameters that determine the result of a command in a shared folder.
 
     Args:
-        verb: The command's words.
-        parameters: As those of `record_of`.
+        verb: The words of the command.
+        parameters: As for `record_of`.
     """
     return {"verb": verb, **record_of(**parameters)["asked"]}
 
 
 @dataclass(frozen=True)
 class Keeping:
-    """A run that a command keeps in its out folder.
+    """The run of a command in its out folder.
 
     Attributes:
-        workspace: Where the verb measures: the folder's journal, or a shared one.
+        workspace: Workspace of the verb, with the folder's journal or a shared one.
         folder: The claimed folder.
     """
 
@@ -99,11 +99,11 @@ class Keeping:
     folder: RunFolder
 
     def save(self, result: R) -> tuple[R, tuple[Path, ...]]:
-        """Writes the result, and notes that the run is finished.
+        """Writes the result, and records that the run is finished.
 
         Returns:
-            The result and its files. Where the folder holds an equal result already, that one with
-            the time that it took then: what the journal answers again is not a measurement.
+            The result and its files. If the folder already contains an equal result, that result is
+            returned with its own time, because rows from the journal are not measured again.
         """
         from broca.results.codec import encode
         from broca.runs.sources import sources_of
@@ -132,17 +132,17 @@ def keeping(
     folder_options: FolderOptions,
     run_options: RunOptions,
 ) -> Iterator[Keeping]:
-    """Claims the out folder and keeps what is measured there; Ctrl+C ends after the batch.
+    """Claims the out folder and keeps measured rows there; Ctrl+C ends the run after the batch.
 
     Args:
         out: The out folder.
         verb: The command's first word.
-        record: What `record_of` says.
-        folder_options: What happens to a run that is already there.
-        run_options: A journal to share, the folder's own if None, and where rows are measured.
+        record: The record that `record_of` returned.
+        folder_options: Whether a run that is already there is resumed or replaced.
+        run_options: A shared journal (the folder's journal if None), and where rows are measured.
 
     Raises:
-        BrocaError: The folder holds something else.
+        BrocaError: The folder contains the results of another command.
     """
     from broca.results.files import check_out_folder
     from broca.runs.folder import RunFolder, folder_workspace
@@ -170,18 +170,19 @@ def kept_result(
     *,
     verb: str,
 ) -> R:
-    """What a verb of `broca` returns, kept in an out folder: measured now, or read where it is.
+    """Returns the result of a verb from its out folder, or runs the verb and keeps it there.
 
     Args:
-        kind: What the verb returns.
+        kind: Class of the result.
         out: The out folder.
-        record: What `record_of` says.
-        run_options: A journal to share, the folder's own if None, and where rows are measured.
-        output_options: What happens to a run that is already there, and where this one is logged.
+        record: The record that `record_of` returned.
+        run_options: A shared journal (the folder's journal if None), and where rows are measured.
+        output_options: Whether a run that is already there is resumed or replaced, and where this
+            run is logged.
         verb: The verb's name, the command's first word.
 
     Raises:
-        BrocaError: The folder holds something else, or any of the verb's parameters is refused.
+        BrocaError: The folder contains the results of another command, or a parameter is refused.
     """
     folder_options = output_options.folder_options
     result = None if folder_options.fresh else _finished(kind, out, verb=verb, record=record)
@@ -206,10 +207,10 @@ def kept_result(
 
 
 def _finished(kind: type[R], out: str, *, verb: str, record: Mapping[str, Any]) -> R | None:
-    """The result of the same command, where the folder holds it and nothing has changed since.
+    """Returns the result of the same command if the folder contains it unchanged.
 
-    It says so on stderr. Neither the model nor the tasks are read: their files' sizes and times are
-    compared.
+    It prints this on stderr. The model and the tasks are not read; only the sizes and times of
+    their files are compared.
     """
     from broca.runs.folder import RunFolder
 
@@ -218,24 +219,24 @@ def _finished(kind: type[R], out: str, *, verb: str, record: Mapping[str, Any]) 
         return None
     try:
         result = kind.read(folder)
-    except BadInput:  # changed by hand without a trace in size and time: the run writes it anew
+    except BadInput:  # edited without a change of size and time: the run writes it again
         return None
-    tell(f"finished; nothing to do: {folder} holds the result; --fresh measures it anew")
+    tell(f"finished; nothing to do: {folder} holds the result; --fresh measures it again")
     return result
 
 
 def shared_result(
     kind: type[R], folder: Path, asked: Mapping[str, Any]
 ) -> tuple[R, tuple[Path, ...]] | None:
-    """The result of the same command in a folder that commands share; it says so on stderr.
+    """Returns the result of the same command in a shared folder, and prints this on stderr.
 
     Args:
-        kind: What the command writes.
+        kind: Class of the result.
         folder: The out folder.
-        asked: What `asked_of` says.
+        asked: The parameters that `asked_of` returned.
 
     Returns:
-        The result and its files; None where there is none, or something has changed since.
+        The result and its files; None if there is none, or if anything has changed since.
     """
     from broca.runs.finished import finished_files
 
@@ -244,7 +245,7 @@ def shared_result(
         return None
     try:
         result = kind.read(files[0])
-    except BadInput:  # changed by hand without a trace in size and time: it is written anew
+    except BadInput:  # edited without a change of size and time: it is written again
         return None
     tell(f"finished; nothing to do: {files[0]} holds the result; remove it to run again")
     return result, files
@@ -257,17 +258,17 @@ def show_finished(
     options: PrintOptions,
     in_words: Callable[[R, Path], None],
 ) -> bool:
-    """Prints the result of the same command in a folder that commands share, if there is one.
+    """Prints the result of the same command in a shared folder, if there is one.
 
     Args:
-        kind: What the command writes.
+        kind: Class of the result.
         folder: The out folder.
-        asked: What `asked_of` says.
+        asked: The parameters that `asked_of` returned.
         options: How the result is printed.
-        in_words: Prints it with the place of its page.
+        in_words: Prints it in words, with the path of its page.
 
     Returns:
-        Whether it is there: nothing is left to do.
+        Whether the result exists, so that nothing is left to do.
     """
     finished = shared_result(kind, folder, asked)
     if finished is None:
@@ -284,14 +285,14 @@ def finish_shared(
     models: Sequence[tuple[str, str | None]],
     data_sets: Sequence[str] = (),
 ) -> None:
-    """Notes that a command which shares its folder is finished.
+    """Records that a command in a shared folder is finished.
 
     Args:
-        asked: What `asked_of` says.
-        files: What it wrote, the result's file first.
-        options: Those with which it measured.
+        asked: The parameters that `asked_of` returned.
+        files: The files that it wrote, the result's file first.
+        options: The options with which it measured.
         models: The names and revisions of the models that it loaded.
-        data_sets: Names of data sets that it read without a catalog.
+        data_sets: Names of the data sets that it read without a catalog.
     """
     from broca.runs.finished import note_finished
     from broca.runs.sources import sources_of
@@ -305,7 +306,7 @@ def finish_shared(
 
 
 def _result_files(asked: Mapping[str, Any]) -> Iterator[Path]:
-    """The files that the parameters of a command name; of the folder of a run its result."""
+    """Returns the files that the parameters of a command name; for a run's folder, its result."""
     from broca.results.reading import KINDS
 
     for name in PLACES:
@@ -322,18 +323,18 @@ def _result_files(asked: Mapping[str, Any]) -> Iterator[Path]:
 def measuring(
     out: str | Path, run_options: RunOptions, print_options: PrintOptions
 ) -> Iterator[tuple[Path, RunOptions, ProgressDisplay]]:
-    """What a command measures is kept in an out folder that commands share.
+    """Keeps the rows that a command measures in a shared out folder.
 
     Args:
         out: The out folder.
-        run_options: A journal to share, the folder's own if None, and how rows are measured.
+        run_options: A shared journal (the folder's journal if None), and how rows are measured.
         print_options: How progress is shown.
 
     Yields:
-        The folder, the options with which the verb measures there, and where it reports.
+        The folder, the options with which the verb measures there, and its `on_progress`.
 
     Raises:
-        Interrupted: The user asked for an end.
+        Interrupted: The user interrupted the command.
         BrocaError: The folder or the journal cannot be used.
     """
     from broca.results.files import check_out_folder
@@ -355,7 +356,7 @@ def logged_measuring(
     run_options: RunOptions,
     output_options: OutputOptions,
 ) -> Iterator[tuple[RunOptions, Logged]]:
-    """What a command measures is kept as by `measuring`, and logged if a tracker is named.
+    """Keeps rows like `measuring`, and logs the command if a tracker is named.
 
     Args:
         out: The out folder.
@@ -364,7 +365,7 @@ def logged_measuring(
         output_options: Where the command is logged, and how progress is shown.
 
     Yields:
-        The options with which the verb measures, and where it reports.
+        The options with which the verb measures, and its log.
     """
     with (
         measuring(out, run_options, output_options.print_options) as (_, options, progress),
@@ -374,7 +375,7 @@ def logged_measuring(
 
 
 def _kept(run_options: RunOptions) -> dict[str, Any]:
-    """How rows are measured and kept, and who says what the user should know."""
+    """How rows are measured and kept, and how messages reach the user."""
     return {
         "goes_on": this_command(),
         "executor": run_options.executor_options,
@@ -384,18 +385,18 @@ def _kept(run_options: RunOptions) -> dict[str, Any]:
 
 
 def this_command() -> str:
-    """The command that goes on with what this one measured."""
+    """Returns the command that resumes this run."""
     return shlex.join(["broca", *(word for word in sys.argv[1:] if word != "--fresh")])
 
 
 def _placed(word: Any) -> Any:
-    """The absolute path of a file or folder that a word names; otherwise the word itself."""
+    """Returns the absolute path of a file or folder that a word names, or the word itself."""
     place = _place_of(word)
     return word if place is None else str(place)
 
 
 def _place_of(word: Any) -> Path | None:
-    """The file or folder that a parameter names; None where it names something else."""
+    """Returns the file or folder that a parameter names; None if it names something else."""
     if not isinstance(word, str) or not word:
         return None
     place = Path(word).expanduser()

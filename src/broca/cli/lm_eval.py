@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 app = App(name="lm-eval", help_flags=(), version_flags=(), end_of_options_delimiter="")
-"""Everything after the command is lm-eval's, `--help` too."""
+"""Everything after the command is passed to lm-eval, `--help` too."""
 
 
 @app.default
@@ -22,7 +22,7 @@ def lm_eval(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> Non
     before = sys.argv
     sys.argv = ["lm-eval", *words]
     try:
-        # with lm-eval's own permission, what models write is executed in broca's sandbox
+        # if lm-eval permits it, programs that models write run in broca's sandbox
         with code_tasks(allowed="--confirm_run_unsafe_code" in words):
             cli_evaluate()
     finally:

@@ -1,4 +1,4 @@
-"""`broca localize`: find the heads, prove them, write the report."""
+"""`broca localize`: finds the heads, verifies them, writes the report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from broca.results.localization import Localization
 
 _PAIRS_SHOWN = 5
-"""Interactions that are printed; all are in the report."""
+"""Number of interactions that are printed; the report contains all."""
 
 
 @command
@@ -42,18 +42,18 @@ def localize(
     run_options: RunOptions,
     output_options: OutputOptions,
 ) -> None:
-    """Find the attention heads that MODEL needs for a task, and prove them on held-out items.
+    """Find the attention heads that MODEL needs for a task, and verify them on held-out items.
 
     Args:
-        same_skill: More tasks of the same capability, T1,T2: reported apart.
+        same_skill: More tasks of the same capability, T1,T2: reported separately.
         method: {methods}; default: pooled, or cs-stratified with `recovery` or `tune`.
         recovery: Regression of the cs- methods: {recoveries}; default: the method's own.
-        tune: Try numbers of masks and sparsities as the paper does (method cs-tuned).
+        tune: Try several numbers of masks and sparsities as in the paper (method cs-tuned).
         option: A setting of the method, NAME=VALUE; may be repeated.
-        interactions: How many leading heads to measure in pairs on fresh items; 0: none.
+        interactions: Number of leading heads to ablate in pairs on fresh items; 0: none.
         seeds: Number of searches, each on other items and masks, to show how stable the selection
             is.
-        verify: End with statistics, random sets, a verdict.
+        verify: End with statistics, random sets and a verdict.
         out: Folder for result.json and report.html.
     """
     settings = settings_from(option or [])
@@ -81,10 +81,10 @@ def localize(
 
 
 def settings_from(pairs: Sequence[str]) -> dict[str, Any]:
-    """Reads NAME=VALUE pairs; numbers become numbers, true and false what they say.
+    """Reads NAME=VALUE pairs; numbers become numbers, true and false become booleans.
 
     Raises:
-        BadInput: A word is not such a pair.
+        BadInput: A word is not of the form NAME=VALUE.
     """
     settings: dict[str, Any] = {}
     for pair in pairs:
@@ -103,10 +103,10 @@ def settings_from(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _tuned(method: str, settings: dict[str, Any]) -> str:
-    """The method that tunes another one; its design goes into the settings.
+    """Returns the method that tunes another method, whose design goes into the settings.
 
     Raises:
-        BadInput: The method has nothing to tune.
+        BadInput: The method has no settings to tune.
     """
     from broca.searches import require_method
 
@@ -121,7 +121,7 @@ def _tuned(method: str, settings: dict[str, Any]) -> str:
 
 
 def _print(result: Localization, page: Path) -> None:
-    """Prints the verdict, the before/after table and where the report is."""
+    """Prints the verdict, the before/after table and the path of the report."""
     from broca.reports.words import headline
 
     screen = console()

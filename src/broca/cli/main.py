@@ -1,4 +1,4 @@
-"""Entry point: the commands, and how every error becomes one line and an exit code."""
+"""Entry point: runs a command; every error becomes one line and an exit code."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ COMMANDS = {
         "bench": "broca.cli.bench:app",
     },
 }
-"""Where each command is, under the headings of the menu; it is imported when it is needed."""
+"""The places of the commands under the headings of the menu; imported on first use."""
 
 app = make_app(
     "broca",
-    "Find which attention heads a language model needs for a capability, and prove it.\n\n"
-    "`broca` without a command shows how to begin. `broca --offline COMMAND` makes no network "
+    "Find which attention heads a language model needs for a capability, and verify it.\n\n"
+    "`broca` without a command shows the first steps. `broca --offline COMMAND` makes no network "
     "call at all.",
     COMMANDS,
 )
@@ -82,7 +82,7 @@ def main() -> NoReturn:
     words = sys.argv[1:]
     if words[:1] == ["--offline"]:
         os.environ.update(OFFLINE)
-        if "broca.models" in sys.modules:  # with the hub libraries, which read it already
+        if "broca.models" in sys.modules:  # the hub libraries read the environment once
             from broca.models.hub import go_offline
 
             go_offline()
@@ -106,7 +106,7 @@ def main() -> NoReturn:
 
 
 def _require_command(words: list[str]) -> None:
-    """Refuses words that name no command; without any, it says what to do.
+    """Refuses words that name no command; without words, it shows the next steps.
 
     Raises:
         BadInput: No command has this name.
@@ -129,7 +129,7 @@ def _require_command(words: list[str]) -> None:
 
 
 def _usage(error: CycloptsError) -> str:
-    """What is wrong with the words of a command, in one line."""
+    """Describes the error in the words of a command, in one line."""
     text = " ".join(str(error).split())
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         _, found, hint = text.partition(" Did you mean ")

@@ -1,4 +1,4 @@
-"""Results as the commands print and write them."""
+"""Prints results, and makes out folders."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ STDOUT = 1
 """The file descriptor of stdout."""
 
 WIDTH = 160
-"""Columns of tables that go into a pipe, which has no width: 80 would cut the names of tasks."""
+"""Width of tables in a pipe: 80 columns would truncate the names of tasks."""
 
 
 def keep_stdout_for_results() -> None:
-    """Sends to stderr what native libraries and Ray's processes write to file descriptor 1.
+    """Redirects the output of native libraries and Ray's processes from stdout to stderr.
 
-    What Python prints still goes to stdout. So `--json` leaves the JSON alone there. Where stdout
-    is no longer descriptor 1, as under a test that captures it, nothing changes.
+    Python's own output still goes to stdout, so that `--json` prints only JSON there. If stdout is
+    not file descriptor 1, as under a test that captures it, nothing changes.
     """
     try:
         if sys.stdout.fileno() != STDOUT:
             return
-    except (AttributeError, OSError, ValueError):  # no stream, or one without a descriptor
+    except (AttributeError, OSError, ValueError):  # no stream, or a stream without a descriptor
         return
     sys.stdout.flush()
     kept = os.dup(STDOUT)
@@ -48,14 +48,14 @@ def print_json(data: Any) -> None:
 
 
 def print_result(result: Any) -> None:
-    """Prints a result on stdout, byte for byte as its file."""
+    """Prints a result on stdout, byte for byte as in its file."""
     from broca.results.codec import encode
 
     sys.stdout.write(encode(result))
 
 
 def show(result: R, page: Path, options: PrintOptions, in_words: Callable[[R, Path], None]) -> None:
-    """Prints a result as JSON, or in words with the place of its page, as the options say."""
+    """Prints a result as JSON, or in words with the path of its page, depending on the options."""
     if options.json:
         print_result(result)
     else:
@@ -63,14 +63,14 @@ def show(result: R, page: Path, options: PrintOptions, in_words: Callable[[R, Pa
 
 
 def print_lines(screen: Console, lines: Iterable[str], last: str) -> None:
-    """Prints lines as they are, and a last one that names a file and is not wrapped."""
+    """Prints lines, and a last line that names a file and is not wrapped."""
     for line in lines:
         screen.print(line, markup=False)
     screen.print(last, markup=False, soft_wrap=True)
 
 
 def console() -> Console:
-    """Where tables are printed."""
+    """Returns the console on which tables are printed."""
     from rich.console import Console
 
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
@@ -80,14 +80,14 @@ def console() -> Console:
 def print_table(
     screen: Console, title: str, columns: str | tuple[str, ...], lines: Any, *, left: int = 1
 ) -> None:
-    """Prints a table; nothing where it has no lines.
+    """Prints a table that has lines.
 
     Args:
-        screen: Where.
+        screen: Console on which it is printed.
         title: Its title.
-        columns: Their names, as a tuple or joined by `|`.
-        lines: Their cells; a line that is not empty may end with a style in brackets.
-        left: How many columns are aligned to the left.
+        columns: Names of the columns, as a tuple or joined by `|`.
+        lines: Cells of the lines; a line that is not empty may end with a style in brackets.
+        left: Number of columns that are aligned to the left.
     """
     from rich.table import Table
     from rich.text import Text
@@ -105,7 +105,7 @@ def print_table(
 
 
 def folder_of(out: str | None, target: str | None) -> Path:
-    """The out folder, which is made: what was given, else the run's, else `broca-out`."""
+    """Creates the out folder: the given one, else the run's, else `broca-out`."""
     from broca.results.files import check_out_folder
 
     return check_out_folder(out or target or "broca-out")

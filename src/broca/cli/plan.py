@@ -1,4 +1,4 @@
-"""`broca plan`: what each method would take here."""
+"""`broca plan`: estimates the cost of every method on this machine."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def plan(*, print_options: PrintOptions, **parameters: Any) -> None:
     """Print the rows, tokens and time of every method on MODEL, from a few timed rows.
 
     Args:
-        rows: Maximum number of rows of a search; default: what each needs.
-        sample: Rows to time, in each response.
+        rows: Maximum number of rows of a search; default: as many as each method needs.
+        sample: Number of rows to time for each response.
     """
     import broca
 
@@ -45,7 +45,7 @@ def plan(*, print_options: PrintOptions, **parameters: Any) -> None:
         left=2,
     )
     screen.print(
-        f"from {result.timed_rows} timed rows; work that rows share makes it less; the proof "
+        f"from {result.timed_rows} timed rows; rows that share work take less; the verification "
         f"measures {result.proof_rows:,} rows and more; memory held so far: "
         f"{result.memory_bytes / 2**30:.1f} GiB",
         markup=False,
@@ -53,7 +53,7 @@ def plan(*, print_options: PrintOptions, **parameters: Any) -> None:
 
 
 def _duration(seconds: float) -> str:
-    """Seconds, minutes or hours, as precise as a plan can be."""
+    """Returns a time in seconds, minutes or hours, with one decimal."""
     for unit, length in (("h", 3600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.1f} {unit}"

@@ -1,4 +1,4 @@
-"""How far a command is, on stderr: one bar over the whole run and its steps below it, or lines."""
+"""Shows progress on stderr: one bar of the whole run above its steps, or plain lines."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ if TYPE_CHECKING:
     from broca.engine import Progress
 
 FIRST = "loading libraries"
-"""The first line, which stands there before torch is imported."""
+"""The first line, which is shown before torch is imported."""
 
 NOTE = "note: "
-"""What a report begins with that is not a step, but a line for the reader."""
+"""Beginning of a report that is a line for the reader instead of a step."""
 
 STEPS = 8
-"""Most steps that stand below the bar."""
+"""Maximum number of steps below the bar."""
 
 BAR = 30
-"""Most columns of the bar."""
+"""Maximum width of the bar in columns."""
 
 EVERY_S = 60.0
-"""Seconds between two plain lines of one step."""
+"""Minimum seconds between two plain lines of a step."""
 
 
 @dataclass
 class _Step:
-    """A step, when it began and ended, and how far it is."""
+    """A step with its times and its progress."""
 
     name: str
     began: float
     ended: float | None = None
     progress: Progress | None = None
     heard: float = 0.0
-    """When the progress was reported."""
+    """Time of the last report."""
 
 
 class ProgressDisplay:
-    """Shows what is going on; it is the `on_progress` of a verb.
+    """Shows the progress of a verb, as its `on_progress`.
 
-    On a terminal a bar counts the rows of the whole run, with the time left, where the verb knows
-    them; below it stand the steps. Elsewhere every step is a line, and so is a long step's progress
-    once a minute.
+    On a terminal, a bar counts the rows of the whole run and shows the time left, if the verb knows
+    them; the steps are listed below it. Elsewhere every step is a line, and a long step adds a line
+    with its progress once a minute.
 
     Args:
-        options: Whether progress is shown, and as plain lines.
-        console: Where it is shown; stderr by default.
-        clock: Tells the time in seconds.
+        options: Whether progress is shown, and whether as plain lines.
+        console: Console on which it is shown; stderr by default.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ProgressDisplay:
         self(FIRST, None)
 
     def __call__(self, stage: str, progress: Progress | None) -> None:
-        """Tells what is going on."""
+        """Shows the current stage and its progress."""
         if self._quiet:
             return
         now = self._clock()
@@ -105,7 +105,7 @@ class ProgressDisplay:
             self._live = None
 
     def _line(self, text: str) -> None:
-        """Prints a line that stays, however long it is."""
+        """Prints a permanent line without wrapping it."""
         self._printed = self._clock()
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
@@ -123,7 +123,7 @@ class ProgressDisplay:
             self._live.start()
 
     def _picture(self) -> Text:
-        """The bar and the steps; no line is wider than the terminal."""
+        """Draws the bar and the steps; no line is wider than the terminal."""
         from rich.text import Text
 
         now, width = self._clock(), max(20, self._console.width - 1)
@@ -150,7 +150,7 @@ class ProgressDisplay:
 
 
 def _bar(share: float, figures: str, *, width: int, unicode: bool) -> Text:
-    """A bar with figures behind it."""
+    """Draws a bar followed by figures."""
     from rich.text import Text
 
     columns = max(0, min(BAR, width - len(figures) - 8))
@@ -164,12 +164,12 @@ def _bar(share: float, figures: str, *, width: int, unicode: bool) -> Text:
 
 
 def _of_run(progress: Progress) -> bool:
-    """Whether the figures are those of the whole run."""
+    """Whether the figures refer to the whole run."""
     return progress.guessed or progress.seconds_left is not None
 
 
 def _figures(progress: Progress, passed: float) -> str:
-    """The rows and the time left, `passed` seconds after they were reported."""
+    """Formats the rows and the time left, `passed` seconds after the report."""
     text = f"{progress.done:,} of {progress.total:,} rows"
     if progress.seconds_left is None:
         return text

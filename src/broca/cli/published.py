@@ -11,7 +11,7 @@ from broca.cli.wording import say
 
 @command
 def published(*, model: str | None = None, json: bool = False) -> None:
-    """List published head lists; --heads takes their names wherever heads are taken.
+    """List published head lists; --heads of every command accepts their names.
 
     Args:
         model: Only lists of this model, such as llama-3.1-8b.

@@ -1,4 +1,4 @@
-"""`broca refit`: another recovery on the rows of a run."""
+"""`broca refit`: applies another recovery to the rows of a run."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def refit(
     out: str | None = None,
     json: bool = False,
 ) -> None:
-    """Rank anew from the rows that RUN measured, without a model.
+    """Compute a new ranking from the rows that RUN measured, without a model.
 
     Args:
         run: The out folder of a run of `broca localize`.
         recovery: {recoveries}.
         k: Maximum number of heads to select; default: the run's.
-        resamples: Resamples for intervals and frequencies; 0: none.
+        resamples: Number of resamples for intervals and frequencies; 0: none.
         out: Folder for refit.json.
     """
     import broca
@@ -72,7 +72,7 @@ def refit(
 
 
 def additivity_line(additivity: AdditivityInfo) -> str:
-    """How well effects add up, in words."""
+    """Describes in words how well effects add up."""
     return (
         f"additivity: sums of effects explain {additivity.explained:.0%} of the variance on "
         f"held-out masks (rank correlation {additivity.rank_correlation:.2f}, "

@@ -1,4 +1,4 @@
-"""`broca report`: the page of a result again, or its figures for a paper."""
+"""`broca report`: writes the page of a result again, or its figures for a paper."""
 
 from __future__ import annotations
 

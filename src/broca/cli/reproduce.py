@@ -29,18 +29,19 @@ def reproduce(
     run_options: PaperRunOptions,
     print_options: PrintOptions,
 ) -> None:
-    """Repeat a table or figure of the paper; published figures stand beside it where they exist.
+    """Repeat a table or figure of the paper on other models, beside the published figures if they
+    exist.
 
     Args:
         name: One of {studies}, several as A,B, or all.
-        model: Models; their rows stand in one table.
+        model: Models, whose rows share one table.
         tasks: Tasks to measure, T1,T2, or auto: the shipped ones for a shipped model, else those of
             `include_path`, else the paper's.
-        method: Search behind the lists; the paper's by default.
-        rows: Rows of each search; default: what the method needs.
-        items: Items of each search.
+        method: Search method of the lists; default: the paper's.
+        rows: Maximum number of rows of each search; default: as many as the method needs.
+        items: Maximum number of items of each search.
         limit: Maximum number of report items of each task.
-        k: Heads of each list.
+        k: Number of heads of each list.
         keep_universal: Leave universal heads in the lists.
         out: Folder for JSON, CSV, the page, and the measured rows.
         json: Print JSON on stdout, not CSV.

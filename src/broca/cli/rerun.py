@@ -24,7 +24,7 @@ def rerun(
 
     Args:
         folder: The out folder of a finished run.
-        from_scratch: Load the model and measure everything anew.
+        from_scratch: Load the model and measure every row again.
     """
     import broca
 

@@ -1,4 +1,4 @@
-"""`broca scan`: what can be ablated in a model, and whether the gates hold."""
+"""`broca scan`: lists the components of a model, and tests their gates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def scan(model: str, /, *, model_options: ModelOptions, print_options: PrintOpti
     )
     if norms:
         say(
-            f"a norm over all heads lies before the projection ({norms[0]}, ...): heads are gated "
+            f"a norm over all heads precedes the projection ({norms[0]}, ...): heads are gated "
             "at its input"
         )
     for layer, path in result.without_mlp_block:

@@ -1,4 +1,4 @@
-"""What `broca` alone says: what to do next."""
+"""The next steps, which `broca` without a command shows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from broca.cli.wording import say
 
 OUT = Path("broca-out")
-"""Where a run lies whose command named no folder."""
+"""The default out folder."""
 
 FIRST = (
     ("broca localize reference-small --task sorting", "try it: nothing is downloaded"),
@@ -29,22 +29,22 @@ AFTER = (
 
 
 def show_next_steps() -> None:
-    """Prints how to begin; where this folder holds a run, how to go on with it."""
+    """Prints the first steps; if this folder contains a run, the steps that follow it."""
     say(
         f"broca {version('broca')} finds which attention heads a language model needs for a "
         "capability,",
-        "and proves it on held-out items.",
+        "and verifies it on held-out items.",
     )
     unfinished = _unfinished()
     if unfinished:
-        say("", f"{OUT} holds a run that was ended. This goes on with it:", "", f"  {unfinished}")
+        say("", f"{OUT} holds a run that was interrupted. This resumes it:", "", f"  {unfinished}")
     elif (OUT / "result.json").is_file():
         _table(f"{OUT} holds a result. Next:", AFTER)
     _table("Begin:", FIRST)
 
 
 def _unfinished() -> str:
-    """The command of a run that has no result yet; empty where there is none."""
+    """Returns the command of a run that has no result yet; empty if there is none."""
     try:
         record = json.loads((OUT / "reproduce.json").read_text(encoding="utf-8"))
         command = str(record["command"])

@@ -1,4 +1,4 @@
-"""`broca stress`: what kind of role does a set of heads have?"""
+"""`broca stress`: tests the role of a set of heads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def stress(
         heads: Heads, L0H4+L1H8, or published:MODEL/TASK/METHOD.
         family: Prompts with two operations: letters, or a YAML file.
         control: A control family: sums, or a YAML file; may be repeated.
-        pairs: Pairs of a source and a target.
+        pairs: Number of pairs of a source and a target.
         out: Folder for stress.json; default: the run's, or broca-out.
     """
     from broca.results.localization import Localization
@@ -98,5 +98,5 @@ def _print(result: StressTest, page: Path) -> None:
 
 
 def interval_text(interval: Interval) -> str:
-    """An interval in its own unit."""
+    """Formats an interval in its own unit."""
     return f"{interval.value:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}]"

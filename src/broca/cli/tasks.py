@@ -1,4 +1,4 @@
-"""`broca tasks`: which tasks there are, and how one of them is asked."""
+"""`broca tasks`: lists the tasks, or shows how a task is prompted and scored."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def tasks(
     source_options: SourceOptions,
     task_options: TaskOptions,
 ) -> None:
-    """List the tasks of the package, of the paper and of a folder, or show how a task is asked.
+    """List the tasks of the package, of the paper and of a folder, or show the prompts of a task.
 
     Args:
-        name: A task or group to show; without one, tasks are listed.
-        model: Model whose tokenizer and context length a task is shown with.
+        name: A task or group to show; without a name, tasks are listed.
+        model: Model whose tokenizer and context length are used.
     """
     import broca
 

@@ -1,4 +1,4 @@
-"""What `--log` does: the command's settings, progress and result go to a tracker."""
+"""`--log`: sends the command's settings, progress and result to a tracker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Logged:
     """A command that may be logged.
 
     Attributes:
-        report: Receives what is going on.
+        report: Receives the current stage and the progress.
     """
 
     def __init__(self, report: Report, log: Log | None = None) -> None:
@@ -41,10 +41,10 @@ def logged(
     """Logs a command within the context, if a tracker is named.
 
     Args:
-        options: The tracker, if any.
+        options: Name and project of the tracker, if any.
         verb: The command's first word.
-        settings: What it was asked.
-        progress: Receives progress in any case.
+        settings: The settings of the command.
+        progress: Receives progress, with and without a tracker.
 
     Raises:
         BadInput: The tracker is unknown, or not installed.

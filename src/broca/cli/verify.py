@@ -40,21 +40,22 @@ def verify(
     run_options: Annotated[RunOptions, without("ablation_options", "limit")],
     output_options: SharedFolderOutput,
 ) -> None:
-    """Test on held-out items that a task needs some heads, and that other tasks do not.
+    """Test on held-out items whether a task needs some heads and other tasks do not.
 
     Args:
         target: The out folder of a run; with `heads`, a model.
         heads: Heads to verify, L0H4+L1H8, or published:MODEL/TASK/METHOD.
         neurons: Neurons to ablate too, L2N17+L3N4, or a folder of `broca neurons locate`.
-        task: The task that they are claimed for; default: the run's.
-        model: The model, where the run's has moved.
+        task: The task for which they are claimed; default: the run's.
+        model: The model, if the run's model has moved.
         same_skill: More tasks of the same capability, T1,T2.
-        both_ways: Localize the same-skill tasks too and cross-measure.
-        controls: Random sets of each kind; about twice as many where few reach the set; 0: none.
+        both_ways: Localize the same-skill tasks too, and measure their heads on the task.
+        controls: Number of random sets of each kind; about twice as many if few reach the set; 0:
+            none.
         limit: Maximum number of report items of each task; default: all.
         ablation: zero, mean or resample; default: the run's, or zero.
         components: heads, kv-groups, attention, mlp, layers, experts, joined by +.
-        seed: Seed; default: the run's, whose items it keeps apart, or 0.
+        seed: Seed; default: the run's, which splits the items as the run did, or 0.
         out: Folder for verification.json; default: the run's.
     """
     from broca.results.localization import Localization
@@ -77,7 +78,7 @@ def verify(
         run_options = options_of_run(target, run_options)
         components = run.components
     elif task is None:
-        raise BadInput("`heads` and `neurons` need the `task` that they are claimed for")
+        raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
     if controls < 0:
         raise BadInput(f"`controls` must be at least 0, not {controls}")
     folder = folder_of(out, target if run else None)
@@ -91,7 +92,7 @@ def verify(
     with logged_measuring(folder, asked, run_options, output_options) as (options, log):
         import broca
         from broca.reports import write
-        from broca.verification import Scope  # imports torch, which the first line stands before
+        from broca.verification import Scope  # imports torch, after the first line is shown
 
         result = broca.verify(
             model or (run.model.name if run else target),
@@ -124,13 +125,13 @@ def verify(
 
 
 def _with_neurons(heads: str | None, neurons: str, components: str) -> tuple[str, str]:
-    """The heads and the neurons as one list of names, and the components that hold both."""
+    """Returns the heads and the neurons as one list of names, and the kinds of both."""
     from broca.results.neurons import NeuronSet
 
     if Path(neurons).exists():
         names = "+".join(neuron.name for neuron in NeuronSet.read(neurons).selected)
         if not names:
-            raise BadInput(f"`neurons` '{neurons}' located none: there is nothing to verify")
+            raise BadInput(f"`neurons` '{neurons}' selected no neuron: there is nothing to verify")
         neurons = names
     kinds = [kind for kind in components.split("+") if kind != "neurons"]
     if heads is None:
@@ -139,7 +140,7 @@ def _with_neurons(heads: str | None, neurons: str, components: str) -> tuple[str
 
 
 def _order(run: Localization) -> list[str]:
-    """The curve's heads: the selection first, then the ranking while effects are harmful."""
+    """Returns the curve's heads: the selection, then the ranking while effects are harmful."""
     harmful = [head.name for head in run.ranking if head.effect < 0]
     return list(dict.fromkeys([*run.selected, *harmful]))
 
@@ -152,7 +153,7 @@ def _print(result: Verification, page: Path) -> None:
     screen.print(f"{headline(result)}.", markup=False)
     screen.print(f"{verdict.label}: {verdict.text}", markup=False)
     if verdict.items_needed:
-        screen.print(f"About {verdict.items_needed} report items would do.")
+        screen.print(f"About {verdict.items_needed} report items would be enough.")
 
     def drops() -> Iterator[tuple[str, ...]]:
         for drop in result.drops:

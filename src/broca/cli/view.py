@@ -13,9 +13,9 @@ def view(folders: list[str] | None = None, /, *, out: str = ".", open: bool = Tr
     """Write an index of all results in FOLDERS, and open it in the browser.
 
     Args:
-        folders: Folders to look in, with those within them; default: this one.
+        folders: Folders to search with their subfolders; default: the current folder.
         out: Folder for broca-index.html.
-        open: Open it, where the output is a terminal.
+        open: Open it if the output is a terminal.
     """
     import broca
 

@@ -10,7 +10,7 @@ _QUOTED = re.compile(r"`([A-Za-z_][A-Za-z0-9_]*)`")
 
 
 def in_flags(text: str, flags: Mapping[str, str]) -> str:
-    """The text with parameters in backticks written as the flags of a command.
+    """Replaces parameters in backticks by the flags of a command.
 
     Args:
         text: A message or a sentence of the library.
@@ -30,12 +30,12 @@ def tell(*lines: str) -> None:
 
 
 def listed(names: str) -> list[str]:
-    """Names that are joined by commas."""
+    """Splits names that are joined by commas."""
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
 def duration(seconds: float) -> str:
-    """A time as a person says it: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
+    """Formats a time for people: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)

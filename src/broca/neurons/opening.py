@@ -96,7 +96,7 @@ def opened(
 
     Args:
         model: The model or its name.
-        on_progress: Receives what is going on.
+        on_progress: Receives the current stage and the progress of the run.
         run_options: What every verb that measures takes.
         groups: The other option classes of the verb, which decide the result too.
         named: The tasks that the verb will load, whose names are looked up before the model is

@@ -1,4 +1,4 @@
-"""The shapes of everything that is written."""
+"""The results that verbs return and write."""
 
 from broca.results.base import version_of_broca
 from broca.results.codec import encode, read_text, restored

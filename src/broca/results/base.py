@@ -1,4 +1,4 @@
-"""What all results have in common: where they come from, how they are saved, shown and read."""
+"""The base of all results: their origin, and how they are saved, shown and read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCHEMA = 2
 
 @cache
 def version_of_broca() -> str:
-    """The version that results name."""
+    """Returns the version of broca that results record."""
     return version("broca")
 
 
@@ -33,19 +33,19 @@ class ModelInfo:
     """The model that was examined.
 
     Attributes:
-        name: What the user called it.
+        name: Name that the user gave.
         fingerprint: Digest of its weights.
-        architecture: Its class in transformers; empty where an older file does not say.
-        layers: Decoder layers; None where an older file does not say, as for all that follow.
-        heads: Query heads of one attention layer.
-        kv_heads: Key/value heads of one attention layer.
-        dtype: Number format of the weights; empty where an older file does not say.
-        neurons: Feed-forward neurons; None where they do not matter.
-        parameters: All parameters; None where they do not matter.
-        revision: Its commit on the hub; None for a model from elsewhere.
-        remote_code: Whether its class came with it and is not part of transformers.
-        adapter: The adapter of PEFT that it was loaded with, its base, and whether it was merged;
-            empty without one.
+        architecture: Class of the model in transformers; empty in older files.
+        layers: Number of decoder layers; None in older files, as for all fields that follow.
+        heads: Number of query heads of an attention layer.
+        kv_heads: Number of key/value heads of an attention layer.
+        dtype: Number format of the weights; empty in older files.
+        neurons: Number of feed-forward neurons; None in results that do not concern neurons.
+        parameters: Number of parameters; None in results that do not concern neurons.
+        revision: Commit on the hub; None for a model that is not from the hub.
+        remote_code: Whether its class comes from its own Python files instead of transformers.
+        adapter: The PEFT adapter, its base model, and whether it was merged; empty without an
+            adapter.
     """
 
     name: str
@@ -63,18 +63,18 @@ class ModelInfo:
 
     @property
     def short_name(self) -> str:
-        """The name as a headline has it: of a folder only its last part."""
+        """The name in headlines; for a folder, only its last part."""
         is_folder = self.name.startswith(("/", ".", "~"))
         return self.name.rstrip("/").rpartition("/")[2] if is_folder else self.name
 
 
 @dataclass(frozen=True)
 class AblationInfo:
-    """What became of ablated components.
+    """How components were ablated.
 
     Attributes:
-        kind: What stands in for their outputs: `zero`, `mean` or `resample`.
-        scale: Their gate; 0 ablates.
+        kind: Replacement of their outputs: `zero`, `mean` or `resample`.
+        scale: Gate of the components; 0 ablates.
     """
 
     kind: str
@@ -98,18 +98,18 @@ class Interval:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Result(ABC):
-    """What a verb returns and writes.
+    """The result that a verb returns and writes.
 
     Attributes:
         broca: Version of broca.
         schema: Version of the layout of its file.
-        kind: What it is a result of.
+        kind: Kind of the result.
     """
 
     FILE: ClassVar[str] = ""
-    """Name of its file in an out folder; empty where every result has its own."""
+    """Name of its file in an out folder; empty if the name depends on the result."""
     PAGE: ClassVar[str] = ""
-    """Name of its page there; empty where it has none."""
+    """Name of its page there; empty if it has no page."""
     VERB: ClassVar[str] = ""
     """The command that writes it."""
 
@@ -122,11 +122,11 @@ class Result(ABC):
 
     @abstractmethod
     def summary(self) -> tuple[str, ...]:
-        """At most five lines that lead with the verdict in words."""
+        """Returns at most five lines that begin with the verdict in words."""
 
     @abstractmethod
     def records(self) -> list[dict[str, Any]]:
-        """The lines of `to_frame`, each a value by column."""
+        """Returns the lines of `to_frame`, each a mapping from columns to values."""
 
     @overload
     def to_frame(
@@ -135,14 +135,15 @@ class Result(ABC):
     @overload
     def to_frame(self, library: Literal["polars"], *, table: str | None = None) -> Any: ...
     def to_frame(self, library: str = "pandas", *, table: str | None = None) -> Any:
-        """The result as a table; docs/results.md says what a line is.
+        """Returns the result as a table; docs/results.md describes its lines.
 
         Args:
-            library: `pandas`, or `polars` where it is installed.
-            table: One of `tables` instead, such as `controls`.
+            library: `pandas`, or `polars` if it is installed.
+            table: Name of another table of the result, such as `controls`.
 
         Raises:
-            BadInput: Another library, polars is not installed, or the result has no such table.
+            BadInput: The library is unknown, polars is not installed, or the result has no such
+                table.
         """
         lines = self.records() if table is None else self._lines(table)
         if library == "pandas":
@@ -162,7 +163,7 @@ class Result(ABC):
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Names of the tables that `to_frame` takes; those without lines are left out."""
+        """Returns the names of the tables of `to_frame` that have lines."""
         return tuple(tables(self))
 
     def _lines(self, table: str) -> list[dict[str, Any]]:
@@ -175,10 +176,10 @@ class Result(ABC):
         return known[table]
 
     def plot(self) -> Any:
-        """The main figure.
+        """Draws the main figure.
 
         Raises:
-            BadInput: This kind of result has none.
+            BadInput: This kind of result has no figure.
         """
         return _reports().plot(self)
 
@@ -187,10 +188,10 @@ class Result(ABC):
 
         Args:
             model: What `broca.load` returned, or a causal language model of transformers.
-            scale: Factor of their outputs; by default that of the result, else 0.
+            scale: Factor of their outputs; by default the scale of the result, else 0.
 
         Returns:
-            A context; `GatedModel.ablated` says what holds within it.
+            A context manager; see `GatedModel.ablated`.
 
         Raises:
             BadInput: Nothing is selected, or the components were not ablated to zero or scaled.
@@ -211,28 +212,28 @@ class Result(ABC):
         return context
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
-        """Writes the result and its page into a folder, which is made.
+        """Writes the result and its page into a folder, which is created.
 
         Returns:
-            The files, the result's own first.
+            The files; the first is the result.
 
         Raises:
-            BadInput: The folder cannot be written; what was there is unchanged.
+            BadInput: The folder cannot be written; its files are unchanged.
         """
         files: tuple[Path, ...] = _reports().write(self, folder)
         return files
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """Reads its file, or the one in a folder.
+        """Reads the result from its file or from a folder.
 
         Raises:
-            BadInput: It does not exist, or is something else.
+            BadInput: The file does not exist, or contains something else.
         """
         path = Path(path)
         file = path / cls.FILE if path.is_dir() and cls.FILE else path
         if not file.is_file():
-            raise BadInput(f"'{file}' does not exist: run `{cls.VERB}` first, and to its end")
+            raise BadInput(f"'{file}' does not exist: run `{cls.VERB}` first and let it finish")
         text = codec.read_text(file)
         try:
             return codec.decode(cls, text)
@@ -241,12 +242,12 @@ class Result(ABC):
 
     @classmethod
     def described(cls) -> str:
-        """The kind with its article, such as `an atlas`."""
+        """Returns the kind with its article, such as `an atlas`."""
         return f"{'an' if cls.kind[0] in 'aeiou' else 'a'} {cls.kind}"
 
     @classmethod
     def where(cls) -> str:
-        """Where such a result is found, for messages."""
+        """Returns the place of results of this kind, for messages."""
         return f"the {cls.FILE} of an out folder" if cls.FILE else f"a file of `{cls.VERB}`"
 
     def __repr__(self) -> str:
@@ -258,11 +259,11 @@ class Result(ABC):
 
 
 def listed(names: tuple[str, ...], *, most: int = 8) -> str:
-    """Names joined by commas, the first ones where there are many."""
+    """Joins names by commas; of many names only the first."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def _reports() -> Any:
-    """The room that renders: it stands after this one, so it is loaded on first use."""
+    """The package `reports`, which depends on this one and is therefore loaded on first use."""
     return import_module("broca.reports")

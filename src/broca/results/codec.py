@@ -1,4 +1,4 @@
-"""The one codec: frozen data classes to JSON and back. Every failure is one line."""
+"""The codec of all results: frozen data classes to JSON and back. Every error is one line."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ SAID_BY_LOCALIZATION: dict[str, tuple[str, ...]] = {
     "task": ("task",), "heads": ("selected",), "ablation": ("ablation",),
     "seed": ("search", "seed"), "baseline": ("baseline",), "rows": ("cost", "verification_rows"),
 }  # fmt: skip
-"""Keys that a verification inside a localization leaves out, and where its file has them."""
+"""Keys that a verification within a localization omits, and their places in the localization."""
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT", bound="Result")
 
 
 def plain(value: Any) -> Any:
-    """What JSON can hold of data classes: dictionaries and lists, keys in the order of the fields.
+    """Converts data classes to dictionaries and lists, with keys in the order of the fields.
 
-    NaN and infinities, which JSON lacks, are None; NumPy's numbers and arrays are plain ones.
+    NaN and infinities, which JSON lacks, become None; NumPy's numbers and arrays become plain ones.
     """
     if is_dataclass(value):
         return {part.name: plain(getattr(value, part.name)) for part in fields(value)}
@@ -47,7 +47,7 @@ def plain(value: Any) -> Any:
 
 
 def restored(data: Any, kind: type[T] | Any) -> T:
-    """Parsed JSON as the type that it was written from.
+    """Converts parsed JSON to the type from which it was written.
 
     Args:
         data: What `json.loads` returned.
@@ -66,12 +66,12 @@ def restored(data: Any, kind: type[T] | Any) -> T:
 
 
 def encode(value: Any, *, indent: int | None = 2) -> str:
-    """Any data class as JSON with a final line break, keys in the order of the fields.
+    """Writes any data class as JSON with a final line break and keys in the order of the fields.
 
     Args:
-        value: The data class. A verification inside a localization leaves out what the
-            localization says.
-        indent: Spaces of a level; None writes one line.
+        value: The data class. A verification within a localization omits the keys that the
+            localization has.
+        indent: Number of spaces of a level; None writes one line.
     """
     data = plain(value)
     if isinstance(data, dict) and data.get("kind") == "localization":
@@ -83,10 +83,10 @@ def encode(value: Any, *, indent: int | None = 2) -> str:
 
 
 def decode(kind: type[ResultT], text: str) -> ResultT:
-    """Reads what `encode` wrote of a result, or an older version of broca.
+    """Reads a result that `encode`, or an older version of broca, wrote.
 
     Raises:
-        BadInput: It is not such a result, or of a schema that this version does not know.
+        BadInput: The text is not such a result, or has a schema that this version does not know.
     """
     try:
         data = json.loads(text)
@@ -104,10 +104,10 @@ def decode(kind: type[ResultT], text: str) -> ResultT:
 
 
 def read_text(file: Path) -> str:
-    """The text of a file.
+    """Reads the text of a file.
 
     Raises:
-        BadInput: It cannot be read.
+        BadInput: The file cannot be read.
     """
     try:
         return file.read_text(encoding="utf-8")
@@ -118,7 +118,7 @@ def read_text(file: Path) -> str:
 
 
 def _said_of_verification(localization: Mapping[str, Any]) -> dict[str, Any]:
-    """What a localization already says of its own verification."""
+    """Returns the values of its verification that a localization already contains."""
     return {
         "kind": "verification",
         **{
@@ -130,10 +130,10 @@ def _said_of_verification(localization: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _require_known(data: Any, written: Any, *, where: str) -> None:
-    """Refuses fields that the type does not have: their values would be lost.
+    """Refuses fields that the type does not have, because their values would be lost.
 
     Raises:
-        ValueError: There is one.
+        ValueError: The data have an unknown field.
     """
     if isinstance(data, dict) and isinstance(written, dict):
         for key, value in data.items():

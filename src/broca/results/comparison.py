@@ -1,4 +1,4 @@
-"""What a comparison of models or runs found: `comparison.json`."""
+"""The comparison of models or runs: `comparison.json`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, Literal
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, listed
 
 Carried = Literal["yes", "in part", "no", "undecided"]
-"""Whether a selection is what another model, or another task, needs too."""
+"""Whether another model, or another task, needs a selection too."""
 
 
 @dataclass(frozen=True)
 class ComparedModel:
-    """One of the models.
+    """A model of the comparison.
 
     Attributes:
-        label: What it is called here.
+        label: Name of the model in the comparison.
         model: The model.
-        revision: Its revision on the hub, where one was given.
+        revision: Revision on the hub, if one was given.
     """
 
     label: str
@@ -31,10 +31,10 @@ class ComparedSelection:
     """Components that a run, an atlas or the caller selected.
 
     Attributes:
-        label: What they are called here.
-        model: Label of the model that they were found in; None where the caller named them.
-        task: The task that they were found on; None where the caller named them.
-        components: Their names.
+        label: Name of the selection in the comparison.
+        model: Label of the model in which they were selected; None if the caller named them.
+        task: The task for which they were selected; None if the caller named them.
+        components: Names of the components.
     """
 
     label: str
@@ -45,14 +45,14 @@ class ComparedSelection:
 
 @dataclass(frozen=True)
 class SelectionScore:
-    """A model's score on the report items of a task, with a selection ablated or intact.
+    """The score of a model on the report items of a task, intact or with a selection ablated.
 
     Attributes:
         model: Label of the model.
         task: The task.
         selection: Label of the selection; None for the intact model.
-        score: Its score.
-        drop: What it lost against the intact model; None for that itself.
+        score: The score.
+        drop: The loss of score from the intact model; None for the intact model.
     """
 
     model: str
@@ -64,16 +64,16 @@ class SelectionScore:
 
 @dataclass(frozen=True)
 class Carry:
-    """Whether a task of a model needs what another run selected.
+    """A test whether a task of a model needs the selection of another run.
 
     Attributes:
         selection: Label of the selection.
-        model: Label of the model that it was ablated in.
+        model: Label of the model in which it was ablated.
         task: The task that was measured.
-        drop: What the task lost.
-        own: Label of the selection that was found on this model and task; None without one.
-        share: That drop as a share of the drop without the own selection; None without one.
-        p: Two-sided p-value of no drop, Holm-corrected over all of these lines.
+        drop: The loss of score of the task.
+        own: Label of the selection of this model and task; None without one.
+        share: `drop` divided by the drop without the own selection; None without one.
+        p: Two-sided p-value of no drop, Holm-corrected over all tests of this kind.
         carried: The answer; docs/compare.md has the rule.
     """
 
@@ -94,9 +94,10 @@ class TaskEffects:
     Attributes:
         model: Label of the model.
         task: The task.
-        effects: Mean change of the response when the component is ablated beside random others.
+        effects: Mean change of the response when the component is ablated together with random
+            others.
         low: Lower ends of the 95 % intervals.
-        high: Upper ends.
+        high: Upper ends of the 95 % intervals.
     """
 
     model: str
@@ -108,17 +109,17 @@ class TaskEffects:
 
 @dataclass(frozen=True)
 class TaskDifferences:
-    """How effects differ between a model and the first one, in the order of the components.
+    """Differences of effects between a model and the first model, in the order of the components.
 
     Attributes:
         model: Label of the model.
         task: The task.
-        differences: Its effects minus those of the first model, on the same masks and items.
+        differences: Effects minus the effects in the first model, on the same masks and items.
         low: Lower ends of the 95 % intervals.
-        high: Upper ends.
+        high: Upper ends of the 95 % intervals.
         p: Two-sided p-values of no difference.
-        q: The same, corrected over the components (Benjamini and Hochberg).
-        changed: Names of the components with q at most the level, largest difference first.
+        q: q-values over the components (Benjamini and Hochberg).
+        changed: Names of the components whose q is at most the level, by decreasing difference.
     """
 
     model: str
@@ -133,25 +134,25 @@ class TaskDifferences:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison(Result, file="comparison.json", page="comparison.html", verb="broca compare"):
-    """What differs between models of one architecture, measured on the same masks and items.
+    """The differences between models of one architecture, measured on the same masks and items.
 
     Attributes:
-        models: The models; differences are against the first.
-        tasks: The tasks that all were measured on.
+        models: The models; differences are from the first.
+        tasks: The tasks on which all models were measured.
         components: Names of the components.
-        ablation: What became of ablated components.
-        response: What effects are measured in.
+        ablation: How components were ablated.
+        response: Response in which effects are measured.
         seed: Seed of masks, items and resampling.
-        level: Level of tests; rate of false discoveries among changed components.
-        rows: Rows with a random mask that each model was measured on, for each task.
-        items: Items of each task that they are of.
-        report_items: Items of each task that scores are of.
-        mask_size: Components that a random mask ablates, about.
+        level: Level of tests, and false discovery rate of changed components.
+        rows: Number of rows with a random mask for each model and task.
+        items: Number of items of each task in these rows.
+        report_items: Number of items of each task on which scores are measured.
+        mask_size: Approximate number of components that a random mask ablates.
         effects: Effects, model by model and task by task.
         differences: Differences from the first model.
-        selections: What was ablated as a whole.
-        scores: Scores, intact and without each selection.
-        carries: Whether tasks need what others selected.
+        selections: The sets that were ablated as a whole.
+        scores: Scores of the intact models and without each selection.
+        carries: Tests whether tasks need the selections of other runs.
         notes: What the reader should know.
     """
 
@@ -176,17 +177,17 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """All components of all selections, each once."""
+        """The distinct components of all selections."""
         names = (name for selection in self.selections for name in selection.components)
         return tuple(dict.fromkeys(names))
 
     def effects_of(self, model: str, task: str) -> TaskEffects | None:
-        """The effects of one model on one task; None where they were not measured."""
+        """Returns the effects in a model on a task; None if they were not measured."""
         pairs = {(line.model, line.task): line for line in self.effects}
         return pairs.get((model, task))
 
     def curves(self) -> dict[tuple[str, str], tuple[Interval, ...]]:
-        """The effect of each selected component over the models, by task and component."""
+        """Returns the effect of each selected component over the models, by task and component."""
         place = {name: column for column, name in enumerate(self.components)}
         curves: dict[tuple[str, str], tuple[Interval, ...]] = {}
         for task in self.tasks:
@@ -200,7 +201,7 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
         return curves
 
     def summary(self) -> tuple[str, ...]:
-        """What changed, and what is carried."""
+        """Returns the changed components and the carried selections."""
         lines = [
             f"{len(line.changed)} of {len(self.components)} components changed on {line.task} from "
             f"{self.models[0].label} to {line.model}"
@@ -221,7 +222,7 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
         return tuple(lines)
 
     def records(self) -> list[dict[str, Any]]:
-        """A line for each component, model and task: effect, and difference from the first."""
+        """Returns a line for each component, model and task."""
         lines = []
         changes = {(line.model, line.task): line for line in self.differences}
         for line in self.effects:

@@ -1,4 +1,4 @@
-"""What each method would take on a machine: what `broca plan` prints."""
+"""The estimated cost of every method on a machine, which `broca plan` prints."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from broca.results.base import ModelInfo, Result
 
 @dataclass(frozen=True)
 class MethodCost:
-    """What a method would take.
+    """The estimated cost of a method.
 
     Attributes:
-        method: Its name.
-        rows: Rows of its search, the most that it may request.
-        tokens: Tokens of these rows, each row by itself.
-        seconds: Time at the speed of the timed rows; sharing of prefixes and layers makes it less.
-        response: What it measures most rows in.
+        method: Name of the method.
+        rows: Maximum number of rows of its search.
+        tokens: Number of tokens of these rows, without sharing of work.
+        seconds: Time at the speed of the timed rows; shared prefixes and layers make it shorter.
+        response: Response of most of its rows.
         problem: Why it cannot run with these settings; empty otherwise.
     """
 
@@ -31,18 +31,18 @@ class MethodCost:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CostEstimate(Result, file="plan.json", verb="broca plan"):
-    """What all methods would take.
+    """The estimated cost of all methods.
 
     Attributes:
         model: The model.
         task: The task.
-        items: `locate` items of the task.
+        items: Number of `locate` items of the task.
         components: Number of components.
-        timed_rows: Rows that were timed, in all responses together.
+        timed_rows: Number of timed rows, over all responses.
         tokens_per_second: Speed in each response.
-        memory_bytes: Most memory that was held, by the device or else by the process.
-        proof_rows: Rows that the verification measures besides, at least.
-        methods: Every method.
+        memory_bytes: Peak memory of the device, or of the process on a CPU.
+        proof_rows: Minimum number of further rows, for the verification.
+        methods: The cost of every method.
     """
 
     kind: Literal["cost estimate"] = "cost estimate"
@@ -57,7 +57,7 @@ class CostEstimate(Result, file="plan.json", verb="broca plan"):
     methods: tuple[MethodCost, ...]
 
     def summary(self) -> tuple[str, ...]:
-        """How many methods can run, and on how much."""
+        """Returns the number of methods that can run, and the size of the problem."""
         possible = sum(not method.problem for method in self.methods)
         return (
             f"{possible} of {len(self.methods)} methods can search for {self.task} in "
@@ -66,5 +66,5 @@ class CostEstimate(Result, file="plan.json", verb="broca plan"):
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """A line for each method."""
+        """Returns a line for each method."""
         return [asdict(method) for method in self.methods]

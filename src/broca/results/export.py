@@ -1,4 +1,4 @@
-"""What an export is of, and what was checked of it: `export.json` in its folder."""
+"""The record of an export and its checks: `export.json` in its folder."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from broca.results.base import AblationInfo, ModelInfo, Result, listed
 from broca.results.verification import TaskDrop, Verdict
 
 Form = Literal["adapter", "weights", "heads", "patch"]
-"""An adapter of PEFT, a checkpoint, a list of components, or the changed tensors alone."""
+"""A PEFT adapter, a checkpoint, a list of components, or only the changed tensors."""
 
 
 @dataclass(frozen=True)
 class BaseModel:
-    """The model that an export is of.
+    """The model that was exported.
 
     Attributes:
-        id: Where it is loaded from: a hub id, a folder or a shipped model; None for a model in
-            memory.
-        revision: Commit on the hub; None for others.
-        dtype: Number format of the weights that the export was made of.
+        id: Hub id, folder or shipped model from which it is loaded; None for a model in memory.
+        revision: Commit on the hub; None for a model that is not from the hub.
+        dtype: Number format of the exported weights.
     """
 
     id: str | None
@@ -30,14 +29,14 @@ class BaseModel:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What a run measured of the exported components.
+    """The measurements of the exported components by a run.
 
     Attributes:
-        task: The task that they were found or verified for.
+        task: The task for which they were selected or verified.
         verdict: The verdict; None without statistics.
-        drops: What every task lost on its report items.
+        drops: Loss of score of every task on its report items.
         before: Score of every task on the intact model.
-        after: The same with the components ablated.
+        after: Score of every task with the components ablated.
     """
 
     task: str
@@ -49,15 +48,15 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class ReloadCheck:
-    """The export, loaded by other libraries alone, against broca's own outputs.
+    """The comparison of the export, loaded by other libraries only, with broca's ablated model.
 
     Attributes:
-        libraries: What loaded it, with versions.
-        prompts: Prompts that both read.
-        tokens: Tokens that each continued them by.
+        libraries: The libraries that loaded it, with versions.
+        prompts: Number of prompts.
+        tokens: Number of tokens of each continuation.
         difference: Largest difference of a log-probability, over prompts and continuations.
-        tolerance: The largest that counts as equal in this number format.
-        same_continuations: Prompts that both continued by the same tokens.
+        tolerance: Largest difference that counts as equal in this number format.
+        same_continuations: Number of prompts with the same continuation.
     """
 
     libraries: dict[str, str]
@@ -70,12 +69,12 @@ class ReloadCheck:
 
 @dataclass(frozen=True)
 class ScoreCheck:
-    """The export's score by lm-eval's `hf` model against broca's under the mask.
+    """The score of the export by lm-eval's `hf` model, and broca's score of the ablated model.
 
     Attributes:
         task: The task.
-        metric: Its metric.
-        items: Items that both were asked.
+        metric: Metric of the task.
+        items: Number of items.
         broca: Score of the ablated model.
         hf: Score of the export.
     """
@@ -89,20 +88,20 @@ class ScoreCheck:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Export(Result, file="export.json", verb="broca export"):
-    """What was exported, from what, and what was checked of it.
+    """An export, its source and its checks.
 
     Attributes:
-        form: What was written: adapter, weights, heads or patch.
-        model: The model that the components are of.
-        base: Where it is loaded from.
-        components: Names of what is ablated.
-        ablation: What became of it.
-        held_out: What a run measured of the components; None without a run.
+        form: Form of the export: adapter, weights, heads or patch.
+        model: The model of the components.
+        base: The source of the model.
+        components: Names of the ablated components.
+        ablation: How they are ablated.
+        held_out: Measurements of the components by a run; None without a run.
         files: Size in bytes of every file.
-        reloaded: What other libraries make of the export; None where it cannot be loaded.
-        scored: lm-eval's score of the export; None where it was not requested.
+        reloaded: The check with other libraries; None if they cannot load the export.
+        scored: The check with lm-eval; None if it was not requested.
         command: The command that repeats the export.
-        pushed: Repository on the hub that it was pushed to; None where it was not.
+        pushed: Hub repository to which it was uploaded; None if it was not uploaded.
     """
 
     kind: Literal["export"] = "export"
@@ -120,11 +119,11 @@ class Export(Result, file="export.json", verb="broca export"):
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """The components that are ablated."""
+        """The ablated components."""
         return self.components
 
     def summary(self) -> tuple[str, ...]:
-        """What was exported and what was checked."""
+        """Returns the export and its checks."""
         size = sum(self.files.values())
         lines = [
             f"{self.form} of {self.model.name} without {listed(self.components)}"
@@ -149,7 +148,7 @@ class Export(Result, file="export.json", verb="broca export"):
         return tuple(lines)
 
     def records(self) -> list[dict[str, Any]]:
-        """A line for each component: what it is and its factor."""
+        """Returns a line for each component: its parts and its factor."""
         return [
             {"component": name, "ablation": self.ablation.kind, "scale": self.ablation.scale}
             for name in self.components

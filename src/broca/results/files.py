@@ -1,4 +1,4 @@
-"""Out folders, and files that are written whole or not at all."""
+"""Out folders, and files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from broca.errors import BadInput
 
 
 def write_beside(path: Path, text: str) -> None:
-    """Writes UTF-8 text beside its place, has it on the disk, then renames it.
+    """Writes UTF-8 text to a temporary file beside its path, syncs it, then renames it.
 
     Raises:
-        BadInput: The place cannot be written, or the disk is full; what was there is unchanged.
+        BadInput: The path cannot be written, or the disk is full; an existing file is unchanged.
     """
     part = path.with_name(path.name + ".part")
     try:
@@ -23,16 +23,16 @@ def write_beside(path: Path, text: str) -> None:
         os.replace(part, path)
     except OSError as error:
         raise BadInput(
-            f"'{path}' cannot be written ({error.strerror}): make room or choose another folder, "
-            "then give the same command again"
+            f"'{path}' cannot be written ({error.strerror}): free space or choose another folder, "
+            "then repeat the command"
         ) from error
 
 
 def check_out_folder(out: str | Path) -> Path:
-    """Makes the out folder and proves that it can be written, before anything is measured.
+    """Creates the out folder and checks that it can be written, before anything is measured.
 
     Raises:
-        BadInput: It cannot be made or written.
+        BadInput: The folder cannot be created or written.
     """
     folder = Path(out).expanduser()
     try:

@@ -1,4 +1,4 @@
-"""What the neuron verbs found: `neurons.json`, and a file for every experiment."""
+"""The results of the neuron verbs: `neurons.json`, and a file for every experiment."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from broca.results.base import ModelInfo, Result, listed
 
 @dataclass(frozen=True)
 class LocatedNeuron:
-    """One selected neuron.
+    """A selected neuron.
 
     Attributes:
-        name: Such as `L3N40`.
+        name: Name, such as `L3N40`.
         layer: Decoder layer, from 0.
         index: Number within the layer.
-        score: What it was chosen by.
+        score: Score by which it was selected.
         sigmas: The score in standard deviations above the mean of its scope.
     """
 
@@ -35,16 +35,17 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
     Attributes:
         model: The model.
         task: The data set.
-        capability: What it measures.
-        method: How neurons were chosen.
-        settings: Every setting of the choice.
-        items: Items that were scored.
-        probability: p(gold token) on them, mean; None where the method scores no items.
-        residual: Error of the integration steps against completeness, mean; None likewise.
+        capability: The capability that the data set measures.
+        method: Method by which neurons were selected.
+        settings: Settings of the method.
+        items: Number of items that were scored.
+        probability: Mean p(gold token) of these items; None if the method scores no items.
+        residual: Mean completeness error of the integrated gradients; None if the method scores no
+            items.
         selected: The neurons, highest score first.
-        by_layer: How many lie in every layer.
-        share_of_neurons: Selected over all neurons.
-        share_of_parameters: Their parameters over all parameters of the model.
+        by_layer: Number of selected neurons in every layer.
+        share_of_neurons: Share of the model's neurons that are selected.
+        share_of_parameters: Share of the model's parameters that belong to selected neurons.
         notes: What the reader should know.
     """
 
@@ -64,7 +65,7 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
     notes: tuple[str, ...] = ()
 
     def summary(self) -> tuple[str, ...]:
-        """How many neurons there are, which come first, and how they were found."""
+        """Returns the number of selected neurons, the first of them, and the method."""
         names = listed(tuple(neuron.name for neuron in self.selected))
         return (
             f"{len(self.selected)} neurons of {self.task} in {self.model.name} "
@@ -73,7 +74,7 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """A line for each selected neuron."""
+        """Returns a line for each selected neuron."""
         return [
             {
                 "component": neuron.name, "layer": neuron.layer, "index": neuron.index,
@@ -85,13 +86,13 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class NeuronExperiment(Result, verb="broca neurons"):
-    """What any other neuron command found.
+    """The result of any other neuron command.
 
     Attributes:
         command: The command.
         model: The model.
-        settings: Every setting.
-        result: What it found: a data class or several; read from a file, dictionaries and lists.
+        settings: Settings of the experiment.
+        result: One data class or several; dictionaries and lists if it was read from a file.
         notes: What the reader should know.
     """
 
@@ -103,11 +104,11 @@ class NeuronExperiment(Result, verb="broca neurons"):
     notes: tuple[str, ...] = ()
 
     def summary(self) -> tuple[str, ...]:
-        """Which experiment it is, of which model."""
+        """Returns the experiment and its model."""
         return (f"{self.command} of {self.model.name}: {len(self.records())} lines",)
 
     def records(self) -> list[dict[str, Any]]:
-        """A line for each part of the result; the columns are those of the experiment."""
+        """Returns a line for each part of the result; the columns depend on the experiment."""
         found = codec.plain(self.result)
         lines = found if isinstance(found, list) else [found]
         return [line if isinstance(line, dict) else {"value": line} for line in lines]

@@ -1,4 +1,4 @@
-"""Every kind of result, and how a file or an out folder is found to be one."""
+"""Recognizes and reads any kind of result."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ KINDS: tuple[type[Result], ...] = (
     Localization, Atlas, NeuronSet, Verification, StressTest, Refit, CostEstimate,
     NeuronExperiment, Comparison, Export,
 )  # fmt: skip
-"""All kinds; of several in a folder the first is what the folder is read as."""
+"""All kinds; a folder with several is read as the first of them."""
 
 
 def read(path: str | Path) -> Result:
-    """Reads any result of broca: a file, or what an out folder holds.
+    """Reads any result of broca from a file or an out folder.
 
-    A folder of a run is read as its localization, whatever later verbs wrote beside it; give their
-    files, such as `verification.json`, or call `Verification.read(folder)`.
+    The folder of a run is read as its localization. To read the result of a later verb in it, give
+    its file, such as `verification.json`, or call `Verification.read(folder)`.
 
     Args:
         path: The file or the folder.
 
     Raises:
-        BadInput: It does not exist, or is not a result of broca.
+        BadInput: The path does not exist, or is not a result of broca.
     """
     path = Path(path).expanduser()
     if path.is_dir():
@@ -62,7 +62,7 @@ def read(path: str | Path) -> Result:
 
 
 def _kind_of(file: Path) -> type[Result] | None:
-    """What a file is: what it says, else what its name says; None if it is not a result."""
+    """Returns the kind of a file by its content, else by its name; None if it is not a result."""
     try:
         data: Any = json.loads(read_text(file))
     except (BadInput, ValueError, RecursionError):
@@ -71,6 +71,6 @@ def _kind_of(file: Path) -> type[Result] | None:
     for kind in KINDS:
         if said == kind.kind or (said is None and file.name == kind.FILE):
             return kind
-    # experiments of schema 1 do not say what they are, and each has a name of its own
+    # experiments of schema 1 do not record their kind, and each has its own file name
     is_experiment = isinstance(data, dict) and {"command", "settings", "result"} <= set(data)
     return NeuronExperiment if is_experiment else None

@@ -1,4 +1,4 @@
-"""What another recovery makes of a run's rows: `refit.json`."""
+"""The ranking of another recovery on a run's rows: `refit.json`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from broca.results.localization import AdditivityInfo, RankedComponent, ranking_
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
-    """What another recovery makes of a run's rows.
+    """The ranking of another recovery on a run's rows.
 
     Attributes:
         task: The task that the run localized.
         method: The method that chose the rows.
-        recovery: The recovery that was used now.
-        response: What the effects are measured in.
-        rows: Rows of the task that took part.
-        masks: Distinct masks that they are of, the intact model left out.
-        ranking: All components, most harmful to lose first.
-        selected: Names of the chosen components, at most k.
+        recovery: The recovery of this ranking.
+        response: Response in which effects are measured.
+        rows: Number of rows of the task that were used.
+        masks: Number of their distinct masks, without the intact mask.
+        ranking: All components, the most harmful ablation first.
+        selected: Names of the selected components, at most k.
         reason: Why nothing was selected; empty otherwise.
         additivity: How well effects add up; None with few masks.
         notes: What the reader should know.
@@ -41,12 +41,12 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
     notes: tuple[str, ...] = ()
 
     def summary(self) -> tuple[str, ...]:
-        """What is selected now, and from what."""
+        """Returns the new selection and the size of the data."""
         return (
             f"{self.task}: {listed(self.selected) or f'nothing selected: {self.reason}'}",
             f"{self.recovery} on {self.masks:,} masks of {self.method}, {self.rows:,} rows",
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """A line for each component, in the order of the ranking."""
+        """Returns a line for each component, in the order of the ranking."""
         return ranking_records(self.ranking, self.selected)

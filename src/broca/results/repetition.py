@@ -1,4 +1,4 @@
-"""How a repeated run compares with the first one: what `broca rerun` says."""
+"""The comparison of a repeated run with the first run, which `broca rerun` prints."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Repetition:
-    """How a repetition compares with the first run.
+    """The comparison of a repeated run with the first run.
 
     Attributes:
         grade: `identical`, `equal within the tolerance`, `same selection`, or `different`.
-        details: What differs, a line each.
+        details: The differences, one line each.
     """
 
     grade: str

@@ -1,4 +1,4 @@
-"""What an out folder says of its run: `reproduce.json`."""
+"""The record of a run in its out folder: `reproduce.json`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from broca.results.base import SCHEMA
 
 @dataclass(frozen=True, kw_only=True)
 class RunFolderRecord:
-    """What was requested in a folder, so that the same command goes on with it.
+    """The request of a run, which lets the same command resume it.
 
     Attributes:
         schema: Version of this layout.
         command: The command line.
-        asked: What decides the result: another value is another run.
-        how: What only decides how it is computed.
+        asked: The options that determine the result: another value is another run.
+        how: The options that determine only how the result is computed.
         journal: The journal, relative to the folder.
-        versions: Versions of what a result depends on.
-        machine: The machine, as far as results may depend on it.
+        versions: Versions of the packages that a result depends on.
+        machine: The properties of the machine that may affect results.
         digests: Digests of weights, tokenizer, tasks and items; empty until the run has begun.
-        finished: Size in bytes and time in nanoseconds of every file that the result was made of
-            and of the result's own, and the time of folders; empty until the run is finished, and
-            where these files cannot be told.
+        finished: Size in bytes and time in nanoseconds of every file that the result was computed
+            from and of its own files; for folders, number and checksum of names. Empty until the
+            run is finished, and if these files are unknown.
     """
 
     schema: int = SCHEMA

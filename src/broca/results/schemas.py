@@ -25,14 +25,14 @@ FILES: dict[str, type] = {
     **{kind.kind.replace(" ", "-"): kind for kind in KINDS},
     "reproduce": RunFolderRecord,
 }
-"""Names of the schemas, and what they are of."""
+"""Names of the schemas, and their data classes."""
 
 START, END = "<!-- keys -->\n", "<!-- end of keys -->\n"
-"""Between them stand the tables of docs/results.md."""
+"""The lines between which docs/results.md has its tables."""
 
 
 def schema_of(kind: type) -> dict[str, Any]:
-    """The JSON schema of a kind of file: what every key means, and that all of them are there."""
+    """Returns the JSON schema of a kind of file; it describes and requires every key."""
     schema = msgspec.json.schema(kind)
     shapes = _shapes(kind)
     for name, definition in schema["$defs"].items():
@@ -53,12 +53,12 @@ def schema_of(kind: type) -> dict[str, Any]:
 
 
 def text_of(kind: type) -> str:
-    """The schema as JSON."""
+    """Returns the schema as JSON."""
     return json.dumps(schema_of(kind), indent=2, ensure_ascii=False) + "\n"
 
 
 def tables() -> str:
-    """The keys of all files as Markdown: a table for each kind, then those of their parts."""
+    """Returns the keys of all files as Markdown: a table for each kind, then for their parts."""
     parts: dict[str, type] = {}
     text = []
     for name, kind in FILES.items():
@@ -90,7 +90,7 @@ def _table(heading: str, shape: type) -> str:
 
 
 def _shapes(kind: type) -> dict[str, type]:
-    """The data class and all that it is made of, by name."""
+    """Returns the data class and all data classes within it, by name."""
     found: dict[str, type] = {}
     waiting: list[Any] = [kind]
     while waiting:
@@ -103,7 +103,7 @@ def _shapes(kind: type) -> dict[str, type]:
 
 
 def _described(shape: type) -> dict[str, str]:
-    """What a data class says of itself, under the empty name, and of each of its fields."""
+    """Returns the description of a data class under the empty name, and of each of its fields."""
     told: dict[str, str] = {}
     for parent in reversed(shape.__mro__):
         if parent.__doc__ and is_dataclass(parent):

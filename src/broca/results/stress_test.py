@@ -1,4 +1,4 @@
-"""What a stress test measured: `stress.json`."""
+"""The result of a stress test: `stress.json`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Necessity:
     """Drop of the margin under ablation, in nats.
 
     Attributes:
-        ablation: What stood in for the heads.
-        drop: On the family.
-        controls: On each control family.
-        selective: The drop minus the largest of the control families'.
-        null: The same for random sets of the same layers.
-        rank: 1 + the number of random sets that reach the real one.
+        ablation: Replacement of the heads' outputs: `zero`, `mean` or `resample`.
+        drop: Drop on the family.
+        controls: Drop on each control family.
+        selective: The drop minus the largest drop of the control families.
+        null: Selective drops of random sets from the same layers.
+        rank: 1 + the number of random sets that reach the real set.
     """
 
     ablation: str
@@ -34,15 +34,15 @@ class Necessity:
 
 @dataclass(frozen=True)
 class Probe:
-    """Accuracy of a linear probe of the operation, on operands it has not seen.
+    """Accuracy of a linear probe of the operation, on held-out operands.
 
     Attributes:
-        accuracy: From the heads' outputs at the last token.
-        templates: The same on a template it has not seen; None with a single one.
-        shuffled: With shuffled labels.
-        surface: From the operand's tokens alone.
+        accuracy: Accuracy from the heads' outputs at the last token.
+        templates: Accuracy on a held-out template; None with a single template.
+        shuffled: Accuracy with shuffled labels.
+        surface: Accuracy from the operand's tokens only.
         chance: Share of the most common operation.
-        items: Prompts probed.
+        items: Number of prompts.
     """
 
     accuracy: float
@@ -55,10 +55,10 @@ class Probe:
 
 @dataclass(frozen=True)
 class Reversal:
-    """What restoring a part of the ablated outputs undoes.
+    """The effect of restoring a part of the ablated outputs.
 
     Attributes:
-        part: What is restored.
+        part: The part that is restored.
         share: Share of the damage that it undoes.
     """
 
@@ -68,13 +68,13 @@ class Reversal:
 
 @dataclass(frozen=True)
 class Shift:
-    """What writing a source's outputs into a target changes, in nats.
+    """The effect of writing a source's outputs into a target, in nats.
 
     Attributes:
-        source: Where the outputs come from.
+        source: Source of the outputs.
         transfer: Change of log p(A(v)) - log p(B(v)).
-        copying: Change of log p(A(u)), the source's own answer; None where there is none.
-        beyond: Transfer of the real write minus this one, paired; None for the real one.
+        copying: Change of log p(A(u)), the source's own answer; None if there is no such answer.
+        beyond: Transfer of the real write minus this transfer, paired; None for the real write.
     """
 
     source: str
@@ -85,23 +85,23 @@ class Shift:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class StressTest(Result, file="stress.json", page="stress.html", verb="broca stress"):
-    """A stress test of one set of heads.
+    """A stress test of a set of heads.
 
     Attributes:
         model: The model.
         family: The family of prompts.
         heads: The set.
         seed: Seed of pairs, random sets and resampling.
-        pairs: Source and target pairs.
+        pairs: Number of pairs of a source and a target.
         necessity: Selective necessity, ablation by ablation.
         probe: Decodability.
         reversals: Reversal by strict subsets.
-        shifts: The write and its controls; the first is the real one.
+        shifts: The real write, then its controls.
         self_patch: Largest change of any log-probability when a prompt's own outputs are written
-            into it: exactly zero, or nothing here means anything.
-        positive_control: Shift of the write that must work.
-        verdict: In a word.
-        text: In a sentence.
+            into it; it must be exactly zero.
+        positive_control: Shift of a write that must have an effect.
+        verdict: The verdict in a word.
+        text: The verdict in a sentence.
         notes: What the reader should know.
     """
 
@@ -127,7 +127,7 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
         return self.heads
 
     def summary(self) -> tuple[str, ...]:
-        """The verdict, the set and what was measured."""
+        """Returns the verdict, the set and the size of the test."""
         return (
             f"{self.verdict}: {self.text}",
             f"{self.model.name}, family {self.family}: {listed(self.heads)}",
@@ -135,7 +135,7 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """A line for each interval: necessity, reversal and transfer, one after the other."""
+        """Returns a line for each interval: necessity, then reversal, then transfer."""
         intervals = [
             *(("necessity", line.ablation, line.drop) for line in self.necessity),
             *(("reversal", line.part, line.share) for line in self.reversals),

@@ -1,4 +1,4 @@
-"""The tables that a result holds besides its main one, as lines of values by column."""
+"""The tables of a result besides its main table, as lines of values by column."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Lines = list[dict[str, Any]]
 
 
 def tables(holder: Any) -> dict[str, Lines]:
-    """Every tuple of data classes that a data class holds, however deep, by its dotted name.
+    """Returns every tuple of data classes within a data class, at any depth, by its dotted name.
 
-    A line has the fields of its data class; those of a data class or a dictionary within it have
-    dotted names. Where a line holds lines of its own they are another table, whose lines begin
-    with the first column of the line that holds them.
+    A line has the fields of its data class; fields of a data class or a dictionary within it have
+    dotted names. Lines within a line are another table, whose lines begin with the first column of
+    the containing line.
     """
     found: dict[str, Lines] = {}
     for part in fields(holder):

@@ -1,4 +1,4 @@
-"""Files of older schemas, as parsed JSON, brought to the present one."""
+"""Upgrades files of older schemas, as parsed JSON, to the current schema."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _LOWER_IS_BETTER = {"word_perplexity", "byte_perplexity", "bits_per_byte", "perp
 
 
 def upgraded(kind: str, data: Data, *, to: int) -> Data:
-    """Brings a file to a schema, step by step.
+    """Upgrades a file to a schema, step by step.
 
     Args:
-        kind: What it is a result of, such as `localization`.
+        kind: Kind of the result, such as `localization`.
         data: The file's content; it is not changed.
-        to: The schema that is wanted.
+        to: The schema to which it is upgraded.
 
     Raises:
         BadInput: The file is newer than this version of broca, or its schema never existed.
-        KeyError: It lacks a part that its schema has.
+        KeyError: The file lacks a key of its schema.
     """
     schema = data["schema"]
     while schema != to:
@@ -38,7 +38,7 @@ def upgraded(kind: str, data: Data, *, to: int) -> Data:
 
 
 def _localization(old: Data) -> Data:
-    """Schema 1 kept the statistics apart, as `evidence`, and repeated every score there."""
+    """Schema 1 kept the statistics separately, as `evidence`, and repeated every score there."""
     held_out, evidence = old["verification"], old.get("evidence")
     if evidence is None:
         verification = {
@@ -63,7 +63,7 @@ def _localization(old: Data) -> Data:
 
 
 def _plain_drops(old: Data) -> list[Data]:
-    """What tasks lost, without statistics; schema 1 has that of the claimed task alone."""
+    """Returns drops without statistics; schema 1 has only the drop of the claimed task."""
     task, same_skill = old["task"], old.get("same_skill", ())
     held_out = old["verification"]
     drops = []
@@ -87,7 +87,7 @@ def _plain_drops(old: Data) -> list[Data]:
 
 
 def _statistics(old: Mapping[str, Any]) -> Data:
-    """What schema 1 called evidence, without scores and without what the claim is."""
+    """Returns the `evidence` of schema 1, without scores and without the claim."""
     off_target, specific = old["off_target"], old["specific"]
     return {
         "drops": [
@@ -133,7 +133,7 @@ def _verification(old: Data) -> Data:
 
 
 def _stress_test(old: Data) -> Data:
-    """Schema 1 gave name and fingerprint instead of the model, and not the version of broca."""
+    """Schema 1 had name and fingerprint instead of the model, and no version of broca."""
     return {
         **{name: value for name, value in old.items() if name != "fingerprint"},
         "broca": "",
@@ -142,7 +142,7 @@ def _stress_test(old: Data) -> Data:
 
 
 def _unchanged(old: Data) -> Data:
-    """Schema 1 lacks the kind alone."""
+    """Schema 1 lacks only the kind."""
     return old
 
 
@@ -155,4 +155,4 @@ _STEPS: dict[tuple[str, int], Callable[[Data], Data]] = {
     ("neuron experiment", 1): _unchanged,
     ("refit", 1): _unchanged,
 }
-"""What makes the next schema of a kind from one."""
+"""Functions that upgrade a kind from a schema to the next."""

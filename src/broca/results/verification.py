@@ -1,4 +1,4 @@
-"""What a verification found: `verification.json`, and `verification` in `result.json`."""
+"""The result of a verification: `verification.json`, and `verification` in `result.json`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, listed
 
 Role = Literal["task", "same_skill", "other"]
-"""What a task is to a claim: the one claimed, another of the same capability, or a control."""
+"""The role of a task in a claim: the claimed task, a task of the same capability, or a control."""
 
 Label = Literal[
     "specific",
@@ -23,23 +23,23 @@ Label = Literal[
 
 @dataclass(frozen=True)
 class TaskDrop:
-    """What one task lost on its report items; its scores stand in `baseline` and `after`.
+    """The drop of a task on its report items; `baseline` and `after` contain its scores.
 
     Attributes:
         task: The task.
-        role: What it is to the claim.
+        role: Role of the task in the claim.
         metric: Its main metric.
-        items: Report items, the same before and after.
-        drop: What its score lost; positive is worse.
-        ci: 95 % paired bootstrap interval of that; None where no statistics were requested, as for
-            all that follow.
+        items: Number of report items, the same before and after.
+        drop: Loss of score; positive is worse.
+        ci: 95 % paired bootstrap interval of the drop; None if no statistics were requested, as for
+            all fields that follow.
         test: `mcnemar` for right/wrong metrics, `permutation` for continuous ones.
         p: Two-sided p-value of no change.
-        p_holm: The same, Holm-corrected over the tasks that are not the claimed one; for the
-            claimed task equal to `p`.
-        chance: Score of guessing; None where less is better, or an older file does not say.
-        below_chance: The part of the drop that lies below chance: an inverted preference, where
-            the rest of the drop is lost skill.
+        p_holm: `p`, Holm-corrected over the tasks other than the claimed task; equal to `p` for the
+            claimed task.
+        chance: Score of guessing; None for metrics where less is better, and in older files.
+        below_chance: The part of the drop below chance, which is an inverted preference; the rest
+            of the drop is lost skill.
     """
 
     task: str
@@ -62,14 +62,14 @@ class TaskDrop:
 
 @dataclass(frozen=True)
 class Documents:
-    """Documents of one task in one part of the items, so that others can score the same.
+    """Documents of a task in a part of the items, so that others can score the same documents.
 
     Attributes:
         task: The task, or the group.
         part: `locate`, `confirm` or `report`.
-        member: The task of lm-eval, which differs from `task` in a group.
-        split: Split of its data set; empty where the task does not say.
-        ids: lm-eval's `doc_id` of each document: its place in that split.
+        member: The task of lm-eval; in a group it differs from `task`.
+        split: Split of its data set; empty if the task names none.
+        ids: lm-eval's `doc_id` of each document, its position in that split.
     """
 
     task: str
@@ -81,12 +81,12 @@ class Documents:
 
 @dataclass(frozen=True)
 class ControlSet:
-    """One random set.
+    """A random set.
 
     Attributes:
-        heads: Its members.
-        drop: What the task loses without it.
-        specific_drop: That minus the mean drop of the others; None without others.
+        heads: Names of its members.
+        drop: Drop of the task without the set.
+        specific_drop: `drop` minus the mean drop of the others; None without others.
     """
 
     heads: tuple[str, ...]
@@ -96,14 +96,14 @@ class ControlSet:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where the real set stands among random ones.
+    """The rank of the real set among random sets.
 
     Attributes:
-        value: The real set's figure on the items of the controls.
-        rank: 1 + the number of random sets that reach or exceed it.
+        value: Drop, or specific drop, without the real set on the items of the controls.
+        rank: 1 + the number of random sets that reach or exceed this value.
         p: `rank` / (random sets + 1).
-        effect: Its distance from the random sets' mean in their standard deviations; None where
-            they do not differ among themselves.
+        effect: `value` minus the mean of the random sets, in their standard deviations; None if the
+            random sets are all equal.
     """
 
     value: float
@@ -118,10 +118,10 @@ class Controls:
 
     Attributes:
         kind: `layers`: as many from each layer; `norm`: heads of nearly the same output norm.
-        items: Items of the task that each was measured on.
-        other_items: Items of all other tasks together.
-        drop: Standing in the task's drop.
-        specific: Standing in the task's drop minus the others' mean; None without others.
+        items: Number of the task's items on which each was measured.
+        other_items: Number of items of all other tasks together.
+        drop: Standing by the drop of the task.
+        specific: Standing by the specific drop; None without others.
         sets: The random sets.
     """
 
@@ -135,14 +135,14 @@ class Controls:
 
 @dataclass(frozen=True)
 class Sample:
-    """One item's output before and after something is ablated.
+    """The output for an item before and after an ablation.
 
     Attributes:
         task: The task.
-        prompt: What the model was given.
+        prompt: The prompt.
         target: The right answer.
-        before: What the model wrote before; of a verification's own samples intact.
-        after: What it wrote afterwards; of these with the set ablated.
+        before: Output before the ablation; in `samples` of a verification, of the intact model.
+        after: Output after the ablation; in these samples, with the set ablated.
     """
 
     task: str
@@ -154,18 +154,18 @@ class Sample:
 
 @dataclass(frozen=True)
 class Member:
-    """What one member contributes to the task's drop.
+    """The contribution of a member to the task's drop.
 
     Attributes:
-        head: Its name.
-        alone: Drop when it alone is ablated.
-        restored: What of the set's drop goes away when it is the only one left intact.
-        p: The smaller p-value of the two, doubled, Holm-corrected over the members.
-        needed: Whether either is positive at the level of the verification.
-        changes: Some outputs whose score it changes, those that lose most first.
-        beside: What the other components are in these: `intact`, or, where it changes no score
-            alone, the rest of the set `ablated`.
-        elsewhere: Drop of every other task when it alone is ablated.
+        head: Name of the member.
+        alone: Drop when only it is ablated.
+        restored: Decrease of the set's drop when it is the only member left intact.
+        p: The smaller p-value of `alone` and `restored`, doubled, Holm-corrected over the members.
+        needed: Whether `alone` or `restored` is positive at the level of the verification.
+        changes: Some outputs whose score it changes, the largest losses first.
+        beside: State of the other members in these outputs: `intact`, or `ablated` if ablating it
+            alone changes no score.
+        elsewhere: Drop of every other task when only it is ablated.
     """
 
     head: str
@@ -179,7 +179,7 @@ class Member:
 
     @property
     def says(self) -> str:
-        """What it contributes, in words: a member that costs nothing alone may add to the set."""
+        """Returns the contribution in words; a member may add to the set but cost nothing alone."""
         alone, added = (100 * one.value for one in (self.alone, self.restored))
         if self.alone.low > 0:
             return f"costs {alone:.1f} points alone"
@@ -193,11 +193,11 @@ class CurvePoint:
     """Drops with the first k components ablated.
 
     Attributes:
-        k: How many.
-        head: The last of them; None for k = 0.
-        drop: What the task loses.
-        same_skill: Mean drop of the tasks of its skill; None without any.
-        others: Mean drop of the others; None without any.
+        k: Number of ablated components.
+        head: The last ablated component; None for k = 0.
+        drop: Drop of the task.
+        same_skill: Mean drop of the tasks of its skill; None without such tasks.
+        others: Mean drop of the others; None without others.
     """
 
     k: int
@@ -209,11 +209,11 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Curve:
-    """Drops with more and more components ablated.
+    """Drops with an increasing number of ablated components.
 
     Attributes:
-        points: From none to the first ten.
-        flat_at: The k from which no further component significantly costs more.
+        points: The points from k = 0 to at most 10.
+        flat_at: The k beyond which no further component increases the drop significantly.
     """
 
     points: tuple[CurvePoint, ...]
@@ -225,11 +225,11 @@ class AblationCheck:
     """The claim under one kind of ablation.
 
     Attributes:
-        kind: What stands in for ablated outputs.
-        drop: What the task loses.
-        specific: That minus the mean drop of the others; None without others.
+        kind: Replacement of ablated outputs: `zero`, `mean` or `resample`.
+        drop: Drop of the task.
+        specific: Specific drop; None without others.
         p: P-value of no change.
-        survives: Whether both intervals lie above zero.
+        survives: Whether the intervals of both lie above zero.
     """
 
     kind: str
@@ -241,17 +241,18 @@ class AblationCheck:
 
 @dataclass(frozen=True)
 class TaskFailures:
-    """Degenerate outputs of one task.
+    """Degenerate outputs of a task.
 
     Attributes:
         task: The task.
-        items: Items looked at.
-        before: Share of outputs with each failure mode, intact.
-        after: The same with the set ablated.
-        excess: Share of items that are degenerate with the set ablated and not intact.
+        items: Number of examined items.
+        before: Share of outputs with each failure mode in the intact model.
+        after: Share of outputs with each failure mode with the set ablated.
+        excess: Share of items whose output is degenerate with the set ablated and not in the intact
+            model.
         most_common: The most common output with the set ablated.
-        explained: Share of the task's score above chance that is lost on these items, gains on
-            them subtracted; None where an older file does not say.
+        explained: Net loss of score on these items as a share of the task's score above chance;
+            None in older files.
     """
 
     task: str
@@ -264,19 +265,19 @@ class TaskFailures:
 
     @property
     def damage(self) -> float:
-        """Share of outputs that count as broken: degenerate, as far as score is lost with them."""
+        """Share of outputs that count as broken: the smaller of `excess` and `explained`."""
         return self.excess if self.explained is None else min(self.excess, self.explained)
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """Components found on one task of a capability, measured on another.
+    """The drop of a task without the components of another task of the same capability.
 
     Attributes:
-        found_on: The task that they were found on.
-        measured_on: The task that they were ablated on.
-        heads: Their names.
-        drop: What that task loses.
+        found_on: The task for which the components were selected.
+        measured_on: The task on which they were ablated.
+        heads: Names of the components.
+        drop: Drop of the measured task.
         p: P-value of no change.
     """
 
@@ -289,14 +290,14 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict.
+    """The verdict of a verification.
 
     Attributes:
-        label: In one or a few words.
-        text: In one sentence, with the numbers it rests on.
-        items_needed: For `inconclusive`: report items that would do; else None.
-        headline: What is true, in a short sentence without intervals; empty where an older file
-            does not say.
+        label: The verdict in one or a few words.
+        text: The verdict in one sentence, with its numbers.
+        items_needed: Number of report items that would be enough if the label is `inconclusive`;
+            else None.
+        headline: The verdict in a short sentence without intervals; empty in older files.
     """
 
     label: Label
@@ -307,37 +308,37 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Verification(Result, file="verification.json", page="verification.html", verb="broca verify"):
-    """What a set of components costs on held-out items, and what that allows to say.
+    """The drops without a set of components on held-out items, and the verdict.
 
-    Without statistics there are `drops` without intervals and p-values, and no verdict.
+    Without statistics, `drops` have no intervals and no p-values, and there is no verdict.
 
     Attributes:
         model: The model.
         task: The claimed task.
         heads: The set.
-        ablation: What became of ablated components.
+        ablation: How components were ablated.
         seed: Seed of splits, controls and resampling.
         baseline: Score of every task on the intact model, on its report items.
-        after: The same with the set ablated.
-        drops: What every task lost: the claimed one, those of its skill, the others.
+        after: Score of every task with the set ablated.
+        drops: Drop of every task: the claimed task, those of its skill, the others.
         off_target_drop: Mean drop of the others; None without others.
-        off_target_ci: 95 % interval of that; None without others or statistics.
-        worst_other: The other task that loses most, which the mean can hide; None without others,
-            or where an older file does not say.
-        specific_drop: The task's drop minus that; the task's drop without others.
-        specific_ci: 95 % interval of that; None without others or statistics.
+        off_target_ci: 95 % interval of the off-target drop; None without others or statistics.
+        worst_other: The other task with the largest drop, which the mean can hide; None without
+            others, and in older files.
+        specific_drop: The task's drop minus the off-target drop; without others, the task's drop.
+        specific_ci: 95 % interval of the specific drop; None without others or statistics.
         level: Level of the tests and intervals.
         controls: Random sets, kind by kind.
-        members: What each member contributes.
-        curve: k from 0 on; None where it was not requested.
+        members: Contribution of each member.
+        curve: Drops for k from 0 on; None if it was not requested.
         ablations: The claim under other kinds of ablation.
-        crossings: Generalization between tasks of the same capability.
+        crossings: Drops of tasks of the same capability without each other's components.
         failures: Degenerate outputs, task by task.
-        samples: Outputs side by side.
+        samples: Outputs of the intact and the ablated model, side by side.
         verdict: The verdict; None without statistics.
-        rows: Rows measured on the report items.
+        rows: Number of rows on the report items.
         notes: What the reader should know.
-        documents: Which documents each part of the items holds.
+        documents: The documents of each part of the items.
     """
 
     kind: Literal["verification"] = "verification"
@@ -374,12 +375,12 @@ class Verification(Result, file="verification.json", page="verification.html", v
 
     @property
     def drop(self) -> float:
-        """What the claimed task lost."""
+        """Drop of the claimed task."""
         return next(line.drop for line in self.drops if line.role == "task")
 
     @property
     def items(self) -> dict[str, int]:
-        """Report items of every task."""
+        """Number of report items of every task."""
         return {line.task: line.items for line in self.drops}
 
     @property
@@ -389,7 +390,7 @@ class Verification(Result, file="verification.json", page="verification.html", v
 
     @property
     def worst(self) -> TaskDrop | None:
-        """What the other task loses that loses most; None without others."""
+        """The drop of the other task with the largest drop; None without others."""
         return max(self.roles("other"), key=lambda line: line.drop, default=None)
 
     @property
@@ -398,11 +399,11 @@ class Verification(Result, file="verification.json", page="verification.html", v
         return _interval(self.specific_drop, self.specific_ci)
 
     def roles(self, role: Role) -> tuple[TaskDrop, ...]:
-        """The drops of the tasks of one role."""
+        """Returns the drops of the tasks with a role."""
         return tuple(line for line in self.drops if line.role == role)
 
     def summary(self) -> tuple[str, ...]:
-        """The verdict, the claim and what was measured."""
+        """Returns the verdict, the claim and the size of the measurement."""
         return (
             "no verdict: no statistics were requested"
             if self.verdict is None
@@ -413,7 +414,7 @@ class Verification(Result, file="verification.json", page="verification.html", v
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """A line for each task: its scores, what it lost, and how sure that is."""
+        """Returns a line for each task: its scores, its drop and their statistics."""
         lines = []
         for line in self.drops:
             low, high = line.ci or (None, None)

@@ -1,7 +1,7 @@
 """A run: its set-up, its measuring, its folder.
 
-What a study of one's own needs is public here, and loaded on first use: a journal is read without
-torch.
+The names that a study needs are public here. They are loaded on first use, so that a journal can be
+read without torch.
 """
 
 from __future__ import annotations

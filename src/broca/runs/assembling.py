@@ -1,4 +1,4 @@
-"""Puts what a run measured into the shapes that are written."""
+"""Assembles the results that are written from the measurements of a run."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def localization(
     seed: int,
     started: float,
 ) -> Localization:
-    """The result of a localization.
+    """Makes the result of a localization.
 
     Args:
-        run: What measured it.
+        run: The run that measured it.
         method: The method of the search.
-        searched: What the search found.
+        searched: The search and its ranking.
         baseline: Score of every task on the intact model.
         after: Score of every task with the selection ablated.
         examination: Statistics, controls and verdict; None where none were requested.
-        shared: What the other tasks need too.
+        shared: The components that the other tasks need too.
         pairs: Interactions of the leading components.
-        repeats: What searches on other items found.
-        task_options: How the tasks were asked.
+        repeats: The selections of searches on other items.
+        task_options: How the tasks were prompted and scored.
         seed: Seed of the run.
-        started: When the run began, on `time.perf_counter`.
+        started: Start of the run on `time.perf_counter`.
     """
     model, tasks = run.model, run.tasks
     ranking, referenced = searched.ranking, searched.referenced
@@ -103,7 +103,7 @@ def localization(
 
 
 def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:
-    """What the reader should know of the tasks."""
+    """Notes on the tasks for the reader."""
     notes = list(tasks.notes)
     capability = tasks.benchmarks[tasks.task].capability
     for name, benchmark in tasks.benchmarks.items():
@@ -113,13 +113,13 @@ def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:
         if benchmark.capability == capability:
             notes.append(
                 f"{name} measures the same capability ({capability}) as {tasks.task}: it is "
-                "reported apart, and what it loses is not an off-target drop"
+                "reported separately, and its drop is not an off-target drop"
             )
     return (*notes, *chance_notes(tasks, baseline))
 
 
 def _groups(run: Run, ranking: Ranking) -> tuple[str, ...]:
-    """The method's notes, and the components that it tells apart."""
+    """The method's notes, and its groups of components."""
     names = run.model.components.names
     groups = (
         f"{name}: {', '.join(names[column] for column in columns) or 'none'}"

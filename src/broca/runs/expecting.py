@@ -24,7 +24,7 @@ AGAIN = "searching again, on other items"
 """The stage of the searches that tell how stable the first one is."""
 
 SEARCH, SETS = "search", "sets"
-"""Kinds of rows beside scores: those of searches, and those of many sets on the same items, which
+"""Kinds of rows besides scores: rows of searches, and rows of many sets on the same items, which
 share work."""
 
 ANY_SPEED = {"accuracy": 1.0, "probability": 1.0}
@@ -40,19 +40,19 @@ def localization_steps(
     interactions: int,
     seeds: int = 1,
 ) -> list[Step]:
-    """The steps of a localization, each with the most rows that it is expected to measure.
+    """The steps of a localization, each with the maximum number of rows that is expected.
 
-    Random sets that come out close to the real one are doubled, and components that the others
-    need too are measured alone: neither is known before.
+    Two numbers are unknown beforehand: random sets are doubled if few of them reach the real set,
+    and components that the others need too are ablated alone.
 
     Args:
-        model: Its components are searched.
+        model: The model whose components are searched.
         tasks: The tasks and their items.
         method: The method of the search.
-        options: Its budget.
+        options: The budget of the search.
         verify: Whether it ends with statistics, random sets and a verdict.
-        interactions: How many components are measured in pairs.
-        seeds: How many searches.
+        interactions: Number of components that are ablated in pairs.
+        seeds: Number of searches.
     """
     trial, places = tasks.trial(), measured_places(method, tasks, options)
     report = _count(trial.places)
@@ -65,7 +65,7 @@ def localization_steps(
         Step(f"searching ({method})", search, SEARCH),
         Step("verifying on the report items", report),
         *(_examination_steps(trial, QUICK, members=options.k) if verify else ()),
-        Step("measuring alone what the others need too", 0, SETS),
+        Step("ablating alone what the others need too", 0, SETS),
         Step("measuring pairs", pairs * len(tasks.places["confirm"][tasks.task]), SETS),
         Step(AGAIN, (seeds - 1) * search, SEARCH),
     ]
@@ -82,10 +82,10 @@ def verification_steps(
 
     Args:
         tasks: The tasks and their items.
-        scope: How much it measures.
+        scope: Which tests are made, and on how many items.
         members: The components of the set.
         order: The components of the curve, in their order.
-        ablations: Kinds of ablation that the claim is to survive, its own included.
+        ablations: Kinds of ablation under which the claim is tested, the run's included.
     """
     trial = tasks.trial()
     report, few = _count(trial.places), trial.smaller(_control_items(trial, scope))
@@ -139,8 +139,8 @@ def atlas_steps(tasks: TaskSet, stage: str, *, rows: int, answers: bool) -> list
     Args:
         tasks: The tasks and their items.
         stage: The stage that measures under random masks.
-        rows: Its rows.
-        answers: Whether its response compares right answers.
+        rows: Number of rows of this stage.
+        answers: Whether its response needs reference answers.
     """
     places = tasks.places["locate"]
     return [
@@ -167,13 +167,13 @@ def _control_items(trial: Trial, scope: Scope) -> int:
 
 
 def search_rows(model: GatedModel, tasks: TaskSet, method: str, options: SearchOptions) -> int:
-    """The most rows of a search: its budget, or those of the plans that it would ask for.
+    """The maximum number of rows of a search: its budget, or the rows of all its plans.
 
     Args:
-        model: Its components are searched.
+        model: The model whose components are searched.
         tasks: The tasks and their items.
         method: Name of the method.
-        options: Its budget.
+        options: The budget of the search.
     """
     if options.rows is not None:
         return options.rows
@@ -188,7 +188,7 @@ def search_rows(model: GatedModel, tasks: TaskSet, method: str, options: SearchO
 
 
 def _answers(tasks: TaskSet, places: Places) -> int:
-    """Items whose right answers the intact model is asked for."""
+    """The number of items on which the intact model's right answers are looked for."""
     return _count(
         {name: items for name, items in places.items() if tasks.benchmarks[name].wants_own_answers}
     )

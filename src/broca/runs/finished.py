@@ -22,14 +22,14 @@ NAME = "finished.json"
 _PACKAGES = ("broca", "torch", "transformers", "lm-eval", "datasets", "numpy", "scikit-learn")
 
 Stamps = dict[str, list[int] | None]
-"""Size and time of files by path, number and checksum of the names in a folder; an empty list for a
-file that only has to be there."""
+"""By path: size and time of a file, number and checksum of the names in a folder, or an empty list
+for a file that only has to exist."""
 
 
 def stamps_of(folder: Path, sources: Sequence[Path], written: Sequence[Path]) -> Stamps:
-    """The stamps of the files that a result was made of, and of the result.
+    """Returns the stamps of the files that a result was computed from, and of the result.
 
-    Pages only have to be there: other commands add their sections to a report.
+    Pages only have to exist: other commands add their sections to a report.
 
     Args:
         folder: The out folder, which may be moved later.
@@ -43,7 +43,7 @@ def stamps_of(folder: Path, sources: Sequence[Path], written: Sequence[Path]) ->
 
 
 def unchanged(folder: Path, stamps: Stamps) -> bool:
-    """Whether there are stamps, and every file still has its own."""
+    """Whether stamps are given and every file still has its stamp."""
     return bool(stamps) and all(
         (folder / path).exists() if stamp == [] else _stamp(folder / path) == stamp
         for path, stamp in stamps.items()
@@ -56,12 +56,12 @@ def note_finished(
     sources: Sequence[Path] | None,
     written: Sequence[Path],
 ) -> None:
-    """Writes down that a command which shares a folder came to its end.
+    """Records that a command in a shared folder has finished.
 
     Args:
         folder: The out folder.
-        asked: All that decides the result, and the `verb`.
-        sources: The files that the result was made of; None where they cannot be told.
+        asked: All options that determine the result, and the `verb`.
+        sources: The files that the result was computed from; None if they are unknown.
         written: The result's file, then its pages.
     """
     entries = _read(folder)
@@ -77,23 +77,23 @@ def note_finished(
 
 
 def finished_files(folder: Path, asked: Mapping[str, Any]) -> tuple[Path, ...]:
-    """The files that the same command wrote, where nothing has changed since; else none.
+    """Returns the files that the same command wrote if nothing has changed since, else none.
 
     Args:
         folder: The out folder.
-        asked: All that decides the result, and the `verb`.
+        asked: All options that determine the result, and the `verb`.
     """
     entry = _read(folder).get(str(asked["verb"]), {})
     try:
         alike = entry["asked"] == _plain(asked) and entry["versions"] == versions()
         written = tuple(folder / name for name in entry["written"])
         return written if alike and unchanged(folder, entry["stamps"]) else ()
-    except (KeyError, TypeError, AttributeError):  # nothing, or not what broca wrote
+    except (KeyError, TypeError, AttributeError):  # no file, or a file that broca did not write
         return ()
 
 
 def versions() -> dict[str, str]:
-    """Versions of what a result depends on."""
+    """Versions of the packages that a result depends on."""
     found = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
     for package in _PACKAGES:
         try:
@@ -104,7 +104,7 @@ def versions() -> dict[str, str]:
 
 
 def _read(folder: Path) -> dict[str, Any]:
-    """The entries of a folder by verb; none where there is no file that broca wrote."""
+    """The entries of a folder by verb; empty if it has no file that broca wrote."""
     try:
         entries = json.loads((folder / NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -113,14 +113,14 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _plain(asked: Mapping[str, Any]) -> Any:
-    """Options as JSON gives them back."""
+    """Options as they are read back from JSON."""
     return json.loads(json.dumps(asked))
 
 
 def _stamp(path: Path) -> list[int] | None:
-    """Size and time of a file, number and checksum of a folder's names; None where it is gone.
+    """Size and time of a file, number and checksum of a folder's names; None if it is missing.
 
-    A folder's own time will not do: Python adds `__pycache__` to it when it first imports from it.
+    The time of a folder is not used: Python adds `__pycache__` when it first imports from it.
     """
     try:
         if path.is_dir():

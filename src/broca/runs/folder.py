@@ -1,4 +1,4 @@
-"""The folder of a run: what was asked there, so that the same command goes on with it."""
+"""The folder of a run: it records the command, so that the same command can resume the run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RunFolder:
 
     Attributes:
         path: The folder.
-        record: What `reproduce.json` holds.
+        record: Contents of `reproduce.json`.
         resumed: Whether the same command ran here before.
     """
 
@@ -59,21 +59,22 @@ class RunFolder:
         fresh: bool = False,
         resume: bool = False,
     ) -> RunFolder:
-        """Takes a folder for a command, or goes on with what the same command left there.
+        """Claims a folder for a command, or resumes the run of the same command in it.
 
         Args:
-            folder: The folder; it exists and can be written.
+            folder: The folder, which exists and can be written.
             verb: The command's first word.
-            asked: What decides the result: another value is another run.
-            how: What only decides how it is computed.
+            asked: The options that determine the result: another value is another run.
+            how: The options that determine only how the result is computed.
             command: The command line.
-            journal: A journal to share; the folder's own if None.
-            fresh: Begin anew: remove everything that a run writes here, its journal too.
-            resume: Refuse a folder that holds no run.
+            journal: A shared journal; the folder's journal if None.
+            fresh: Whether to start again: removes everything that a run writes here, its journal
+                too.
+            resume: Whether to refuse a folder that contains no run.
 
         Raises:
             OutFolderTaken: The folder holds another command's run.
-            BadInput: `resume` is wanted and nothing is there; both switches are given.
+            BadInput: `resume` is set and the folder contains no run, or both switches are set.
         """
         if fresh and resume:
             raise BadInput("`fresh` and `resume` exclude each other: give one of them")
@@ -82,7 +83,7 @@ class RunFolder:
         if fresh:
             _clear(folder)
         elif there is None and resume:
-            raise BadInput(f"`resume`: '{folder}' holds no run to go on with; leave `resume` out")
+            raise BadInput(f"`resume`: '{folder}' holds no run to resume; leave `resume` out")
         elif there is None and (folder / "result.json").exists():
             raise OutFolderTaken(
                 f"'{folder}' holds a result.json of unknown origin: choose another `out`, or "
@@ -110,7 +111,7 @@ class RunFolder:
         """Reads the out folder of a run.
 
         Raises:
-            BadInput: It holds none.
+            BadInput: The folder contains no run.
         """
         record = _read(Path(folder))
         if record is None:
@@ -126,14 +127,14 @@ class RunFolder:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The keywords of the verb that made what the folder holds; see `arguments_of`."""
+        """The keywords of the verb whose run the folder contains; see `arguments_of`."""
         return arguments_of(self.record)
 
     def note(self, digests: Mapping[str, Any]) -> None:
-        """Writes down the digests of weights, tokenizer, tasks and items.
+        """Records the digests of weights, tokenizer, tasks and items.
 
         Raises:
-            OutFolderTaken: The run that is here was made with others.
+            OutFolderTaken: The run in this folder has other digests.
         """
         self.record["finished"] = {}
         before = self.record["digests"]
@@ -148,10 +149,10 @@ class RunFolder:
         self._write()
 
     def finish(self, sources: Sequence[Path] | None, written: Sequence[Path]) -> None:
-        """Writes down that the run came to its end, so that the same command need not run again.
+        """Records that the run has finished, so that the same command need not run again.
 
         Args:
-            sources: The files that the result was made of; None where they cannot be told.
+            sources: The files that the result was computed from; None if they are unknown.
             written: The files of the result.
         """
         if sources is None:
@@ -161,9 +162,9 @@ class RunFolder:
 
     @classmethod
     def is_finished(cls, folder: Path, *, verb: str, asked: Mapping[str, Any]) -> bool:
-        """Whether a folder holds the result of the same command, and nothing has changed since.
+        """Whether a folder contains the result of the same command, and nothing has changed since.
 
-        Nothing is read but the record, and the sizes and times of the files that it names.
+        Only the record, and the sizes and times of the files that it names, are read.
         """
         try:
             record = _read(folder)
@@ -175,7 +176,7 @@ class RunFolder:
         return unchanged(folder, record.get("finished") or {})
 
     def release(self) -> None:
-        """Gives the folder back if its run was refused before it began: nothing is kept in it."""
+        """Removes the files of a run that was refused before it began."""
         if not self.resumed and not self.record["digests"]:
             (self.path / NAME).unlink(missing_ok=True)
 
@@ -196,15 +197,15 @@ def folder_workspace(
     """A workspace that keeps its rows in a claimed folder; Ctrl+C ends after the batch.
 
     Args:
-        folder: The folder; it is given back if its run is refused before it begins.
-        goes_on: What the user gives to go on with what was ended.
+        folder: The folder; it is released if its run is refused before it begins.
+        goes_on: The command that resumes an interrupted run.
         executor: Where rows are measured.
         keep_outputs: Share of the rows whose raw output is kept.
-        say: Receives what the user should know, line by line.
+        say: Receives messages for the user, line by line.
 
     Raises:
-        Interrupted: The user asked for an end; the message is the command that goes on.
-        BrocaError: Any of it is refused.
+        Interrupted: The user interrupted the run; the message names the command that resumes it.
+        BrocaError: The folder, the journal or the executor is refused.
     """
     if folder.resumed:
         say(f"going on with the run in {folder.path}")
@@ -239,21 +240,21 @@ def journal_workspace(
 
     Args:
         journal: The journal's file.
-        goes_on: What the user gives to go on with what was ended.
+        goes_on: The command that resumes an interrupted run.
         executor: Where rows are measured.
         keep_outputs: Share of the rows whose raw output is kept.
         on_begin: Receives the digests of every run, once they are known.
-        say: Receives what the user should know, line by line.
+        say: Receives messages for the user, line by line.
 
     Raises:
-        Interrupted: The user asked for an end; the message is the command that goes on.
+        Interrupted: The user interrupted the run; the message names the command that resumes it.
     """
     from broca.runs.workspace import (
         Workspace,
     )  # imports torch, which reading a folder does not need
 
     def announce() -> None:
-        say("broca: ending after this batch; Ctrl+C again ends at once")
+        say("broca: stopping after this batch; Ctrl+C again stops at once")
 
     with Stopper(announce) as stopper:
         try:
@@ -272,10 +273,10 @@ def journal_workspace(
 
 
 def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of a verb for what `reproduce.json` says.
+    """Returns the keywords of a verb that `reproduce.json` records.
 
     Args:
-        record: It holds `asked` and `how`; a run of an older version has fewer options.
+        record: Contains `asked` and `how`; a run of an older version has fewer options.
 
     Raises:
         BadInput: An option of a task has a value that does not exist.
@@ -286,15 +287,15 @@ def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def options_of_run(folder: str | Path, given: RunOptions) -> RunOptions:
-    """The options with which a run's model and tasks are loaded again.
+    """Returns the options with which a run's model and tasks are loaded again.
 
     Args:
-        folder: The out folder of a run of `localize`; one that Python's `save` wrote names none.
-        given: What is wanted now. An option that differs from its default replaces the run's.
+        folder: The out folder of a run of `localize`; a folder that `save` wrote has no options.
+        given: Options of the new call. An option that differs from its default replaces the run's.
 
     Returns:
-        The run's sources of tasks, how they are asked, how its model is loaded, and its journal
-        where it was a shared one; all else as it is given.
+        The run's source, task and model options, and its journal if it was shared; all other
+        options as given.
     """
     record = _read(Path(folder))
     if record is None:
@@ -311,7 +312,7 @@ def options_of_run(folder: str | Path, given: RunOptions) -> RunOptions:
 
 
 def _over(options: Any, recorded: Mapping[str, Any]) -> Any:
-    """The fields of an option class as they were recorded, where they have their defaults now."""
+    """Replaces the fields of an option class that have their defaults by their recorded values."""
     defaults = type(options)()
     kept = {
         field.name: recorded[field.name]
@@ -322,7 +323,7 @@ def _over(options: Any, recorded: Mapping[str, Any]) -> Any:
 
 
 def machine() -> dict[str, Any]:
-    """The machine, as far as results may depend on it."""
+    """The properties of the machine that may affect results."""
     return {
         "system": platform.platform(),
         "processor": platform.machine(),
@@ -333,10 +334,10 @@ def machine() -> dict[str, Any]:
 
 
 def _read(folder: Path) -> dict[str, Any] | None:
-    """What `reproduce.json` holds; None if there is none.
+    """Returns the contents of `reproduce.json`; None if it does not exist.
 
     Raises:
-        BadInput: It is not what broca writes.
+        BadInput: The file was not written by broca.
     """
     file = folder / NAME
     if not file.is_file():
@@ -371,7 +372,7 @@ def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any
 
 
 def _alike(before: Any, now: Any) -> bool:
-    """Whether two values say the same; an option that an older version lacks has its default."""
+    """Whether two values are equal; an option that an older version lacks has its default."""
     if isinstance(before, dict) and isinstance(now, dict):
         return all(_alike(before.get(name), now.get(name)) for name in {*before, *now})
     return before == now or (before is None and now is False)

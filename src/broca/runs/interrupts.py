@@ -13,10 +13,10 @@ from broca.errors import Interrupted
 
 
 class Stopper:
-    """Puts off the first Ctrl+C until the rows at hand are measured and kept.
+    """Delays the first Ctrl+C until the current rows are measured and kept.
 
     Args:
-        on_request: Called when an end is asked for.
+        on_request: Called when the user presses Ctrl+C.
     """
 
     def __init__(self, on_request: Callable[[], None] = lambda: None) -> None:
@@ -24,7 +24,7 @@ class Stopper:
         self._busy = False
         self._before: Any = None
         self.requested = False
-        """Whether an end was asked for."""
+        """Whether the user pressed Ctrl+C."""
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -37,7 +37,7 @@ class Stopper:
 
     @contextmanager
     def measuring(self) -> Iterator[None]:
-        """While this is open, a first Ctrl+C is put off."""
+        """A context in which a first Ctrl+C is delayed."""
         self._busy = True
         try:
             yield
@@ -45,10 +45,10 @@ class Stopper:
             self._busy = False
 
     def checkpoint(self) -> None:
-        """Ends the run if that was asked for.
+        """Ends the run if the user pressed Ctrl+C.
 
         Raises:
-            Interrupted: It was.
+            Interrupted: The user pressed Ctrl+C.
         """
         if self.requested:
             raise Interrupted("interrupted: everything that was measured is kept")

@@ -1,4 +1,4 @@
-"""This machine: what it offers to broca, what is missing, and the line that mends it."""
+"""The checks of `broca doctor`: what broca can use, what is missing, and how to fix it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 State = Literal["ok", "missing", "broken"]
-"""`missing` is optional; without what is `broken` broca cannot run."""
+"""`missing` marks an optional feature; broca cannot run if a check is `broken`."""
 
 CORE = ("numpy", "torch", "transformers", "datasets", "lm_eval")
 """Modules that every run imports."""
@@ -28,20 +28,20 @@ DEVELOPMENT = {"dev", "docs"}
 """Extras that a user does not need."""
 
 TIGHT_BYTES = 2**30
-"""Less free memory or disk than this is worth a word."""
+"""Free memory or disk below which a check warns."""
 
 _GIB = 2**30
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
+    """The result of a check.
 
     Attributes:
-        name: What it is.
-        state: Whether it is there.
-        found: What was found.
-        remedy: The line that mends it; empty where nothing is to be done.
+        name: Name of the check.
+        state: `ok`, `missing` or `broken`.
+        found: Description of what was found.
+        remedy: Command or advice that fixes it; empty if nothing needs fixing.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found on a machine."""
+    """The results of all checks of a machine."""
 
     checks: tuple[Check, ...]
 
@@ -63,7 +63,7 @@ class Diagnosis:
 
 
 def examine() -> Diagnosis:
-    """Looks at everything that broca needs or can use here: see `broca.doctor`."""
+    """Runs all checks: see `broca.doctor`."""
     checks = [_python(), *map(_module, CORE)]
     if all(check.state != "broken" for check in checks):
         checks += _looked(
@@ -81,20 +81,20 @@ def _python() -> Check:
 
 
 def _module(name: str) -> Check:
-    """Whether a module can be imported."""
+    """Checks that a module can be imported."""
     package = name.replace("_", "-")
     mend = f"{sys.executable} -m pip install -I {package}"
     try:
         import_module(name)
         return Check(package, "ok", version(package))
     except PackageNotFoundError:
-        return Check(package, "broken", "imported from a place without its version", mend)
+        return Check(package, "broken", "imported, but its version is unknown", mend)
     except Exception as error:  # noqa: BLE001  # a broken installation may raise anything
         return Check(package, "broken", f"cannot be imported: {first_line(error)}", mend)
 
 
 def _looked(*looks: tuple[str, Callable[[], Check]]) -> Iterator[Check]:
-    """Checks that may meet anything on a machine that nobody has seen."""
+    """Runs checks that may raise any exception on an unknown machine."""
     for name, look in looks:
         try:
             yield look()
@@ -105,11 +105,11 @@ def _looked(*looks: tuple[str, Callable[[], Check]]) -> Iterator[Check]:
 
 
 def _gates() -> Check:
-    """A shipped model is loaded, which ends with the self-test of its gates."""
+    """Loads a shipped model, which includes the self-test of its gates."""
     from broca.models import load
 
     gated = load("reference-small", device="cpu", offline=True)
-    return Check("gates", "ok", f"{gated.name} is loaded, and its self-test holds")
+    return Check("gates", "ok", f"{gated.name} is loaded and passes its self-test")
 
 
 def _devices() -> Check:
@@ -118,7 +118,7 @@ def _devices() -> Check:
     threads = f"CPU with {torch.get_num_threads()} threads"
     if not torch.cuda.is_available():
         built = torch.version.cuda or torch.version.hip
-        remedy = "" if built else "https://pytorch.org/get-started has the line for a GPU's torch"
+        remedy = "" if built else "https://pytorch.org/get-started installs torch for a GPU"
         return Check("devices", "ok", f"{threads}, no GPU", remedy)
     gpus = []
     for number in range(torch.cuda.device_count()):
@@ -129,7 +129,7 @@ def _devices() -> Check:
 
 
 def _isolation() -> Check:
-    """What encloses programs that models write: found by trying, as a run does."""
+    """Checks by trial how programs that models write can be isolated."""
     from broca.tasks.code import code_isolation
     from broca.tasks.sandbox.isolation import ISOLATIONS, bubblewrap_path
 
@@ -140,12 +140,12 @@ def _isolation() -> Check:
     if sys.platform != "linux":
         remedy = "run tasks that execute code on Linux, with bubblewrap"
     elif bubblewrap_path():
-        remedy = "let users create namespaces: sysctl kernel.unprivileged_userns_clone=1"
+        remedy = "allow users to create namespaces: sysctl kernel.unprivileged_userns_clone=1"
     return Check(name, "missing", f"{found}; bubblewrap would be stronger", remedy)
 
 
 def _extras() -> Iterator[Check]:
-    """Every extra of the package, but for those of its developers."""
+    """Checks every extra of the package except those for its developers."""
     from packaging.requirements import Requirement
 
     wanted = [Requirement(text) for text in requires("broca") or ()]
@@ -171,7 +171,7 @@ def _extra(extra: str, package: str) -> Check:
 
 
 def _memory() -> Check:
-    """Memory that can be had without swapping."""
+    """Checks the memory that is available without swapping."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         kib = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
@@ -183,16 +183,16 @@ def _memory() -> Check:
 
 
 def _disks() -> Iterator[Check]:
-    """Room for out folders, and for models of the hub."""
+    """Checks the disk space for out folders and for models of the hub."""
     places = {"free disk here": Path.cwd()}
     try:
         from huggingface_hub import constants
 
         places["free disk of the hub's cache"] = Path(constants.HF_HUB_CACHE)
-    except ImportError:  # said already: transformers cannot be imported without it
+    except ImportError:  # reported already: transformers cannot be imported without it
         pass
     for name, place in places.items():
         there = next(path for path in (place, *place.parents) if path.exists())
         free = shutil.disk_usage(there).free
-        remedy = "" if free >= TIGHT_BYTES else "make room, or use another disk (HF_HOME, `out`)"
+        remedy = "" if free >= TIGHT_BYTES else "free space, or use another disk (HF_HOME, `out`)"
         yield Check(name, "ok", f"{free / _GIB:.1f} GiB in {place}", remedy)

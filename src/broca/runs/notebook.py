@@ -1,4 +1,4 @@
-"""Shows how far a run is below the cell of a notebook that started it."""
+"""Shows the progress of a run below the notebook cell that started it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 from broca.engine import Progress
 
 PAUSE_S = 0.2
-"""Seconds between two changes of the bar, at least."""
+"""Minimum seconds between two updates of the bar."""
 
 
 def in_notebook() -> bool:
-    """Whether the caller is a cell of a notebook, which a kernel of IPython runs."""
+    """Whether the caller runs in a notebook cell of an IPython kernel."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None
 
 
 class NotebookBar:
-    """Reports progress as a bar of HTML, which changes in its place."""
+    """Reports progress as an HTML bar that is updated in place."""
 
     def __init__(self) -> None:
         self._display: Any = None
@@ -29,11 +29,11 @@ class NotebookBar:
         self._stage = ""
 
     def __call__(self, stage: str, progress: Progress | None) -> None:
-        """Shows the stage of a run, and how far it is where that is known.
+        """Shows the stage of a run, and its progress if that is known.
 
         Args:
-            stage: What is going on.
-            progress: Rows and tokens that are done.
+            stage: The current stage.
+            progress: Measured rows and tokens.
         """
         ended = progress is not None and progress.done >= progress.total
         now = time.monotonic()
@@ -52,7 +52,7 @@ class NotebookBar:
 
 
 def bar(stage: str, progress: Progress | None) -> str:
-    """A stage and a bar of how far it is, as HTML without a script."""
+    """Returns a stage and its progress bar, as HTML without a script."""
     label = f"<span>{escape(stage)}</span>"
     if progress is None or not progress.total:
         return f"<div>{label}</div>"

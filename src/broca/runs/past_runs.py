@@ -1,4 +1,4 @@
-"""What runs of `localize` measured before, read from their journals; no model is loaded."""
+"""Reads the measurements of earlier runs of `localize` from their journals, without a model."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _FEWEST_MASKS = 3
 
 @dataclass(frozen=True)
 class TaskRows:
-    """Distinct rows that a search measured on its task.
+    """The distinct rows that a search measured on its task.
 
     Attributes:
         masks: Ablated components of every row, `(rows, components)`.
         items: Journal id of every row's item, `(rows,)`.
         responses: Response of every row, `(rows,)`.
-        response: What the responses are.
+        response: Kind of the responses.
     """
 
     masks: NDArray[np.bool_]
@@ -38,10 +38,10 @@ class TaskRows:
 
 
 def localized_in(folder: str | Path) -> RunFolder:
-    """The folder of a run of `broca localize`, finished or not.
+    """Reads the folder of a run of `broca localize`, finished or not.
 
     Raises:
-        BadInput: It holds none.
+        BadInput: The folder contains no such run.
     """
     run_folder = RunFolder.read(folder)
     if run_folder.record["asked"].get("verb") != "localize":
@@ -50,10 +50,10 @@ def localized_in(folder: str | Path) -> RunFolder:
 
 
 def problem_of_run(journal: Journal, run: RunRecord) -> Problem:
-    """The problem that a run's search was to solve.
+    """Returns the problem that a run's search had to solve.
 
     Raises:
-        NotInJournal: The run ended before.
+        NotInJournal: The run ended before its search began.
     """
     if not run.search:
         raise NotInJournal(
@@ -67,7 +67,7 @@ def ranking_from_journal(journal: Journal, run: RunRecord) -> Ranking:
     """Repeats a run's search with the responses that its journal holds.
 
     Raises:
-        NotInJournal: The run was cut short.
+        NotInJournal: The run was interrupted before its search ended.
     """
     problem = problem_of_run(journal, run)
     search = searches.make_search(run.search["method"], problem, **run.search["options"])
@@ -75,12 +75,12 @@ def ranking_from_journal(journal: Journal, run: RunRecord) -> Ranking:
 
 
 def task_rows(journal: Journal, run: RunRecord, problem: Problem) -> TaskRows:
-    """The rows that a search measured on its task, each once, in the order they were asked.
+    """Returns the distinct rows that a search measured on its task, in the order of its plans.
 
-    Rows in another response than the search's first are left out.
+    Rows with another response than the first of the search are left out.
 
     Raises:
-        NotInJournal: There are none.
+        NotInJournal: The journal contains no such rows.
     """
     plans = journal.query(
         "SELECT condition, masks, items FROM plans WHERE run = ? AND role = 'search' "
@@ -117,14 +117,14 @@ def task_rows(journal: Journal, run: RunRecord, problem: Problem) -> TaskRows:
 
 
 def mask_changes(rows: TaskRows) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Every mask with its mean change against the intact model on the same items.
+    """Returns every mask with its mean change from the intact model on the same items.
 
     Returns:
-        The distinct masks in the order they were asked, `(masks, components)`, and the changes,
+        The distinct masks in the order of the plans, `(masks, components)`, and the changes,
         `(masks,)`.
 
     Raises:
-        BadInput: There are too few to fit anything to.
+        BadInput: There are too few masks for a regression.
     """
     ablating = rows.masks.any(axis=1)
     intact = dict(
@@ -138,7 +138,7 @@ def mask_changes(rows: TaskRows) -> tuple[NDArray[np.bool_], NDArray[np.float64]
             f"the run measured {len(first)} masks on items of the intact model: too few to refit; "
             "give its command again, with more `rows`"
         )
-    order = np.argsort(first)  # as they were asked: folds and resamples are drawn by place
+    order = np.argsort(first)  # in the order of the plans: folds are drawn by position
     rank = np.argsort(order)[index.ravel()]
     changes = rows.responses[usable] - [intact[item] for item in rows.items[usable].tolist()]
     means = np.bincount(rank, weights=changes) / np.bincount(rank)
@@ -146,7 +146,7 @@ def mask_changes(rows: TaskRows) -> tuple[NDArray[np.bool_], NDArray[np.float64]
 
 
 def _questions(journal: Journal, items: Iterable[int]) -> dict[int, tuple[str, int]]:
-    """Task and number of items: what asks for a margin is another item of the same question."""
+    """Task and number of items; the margin of a question is another item of the journal."""
     questions = {}
     for item in items:
         ((task, number),) = journal.query("SELECT task, number FROM items WHERE id = ?", (item,))

@@ -1,4 +1,4 @@
-"""What a search has to solve on a run: its items, its budget, what its rows return."""
+"""The problem of a search on a run: its items, its budget and its response."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from broca.searches import OtherTask, Problem
 
 
 def method_of(options: SearchOptions) -> str:
-    """The method of a search, which a recovery decides where no method is named.
+    """Returns the method of a search; the recovery determines it if no method is named.
 
     Raises:
         UnknownName: No method has this name.
-        BadInput: The method has no such option, or it cannot have such a value.
+        BadInput: The method has no such option, or the option has an invalid value.
     """
     method = options.method
     if method is None:
@@ -41,7 +41,7 @@ def refer(method: str, options: SearchOptions, run: Run) -> Referenced:
     """Finds the reference answers that the method's response needs.
 
     Raises:
-        TaskUnusable: There are none, and the method or the user wants this response.
+        TaskUnusable: No item has a reference answer, and the method or the user requires one.
     """
     response: Any = options.response
     record = searches.require_method(method)
@@ -62,12 +62,12 @@ def problem_of(
     seed: int,
     continuous: bool,
 ) -> Problem:
-    """What a search solves.
+    """Returns the problem that a search solves.
 
     Args:
-        model: Its components are searched.
+        model: The model whose components are searched.
         tasks: The tasks and their items.
-        places: Positions of each measured task's `locate` items that can be asked.
+        places: Positions of each measured task's usable `locate` items.
         options: The budget and the size of the selection.
         seed: Seed of the search.
         continuous: Whether every one of these items has a margin.
@@ -95,7 +95,8 @@ def problem_of(
 def require_search(method: str, options: SearchOptions, model: GatedModel, tasks: TaskSet) -> None:
     """Refuses a budget or options that the method would refuse, before anything is measured.
 
-    What only measuring shows, such as whether every item has a margin, is taken for the best.
+    Properties that only measuring shows, such as whether every item has a margin, are assumed to
+    hold.
 
     Raises:
         BadInput: The method refuses them.

@@ -1,4 +1,4 @@
-"""Says how far a run is: the stage, and the rows of the run or of its plan."""
+"""Reports the progress of a run: the stage, and the rows of the run or of its plan."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from broca.runs.forecast import Forecast, Step
 from broca.runs.notebook import NotebookBar, in_notebook
 
 Report = Callable[[str, Progress | None], None]
-"""Receives what is going on: the stage, and how far the run is where that is known. Where the run
-knows the rows of its steps, the figures are those of the whole run, with the time left; otherwise
-those of the plan that is being measured."""
+"""Receives the stage, and the progress if it is known. If the run knows the rows of its steps, the
+figures refer to the whole run and include the time left; otherwise they refer to the current
+plan."""
 
 NOTE = "note: "
-"""What a report begins with that is not a stage, but a line for the reader."""
+"""Beginning of a report that is a line for the reader instead of a stage."""
 
 
 def silent(stage: str, progress: Progress | None) -> None:
-    """A report that says nothing."""
+    """A report that shows nothing."""
 
 
 def usual_report() -> Report:
-    """The report of a caller who names none: a bar in a notebook, and silence elsewhere."""
+    """Returns the default report: a bar in a notebook, and `silent` elsewhere."""
     return NotebookBar() if in_notebook() else silent
 
 
@@ -32,8 +32,8 @@ class Stages:
     """Reports progress with the stage of a run that it belongs to.
 
     Args:
-        report: Receives both; in a notebook a bar shows them if None.
-        clock: Tells the time in seconds.
+        report: Receives the stage and the progress; with None a notebook shows a bar.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class Stages:
         self._clock = clock
         self._forecast: Forecast | None = None
         self._name = ""
-        self._tokens = self._chunk_tokens = 0  # of the run before the chunk, and of the chunk
+        self._tokens = self._chunk_tokens = 0  # before the chunk, and in it
         self.begin(0)
 
     def expect(self, steps: Sequence[Step], *, instead_of: str = "") -> None:
-        """Says which steps are to come: from now on every report tells of the whole run.
+        """Adds the coming steps; from now on the figures of every report refer to the whole run.
 
         Args:
-            steps: They follow those that were expected before, or replace one of them.
+            steps: They follow the steps that were added before, or replace one of them.
             instead_of: The stage of the step that they replace.
         """
         if self._forecast is None:
@@ -73,8 +73,8 @@ class Stages:
         """Begins a stage in which a verb runs.
 
         Returns:
-            The report to give to the verb. It tells how far the whole run is, and the verb alone
-            where the run's steps are unknown; the verb's stages are left out.
+            The report to pass to the verb. Its figures refer to the whole run, or to the verb alone
+            if the run's steps are unknown. It leaves out the verb's stages.
         """
         self.enter(name)
 
@@ -90,30 +90,30 @@ class Stages:
         return follow
 
     def complete(self, name: str) -> None:
-        """Ends a stage whose step the run came back to."""
+        """Ends a stage to whose step the run returned."""
         if self._forecast is not None:
             self._forecast.complete(name)
 
     def note(self, text: str) -> None:
-        """Tells the reader something; the stage goes on."""
+        """Reports a line for the reader; the stage continues."""
         self._report(f"{NOTE}{text}", None)
 
     def begin(self, rows: int, *, cost: int | None = None) -> None:
-        """A plan begins.
+        """Begins a plan.
 
         Args:
-            rows: Its rows.
-            cost: What it takes of a row budget, where that is another number.
+            rows: Number of its rows.
+            cost: Its cost in rows if that differs, as with gradients.
         """
-        self._left = rows if cost is None else cost  # of the plan, not counted as done yet
+        self._left = rows if cost is None else cost  # rows that are not counted as done
         self._weight = self._left / max(1, rows)
         if self._forecast is not None:
             self._forecast.plan(self._left)
-        self._measuring = False  # what is done before the first chunk was known
+        self._measuring = False  # rows before the first chunk were known
         self._begin_part(rows)
 
     def at(self, done: int, rows: int, total: int) -> None:
-        """A chunk of `rows` begins where `done` of `total` rows are done: of the plan or a part."""
+        """Begins a chunk of `rows` after `done` of `total` rows of the plan, or of a part of it."""
         if total != self._total:
             self._begin_part(total)
         self._tokens += self._chunk_tokens
@@ -130,7 +130,7 @@ class Stages:
         self._tell(done)
 
     def end(self) -> None:
-        """The plan is measured."""
+        """Ends the plan."""
         self._count(self._left)
         self._tokens += self._chunk_tokens
         self._chunk_tokens = 0
@@ -144,7 +144,7 @@ class Stages:
         self._reached = reached
 
     def _count(self, rows: int) -> None:
-        """Hands what was done since the last report to the forecast."""
+        """Passes the rows since the last report to the forecast."""
         self._left -= rows
         if self._forecast is not None:
             (self._forecast.measure if self._measuring else self._forecast.skip)(rows)
@@ -154,7 +154,7 @@ class Stages:
         self._report(self._name, self._of_run(progress))
 
     def _of_run(self, progress: Progress) -> Progress:
-        """The figures of the whole run, where its steps are known."""
+        """Returns the figures of the whole run if its steps are known."""
         if self._forecast is None:
             return progress
         outlook = self._forecast.outlook()

@@ -1,4 +1,4 @@
-"""What results say of where they come from, and what was verified as a result."""
+"""The parts of results that describe the model and its verification."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from broca.verification.proof import below_chance, prove
 
 
 def model_info(model: GatedModel) -> ModelInfo:
-    """What results say of a model."""
+    """Returns the description of a model in results."""
     return ModelInfo(
         name=model.name, fingerprint=model.fingerprint, architecture=model.architecture,
         layers=model.structure.layers, heads=model.heads, kv_heads=model.kv_heads,
@@ -39,21 +39,21 @@ def verification_of(
     notes: Sequence[str] = (),
     documents: Sequence[Documents] = (),
 ) -> Verification:
-    """Makes the result of what was measured on a set.
+    """Makes the verification of a set from its measurements.
 
     Args:
         model: The model.
         heads: The set; empty where nothing was selected.
-        how: What became of it; its seed is that of the verification.
+        how: The ablation; its seed is the seed of the verification.
         trial: The tasks and their report items.
         before: Score of every task on the intact model.
-        after: The same with the set ablated.
+        after: Score of every task with the set ablated.
         examination: Statistics, controls and the verdict; None where none were requested.
         level: Level of the tests and intervals.
         rows: Rows that were measured on the report items.
-        crossings: Generalization between tasks of the same capability.
+        crossings: Drops of tasks of the same capability without each other's components.
         notes: What the reader should know.
-        documents: Which documents each part of the items holds.
+        documents: The documents of each part of the items.
     """
     proof = prove(
         trial.task, trial.benchmarks, dict(before), dict(after), same_skill=trial.same_skill

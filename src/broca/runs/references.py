@@ -1,4 +1,4 @@
-"""Reference answers: what margins compare with, and which items have one."""
+"""Reference answers of margins, and the items that have one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Answer = Callable[[Plan], list[tuple[Output, ...]]]
 
 @dataclass(frozen=True)
 class Referenced:
-    """What rows can be asked for.
+    """The items and the response that rows can have.
 
     Attributes:
-        bank: The run's items; where margins are asked for, their tasks know right answers.
-        places: Positions of each measured task's items that can be asked.
-        response: What rows return.
+        bank: The run's items; their tasks know right answers if the response is a margin.
+        places: Positions of each measured task's usable items.
+        response: Response of the rows.
         continuous: Whether every one of these items has a margin.
-        notes: What was left out, task by task.
+        notes: The number of omitted items, task by task.
     """
 
     bank: Bank
@@ -46,20 +46,20 @@ def with_references(
 ) -> Referenced:
     """Finds the reference answers that a response needs.
 
-    Where a task wants the model's own answers, the intact model generates them; those that the
-    task's metric accepts are references, and items without one are left out.
+    If a task uses the model's own answers, the intact model generates them. Answers that the task's
+    metric accepts are references; items without a reference are left out.
 
     Args:
-        response: What rows should return; accuracy needs no reference.
+        response: Response of the rows; accuracy needs no reference.
         answer: Answers the rows of a plan.
         bank: The run's items.
         places: Positions of each measured task's items.
-        components: How many components the model has.
-        otherwise: Where a task has no reference answer, rows return accuracy instead and this is
-            noted; None where nothing else will do.
+        components: Number of components of the model.
+        otherwise: Note for the case that a task has no reference answer and rows return accuracy
+            instead; None if accuracy is no alternative.
 
     Raises:
-        TaskUnusable: No item of a task has a reference answer, and nothing else will do.
+        TaskUnusable: No item of a task has a reference answer, and `otherwise` is None.
     """
     if response == "accuracy":
         return Referenced(bank, places, response)
@@ -79,7 +79,7 @@ def with_references(
 def with_model_answers(
     answer: Answer, bank: Bank, positions: Sequence[int], *, components: int
 ) -> Bank:
-    """The bank with the intact model's own right answers known to the tasks that want them."""
+    """Returns the bank whose tasks know the intact model's own right answers if they use them."""
     wanted = [position for position in positions if bank[position][0].wants_own_answers]
     if not wanted:
         return bank
@@ -96,10 +96,10 @@ def with_model_answers(
 
 
 def _notes(bank: Bank, places: Places, usable: set[int]) -> tuple[str, ...]:
-    """How many items of each task have no margin.
+    """Returns notes on the number of items of each task without a margin.
 
     Raises:
-        TaskUnusable: None of a task has one.
+        TaskUnusable: No item of a task has a margin.
     """
     notes = []
     for items in places.values():

@@ -1,4 +1,4 @@
-"""How a repetition of a run compares with the run."""
+"""Compares a repetition of a run with the run."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from broca.results.localization import Localization, RankedComponent
 from broca.results.repetition import Repetition
 
 TOLERANCE = {"float32": 1e-6, "bfloat16": 1e-2, "float16": 1e-2}
-"""How far an effect may lie from the first run's, relative to the largest effect, by dtype."""
+"""Largest allowed difference of an effect, relative to the largest effect, by dtype."""
 
 
 def compare_rankings(
     before: Localization, ranking: tuple[RankedComponent, ...], selected: tuple[str, ...]
 ) -> Repetition:
-    """Grades a ranking against that of a result, digit by digit first."""
+    """Grades a repeated ranking against the ranking of a result."""
     if plain(before.ranking) == plain(ranking) and before.selected == selected:
         return Repetition("identical")
     old = {component.name: component.effect for component in before.ranking}
@@ -36,7 +36,7 @@ def compare_rankings(
 
 
 def compare_results(before: Localization, after: Localization) -> Repetition:
-    """Grades a repetition from scratch: the ranking, then the scores of the proof."""
+    """Grades a repetition from scratch: the ranking, then the scores of the verification."""
     ranking = compare_rankings(before, after.ranking, after.selected)
     gaps = [
         f"{stage} of {name} is {new.get(name, np.nan):.6g} instead of {score:.6g}"

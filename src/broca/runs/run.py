@@ -39,28 +39,29 @@ from broca.tasks.digests import definition_digest, item_digests, margin_digest, 
 from broca.verification import Examiner, Scope
 
 NOMINAL_S = 1.0
-"""Seconds of work that a kill may lose, on the machine of `NOMINAL_FLOPS`."""
+"""Seconds of work that are lost when a process is killed, at the speed of `NOMINAL_FLOPS`."""
 
 NOMINAL_FLOPS = {"cpu": 1e11, "cuda": 1e14}
-"""Operations a second that a device is taken to do; a wrong guess costs nothing but that time."""
+"""Assumed operations per second of a device; a wrong value changes only the work that is lost."""
 
 
 @dataclass(eq=False)
 class Run:
-    """One run. Every verb that measures anything measures through `measure`.
+    """A run. All verbs measure their rows with `measure`.
 
     Attributes:
-        model: What is ablated.
+        model: The model whose components are ablated.
         tasks: The tasks and their items.
         workspace: The journal and the workers, which other runs may share.
-        ablation: What becomes of ablated components.
-        donors: Bank positions of the items whose activations stand in for ablated ones.
-        settings: What was asked; with the weights and the items it identifies the run.
+        ablation: How components are ablated.
+        donors: Bank positions of the items whose activations replace ablated ones.
+        settings: The options of the verb, which identify the run together with the weights and the
+            items.
         engine_options: Size of batches and sharing of work.
         model_options: How workers load the model.
         delta: Weights that are changed while the run measures.
-        stages: Receives what is going on.
-        noted: Whether a folder notes its digests, as those of the run that it is the folder of.
+        stages: Receives the current stage and the progress of the run.
+        noted: Whether the out folder records the digests of this run.
     """
 
     model: GatedModel
@@ -75,7 +76,7 @@ class Run:
     stages: Stages = field(default_factory=Stages)
     noted: bool = True
     search_response: Response = field(init=False, repr=False, default="accuracy")
-    """What the rows of the search's last plan returned: its intervals are in it."""
+    """Response of the search's last plan, and of its intervals."""
     _bank: Bank = field(init=False, repr=False)
     _siblings: dict[str, Run] = field(init=False, repr=False, default_factory=dict)
 
@@ -89,11 +90,11 @@ class Run:
         return self._bank
 
     def measure(self, plan: Plan, *, role: str = "scores") -> Measurement:
-        """Measures the rows of a plan: what the journal knows is not measured again.
+        """Measures the rows of a plan that the journal does not contain yet.
 
         Args:
             plan: The rows; a plan that names no response returns the tasks' own metrics.
-            role: What the rows are for: `search` or `scores`.
+            role: Purpose of the rows: `search` or `scores`.
 
         Raises:
             BrocaError: A row cannot be measured, or the journal cannot be used.
@@ -104,14 +105,14 @@ class Run:
         return measurement
 
     def answers(self, plan: Plan, *, role: str = OUTPUTS) -> list[tuple[Output, ...]]:
-        """What the model answers in every row of a plan, to its item's own requests."""
+        """Returns the model's answers to the requests of each row's item."""
         self.stages.begin(len(plan))
         answers = self._journaled.answers(plan, role=role)
         self.stages.end()
         return answers
 
     def observe(self, observations: Sequence[Observation]) -> list[NDArray[np.float32]]:
-        """The vectors of observations of one class, in their order."""
+        """Returns the vectors of observations of one class, in their order."""
         self.stages.begin(len(observations))
         vectors = self._journaled.observe(observations)
         self.stages.end()
@@ -120,12 +121,12 @@ class Run:
     def search(
         self, method: str, problem: Problem, response: Response, options: Mapping[str, Any]
     ) -> Ranking:
-        """Runs a search on the run's rows, and writes down what is needed to repeat it.
+        """Runs a search, and records what is needed to repeat it.
 
         Args:
             method: Name of the method.
-            problem: What it solves.
-            response: What its rows return where its plans do not say it.
+            problem: The problem that it solves.
+            response: Response of plans that name none.
             options: Settings of the method.
         """
         self.note_search(method, problem, options)
@@ -135,7 +136,7 @@ class Run:
     def note_search(
         self, method: str, problem: Problem | AtlasProblem, options: Mapping[str, Any]
     ) -> None:
-        """Writes down a search, so that it can be repeated without a model."""
+        """Records a search, so that it can be repeated without a model."""
         record = {
             "method": method,
             "options": {name: searches.written(value) for name, value in options.items()},
@@ -144,11 +145,11 @@ class Run:
         self._recording.journal.note_search(self._recording.run, record)
 
     def noted_search(self) -> dict[str, Any] | None:
-        """The search that the journal has of this run; None before there is one."""
+        """Returns the search of this run in the journal; None before it is recorded."""
         return self._recording.journal.noted_search(self._recording.run)
 
     def responding(self, response: Response) -> Execute:
-        """Measures plans of a search, in a response that they need not name."""
+        """Returns a function that measures the plans of a search, with a default response."""
 
         def execute(plan: Plan) -> Measurement:
             self.search_response = plan.response or response
@@ -180,7 +181,7 @@ class Run:
         *,
         part: Part = "report",
     ) -> dict[str, float]:
-        """Scores of tasks with some components ablated, by task.
+        """Returns the scores of tasks with some components ablated, by task.
 
         Args:
             columns: The components; none for the intact model.
@@ -199,7 +200,7 @@ class Run:
         return mask
 
     def under(self, kind: AblationName) -> Run:
-        """The same run under another kind of ablation."""
+        """Returns the run under another kind of ablation."""
         if kind == self.ablation.kind:
             return self
         if kind not in self._siblings:
@@ -209,15 +210,15 @@ class Run:
         return self._siblings[kind]
 
     def changed(self, delta: WeightDelta) -> Run:
-        """The same run on the model with changed weights."""
+        """Returns the run on the model with changed weights."""
         return replace(self, delta=delta, settings={**self.settings, "delta": delta.digest})
 
     def examiner(self, scope: Scope, *, kinds: Sequence[AblationName] = ()) -> Examiner:
-        """Measures everything that a claim on a set of components is judged by.
+        """Returns the examiner that measures the evidence for a claim on a set of components.
 
         Args:
-            scope: How much is measured.
-            kinds: Kinds of ablation that the claim is to survive.
+            scope: Which tests are made, and on how many items.
+            kinds: Kinds of ablation under which the claim is tested.
         """
         return Examiner(
             trial=self.tasks.trial(),
@@ -238,21 +239,21 @@ class Run:
 
     @property
     def search_rows(self) -> int:
-        """Rows that the search asked for; a row with its gradient counts as three."""
+        """Number of rows of the search; a row with its gradient counts as three."""
         return self._journaled.cost["search"]
 
     @property
     def scoring_rows(self) -> int:
-        """Distinct rows that were asked for scores and outputs, under all kinds of ablation."""
+        """Number of distinct rows of scores and outputs, under all kinds of ablation."""
         recording = self._recording
         rows = sum(recording.journal.rows_asked(recording.run, r) for r in ("scores", OUTPUTS))
         return rows + sum(sibling.scoring_rows for sibling in self._siblings.values())
 
     def finish(self) -> tuple[int, int]:
-        """Notes that the run came to its end.
+        """Records that the run has finished.
 
         Returns:
-            Rows that the run measured, and their tokens, in all its processes.
+            Numbers of rows that the run measured and of their tokens, in all its processes.
         """
         recording = self._recording
         for sibling in self._siblings.values():
@@ -266,14 +267,14 @@ class Run:
 
     @cached_property
     def _donor_sequences(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Tokens whose activations stand in for ablated ones, each with its item's position."""
+        """Token sequences whose activations replace ablated ones, each with its item's position."""
         return self.tasks.scored_tokens(self.donors) if self.ablation.needs_donors else []
 
     @cached_property
     def condition(self) -> Condition:
-        """What a row depends on besides its mask and its item, in accuracy."""
+        """Everything besides mask and item that determines a row with response `accuracy`."""
         ablation = self.ablation
-        # the token count tells these donors from those of the prompts alone, as older journals have
+        # the token count distinguishes these donors from those of older journals, prompts alone
         count = sum(len(tokens) for _, tokens in self._donor_sequences)
         donors = b"".join([b"%d" % count, *(self._digests[place] for place in self.donors)])
         weights = self.model.fingerprint
@@ -296,7 +297,7 @@ class Run:
             self._bank,
             ablation=self.ablation,
             donors=[position for position, _ in self._donor_sequences],
-            # donors are drawn by an item's content, not by its place
+            # donors are drawn by an item's content, not by its position
             donor_keys=[zlib.crc32(digest) for digest in self._digests],
             keep_outputs=self.workspace.keep_outputs > 0,
         )
@@ -323,7 +324,7 @@ class Run:
 
     @cached_property
     def _recording(self) -> Recording:
-        """The run in the journal, where it is written down on first use."""
+        """The run in the journal, which records it on first use."""
         workspace, condition, digests = self.workspace, self.condition, self._digests
         executor, journal, stopper = self._executor, workspace.journal, workspace.stopper
         items = journal.items(_records(self.tasks.bank, digests))
@@ -353,7 +354,7 @@ class Run:
         )
 
     def _folder_digests(self, identity: bytes) -> dict[str, Any]:
-        """What a folder notes of a run: what has to be the same where it is resumed."""
+        """The digests that a folder records and that must be the same when the run is resumed."""
         condition, benchmarks = self.condition, self.tasks.benchmarks
         return {
             "run": identity.hex(),
@@ -389,7 +390,7 @@ class Run:
 
 
 def bank_digests(bank: Sequence[tuple[Benchmark, Item]]) -> list[bytes]:
-    """Digest of every item of a bank, 16 bytes each."""
+    """Returns the digest of every item of a bank, 16 bytes each."""
     places: dict[Benchmark, list[int]] = {}
     for position, (benchmark, _) in enumerate(bank):
         places.setdefault(benchmark, []).append(position)
@@ -402,18 +403,18 @@ def bank_digests(bank: Sequence[tuple[Benchmark, Item]]) -> list[bytes]:
 
 
 def tokens_of(item: Item) -> int:
-    """Tokens that a row of an item takes, a context that its requests share counted once."""
+    """Returns the number of tokens of an item's row; contexts that requests share count once."""
     contexts = {request.context for request in item.requests}
     answers = sum(len(one.continuation) + one.max_new_tokens for one in item.requests)
     return sum(len(context) for context in contexts) + answers
 
 
 def shared_tokens(items: Sequence[Item]) -> dict[str, float]:
-    """Tokens that all prompts begin with, and the mean of an item's others; for a `Problem`."""
+    """Returns how many first tokens all prompts share, and the mean number of the others."""
     contexts = [request.context for item in items for request in item.requests]
     if not contexts:
         return {}
-    first, last = min(contexts), max(contexts)  # what these two share, all between them share
+    first, last = min(contexts), max(contexts)  # in sorted order, all share the prefix of these two
     pairs = zip(first, last, strict=False)
     shared = next((place for place, (a, b) in enumerate(pairs) if a != b), len(first))
     rest = float(np.mean([tokens_of(item) for item in items])) - shared
@@ -421,10 +422,10 @@ def shared_tokens(items: Sequence[Item]) -> dict[str, float]:
 
 
 def chunk_tokens(model: GatedModel, budget: int, *, device: str | None = None) -> int:
-    """Tokens that are measured between two commits: a second's work, but a batch at least.
+    """Returns the tokens between two commits: about a second's work, and at least a batch.
 
-    The number depends on the model and the device alone, never on a clock: chunks are cut at the
-    same places in every run.
+    The number depends only on the model and the device, not on a clock, so that chunks are the same
+    in every run.
     """
     weights = sum(parameter.numel() for parameter in model.model.parameters())
     rate = NOMINAL_FLOPS.get(device or model.device.type, NOMINAL_FLOPS["cuda"])

@@ -1,4 +1,4 @@
-"""The searches of a localization: one for the answer, others that tell how stable it is."""
+"""The searches of a localization: the first gives the answer, the others measure its stability."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Searched:
     """A search of a run.
 
     Attributes:
-        referenced: What its rows returned.
-        problem: What it solved.
-        ranking: What it found.
+        referenced: Its items and their response.
+        problem: The problem that it solved.
+        ranking: The ranking that it returned.
     """
 
     referenced: Referenced
@@ -40,18 +40,18 @@ class Searched:
 
 @dataclass(frozen=True, kw_only=True)
 class Searches:
-    """Searches for the components that a task needs, which differ in their seed alone.
+    """Searches for the components that a task needs; they differ only in their seed.
 
     Attributes:
         opened: The model, the journal and the workers.
         task: The task.
-        others: Tasks that the selection should leave alone.
+        others: Tasks that the selection should not affect.
         same_skill: More tasks of its capability.
-        report_items: Most `report` items; None for all.
+        report_items: Maximum number of `report` items; None for all.
         method: Name of the method.
         options: Its budget and settings.
-        ablation: What becomes of ablated components.
-        interactions: How many components are measured in pairs.
+        ablation: How components are ablated.
+        interactions: Number of components that are ablated in pairs.
     """
 
     opened: Session
@@ -65,11 +65,11 @@ class Searches:
     interactions: int
 
     def run(self, seed: int, *, noted: bool = True) -> Run:
-        """A run on items of its own, before anything is measured.
+        """Makes the run of a seed, with its items.
 
         Args:
-            seed: Seed of its items and of everything else that is random.
-            noted: Whether a folder notes it as its own.
+            seed: Seed of its items and of all other random draws.
+            noted: Whether the out folder records its digests.
         """
         opened = self.opened
         tasks = opened.claimed(
@@ -85,12 +85,12 @@ class Searches:
         )
 
     def search(self, run: Run, *, seed: int, stage: str = "") -> Searched:
-        """Finds the right answers that the search needs, and searches.
+        """Finds the reference answers that the search needs, and searches.
 
         Args:
-            run: What is searched.
+            run: The run to search on.
             seed: Seed of the search.
-            stage: What its progress is told as; the method by default.
+            stage: Stage of its progress; by default it names the method.
         """
         run.stages.enter(REFERENCES)
         referenced = refer(self.method, self.options, run)
@@ -104,9 +104,9 @@ class Searches:
         return Searched(referenced, problem, ranking)
 
     def _rows(self, run: Run, referenced: Referenced) -> int | None:
-        """The budget in rows: what is asked for, or fewer where the time allows fewer.
+        """Returns the budget in rows: the given one, or fewer if the time allows fewer.
 
-        A run that is resumed has the rows that it had: another timing would ask for others.
+        A resumed run keeps its budget, because another timing would give another one.
         """
         options = self.options
         if options.max_minutes is None:
@@ -133,7 +133,7 @@ class Searches:
         return allowed
 
     def repeat(self, seed: int) -> Repeat:
-        """What a search with another seed selects, on items and masks of its own."""
+        """Returns the selection of a search with another seed, on other items and masks."""
         run = self.run(seed, noted=False)
         ranking = self.search(run, seed=seed, stage=AGAIN).ranking
         rows = run.search_rows
@@ -156,7 +156,7 @@ def _settings_of(
     seed: int,
     interactions: int,
 ) -> dict[str, Any]:
-    """What identifies a localization besides the weights and the items, as plain values."""
+    """The options that identify a localization, besides weights and items, as plain values."""
     ablation, minutes = run_options.ablation_options, search_options.max_minutes
     return {
         "task": tasks.task,

@@ -177,7 +177,7 @@ class Session:
         model: The model, which is left as it was found.
         workspace: The journal and the workers.
         options: What the verb was given.
-        stages: Receives what is going on.
+        stages: Receives the current stage and the progress of the run.
     """
 
     model: GatedModel

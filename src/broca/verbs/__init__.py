@@ -1,1 +1,1 @@
-"""One file a verb."""
+"""The verbs, one file each."""

@@ -29,8 +29,8 @@ def apply(
         patch: The folder that `broca.export` with `kind` patch wrote, or its file.
         model: The model that the patch was made for: a shipped model, a local folder, a hub id, or
             what `broca.load` returned.
-        to: Folder for the checkpoint, a new one.
-        on_progress: Receives what is going on.
+        to: New folder for the checkpoint.
+        on_progress: Receives the current stage and the progress of the run.
 
     Returns:
         The folder.

@@ -36,8 +36,8 @@ def atlas(
 ) -> Atlas:
     """Rates every component on every task under the same random masks.
 
-    It screens: what a task needs beyond the others is listed head by head, and no set is tested
-    jointly. `broca.localize` does that.
+    An atlas is a screen: it lists which components each task needs more than the others, one by
+    one. It does not test a set jointly; `broca.localize` does.
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
@@ -46,10 +46,10 @@ def atlas(
         rows: Maximum number of (mask, item) rows over all tasks; 800 for each by default.
         k: Maximum number of components to select for a task.
         items: Maximum number of items of each task.
-        response: What the rows measure: by default `probability` where every task has items with a
+        response: Response of the rows; by default `probability` if every task has items with a
             margin, else `accuracy`.
-        seed: Seed of the items, the masks and everything else that is random.
-        on_progress: Receives what is going on.
+        seed: Seed of the items, the masks and all other random draws.
+        on_progress: Receives the current stage and the progress of the run.
 
     Returns:
         The atlas; `save` writes `atlas.json` and `atlas.html`.

@@ -36,7 +36,7 @@ def chat(
     """Lets a model answer line by line, intact and with some components ablated or scaled.
 
     Lines that begin with a slash are commands; `/help` lists them. Each voice has its own history.
-    A command that cannot be followed is answered and changes nothing.
+    An invalid command gets an answer and changes nothing.
 
     Args:
         model: A shipped model, a local folder, a hub id, what `broca.load` returned, or a
@@ -45,15 +45,15 @@ def chat(
         heads: Components, as names joined by `+`, a list of names, a published list or a
             localization; by default those of `model`, which is a localization then.
         scale: Factor of their outputs; 0 ablates.
-        system_prompt: Said before everything else.
-        max_new_tokens: Longest answer in tokens.
-        write: Receives pieces of answers as they are made, each with its voice, `intact` or
-            `ablated`; an empty voice stands for the conversation's own lines.
+        system_prompt: Text before everything else.
+        max_new_tokens: Maximum number of tokens of an answer.
+        write: Receives pieces of answers as they are generated, each with its voice, `intact` or
+            `ablated`; the conversation's own lines have an empty voice.
         on_start: Receives the conversation before the first line is read.
-        on_progress: Receives what is going on until then.
+        on_progress: Receives the current stage before that.
 
     Returns:
-        What was said, prompt by prompt.
+        The prompts and their answers.
 
     Raises:
         BrocaError: The model or a component does not exist.

@@ -1,4 +1,4 @@
-"""`compare`: what differs between models, or runs, on the same masks and items."""
+"""`compare`: the differences between models, or runs, on the same masks and items."""
 
 from __future__ import annotations
 
@@ -36,28 +36,30 @@ def compare(
     on_progress: Report | None = None,
     run_options: CompareRunOptions,
 ) -> Comparison:
-    """Compares models of one architecture, component by component, and what runs selected in them.
+    """Compares the components of models of one architecture, and the selections of runs on them.
 
     Every model answers the same rows: random masks on the same items. The effects of components,
-    and their differences from the first model, come from one regression with errors between items;
-    which components changed is decided at a rate of false discoveries. Every selection is ablated
-    in every model on items that no search saw.
+    and their differences from the first model, come from one regression with errors clustered by
+    item. Components count as changed at a false discovery rate. Every selection is ablated in every
+    model on items that no search saw.
 
     Args:
         models: Models (names, folders, hub ids or what `broca.load` returned), localizations,
-            atlases or their folders; the first is the reference. One alone needs `revisions`.
+            atlases or their folders; the first is the reference. A single model needs `revisions`.
         tasks: The tasks; by default those that the runs localized, or that all atlases have.
-        heads: Components to ablate together in every model, beside the runs' selections.
-        revisions: Revisions on the hub of a model that is given alone, in their order.
+        heads: Components to ablate together in every model, in addition to the runs' selections.
+        revisions: Hub revisions of a single model, in their order.
         rows: Rows with random masks for each model and task; by default six for each component,
             at least 1,000.
         items: Maximum number of items of a task for these rows.
-        limit: Maximum number of report items of a task, which scores are of; all by default.
-        response: What these rows return: by default `probability`, or `accuracy` where right
+        limit: Maximum number of report items of a task, on which scores are measured; all by
+            default.
+        response: Response of these rows; by default `probability`, or `accuracy` if the right
             answers are each model's own.
-        level: Level of tests and intervals, and the rate of false discoveries.
-        seed: Seed of everything random; by default the first run's, whose items it keeps apart.
-        on_progress: Receives what is going on.
+        level: Level of tests and intervals, and the false discovery rate.
+        seed: Seed of all random draws; by default the first run's seed, which splits the items as
+            that run did.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.

@@ -1,4 +1,4 @@
-"""`describe_task`: how a task is asked, before it is run."""
+"""`describe_task`: how a task is prompted and scored, before it is run."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from broca.tasks import Catalog, RequestTokenizer, Task
 
 @dataclass(frozen=True)
 class TaskDescription:
-    """What is worth knowing about a task.
+    """The prompts, metrics and items of a task.
 
     Attributes:
-        name: Its name.
+        name: Name of the task.
         tasks: The tasks of lm-eval that it consists of.
-        kind: How it is asked.
-        items: Questions.
+        kind: Kind of its requests.
+        items: Number of items.
         metric: The metric that is used.
         metrics: All its metrics.
         chance: Score of guessing.
-        requests: Requests of all items.
-        prompt_tokens: Tokens of the longest prompt.
-        cut_items: Prompts that were cut from the left to fit the model's context.
+        requests: Number of requests of all items.
+        prompt_tokens: Number of tokens of the longest prompt.
+        cut_items: Number of prompts that were truncated from the left to fit the model's context.
         notes: What the reader should know.
         first_prompt: The prompt of the first item.
-        first_target: Its right answer.
+        first_target: Right answer of the first item.
     """
 
     name: str
@@ -52,12 +52,12 @@ def describe_task(
     source_options: SourceOptions,
     task_options: TaskOptions,
 ) -> TaskDescription:
-    """Builds a task and says how it is asked; no weights are loaded.
+    """Builds a task and describes its prompts and metrics; no weights are loaded.
 
     Args:
         task: A task or group: shipped, in `include_path`, any of lm-eval, a JSON-lines file, or a
             `broca.Task`.
-        model: Whose tokenizer and context length are used.
+        model: Model whose tokenizer and context length are used.
 
     Raises:
         BrocaError: The task is unknown or cannot be used.

@@ -1,4 +1,4 @@
-"""`doctor`: what this machine offers to broca, what is missing, and the line that mends it."""
+"""`doctor`: what broca can use on this machine, what is missing, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from broca.runs.machine import Diagnosis
 
 
 def doctor() -> Diagnosis:
-    """Looks at everything that broca needs or can use on this machine; nothing is changed.
+    """Checks everything that broca needs or can use on this machine, without changing anything.
 
-    The network is not asked. A shipped model is loaded, and its gates are tested.
+    It makes no network call. It loads a shipped model and tests its gates.
 
     Returns:
-        Every check, with the line that mends what is missing.
+        Every check, with the command that fixes what is missing.
     """
     return machine.examine()

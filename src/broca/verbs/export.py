@@ -38,12 +38,12 @@ def export(
     task_options: TaskOptions,
     model_options: ModelOptions,
 ) -> Export:
-    """Exports a model without some components, and checks what other libraries make of it.
+    """Exports a model without some components, and checks the export with other libraries.
 
     Args:
         model: A shipped model, a local folder, a hub id, what `broca.load` returned, or a result or
             the folder of a run, which stand for their model.
-        to: Folder for the export; a new one, or one that holds an export.
+        to: Folder for the export; a new folder, or the folder of an earlier export.
         heads: Components, as names joined by `+`, a list of names, a published list or a result; by
             default those of `model`, which is a result then.
         kind: `adapter` (PEFT), `weights` (a checkpoint), `heads` (a list) or `patch` (the changed
@@ -51,18 +51,18 @@ def export(
         scale: Factor of the components' outputs; by default that of the run, else 0.
         check: Whether to compare lm-eval's score of the export with that of broca's ablated model.
         task: The task of `check`; by default that of the run.
-        items: Under mean ablation, the items of the run whose mean output stands in.
-        push: Id of a repository on the hub to put the export in.
+        items: Under mean ablation, the number of the run's items over which outputs are averaged.
+        push: Id of the hub repository that receives the export.
         private: Whether a new repository is private.
-        on_progress: Receives what is going on.
+        on_progress: Receives the current stage and the progress of the run.
 
     Returns:
-        What was written and checked; the folder also holds it, and a model card.
+        A record of the files and the checks; the folder also contains it, and a model card.
 
     Raises:
         BrocaError: Bad input, or the ablation cannot be exported exactly, in one line that says
             what to do.
-        SelfTestFailed: The export does not do what the ablated model does; nothing is left.
+        SelfTestFailed: The export does not equal the ablated model; its files are removed.
     """
     request = Request.of(model, heads, kind, scale)
     if kind == "adapter":
@@ -83,7 +83,7 @@ def export(
                 means = exports.mean_outputs(gated, names, request, catalog, task_options, items)
             stages.enter(f"writing the {kind}")
             exports.write_form(request, gated, names, part, origin, means)
-            stages.enter("asking the ablated model")
+            stages.enter("running the ablated model")
             prompts = exports.prompt_tokens(gated.tokenizer, gated.vocabulary)
             scale = request.ablation.scale
             ours = exports.ablated_answers(gated, names, scale, prompts, means=means)
@@ -93,7 +93,7 @@ def export(
                 benchmark = exports.checked_task(gated, request, task, catalog, task_options)
                 score = exports.ablated_score(gated, names, scale, benchmark)
             info, tokenizer = model_info(gated), gated.tokenizer
-        del gated  # of a model that was loaded here the memory is free for the next one
+        del gated  # the memory of a model that was loaded here is free for the next one
         stages.enter("loading the export again")
         reloaded = exports.reload(kind, part, origin)
         theirs, scored = exports.answers(reloaded, prompts), None
@@ -111,7 +111,7 @@ def export(
         )  # fmt: skip
         done = exports.publish(done, part, folder, effects=request.effects)
     if push is not None:
-        stages.enter("putting the export on the hub")
+        stages.enter("uploading the export to the hub")
         done = replace(done, pushed=exports.upload(folder, push, private=private))
         write_beside(folder / Export.FILE, encode(done))
     return done

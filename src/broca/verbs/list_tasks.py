@@ -1,4 +1,4 @@
-"""`list_tasks`: the tasks that can be named without lm-eval's own thousands."""
+"""`list_tasks`: the tasks of broca, of the paper and of a folder, without the rest of lm-eval's."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS, PaperTask
 
 @dataclass(frozen=True)
 class TaskList:
-    """Tasks by where they come from.
+    """Tasks by origin.
 
     Attributes:
-        shipped: Tasks that are part of the package.
+        shipped: Tasks of the package for the shipped models.
         instruct: Tasks of the package for chat models, which no shipped model can do.
         included: Tasks of the folder that was given.
         included_groups: Groups and tags of that folder.
@@ -31,7 +31,7 @@ class TaskList:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What needs nothing from elsewhere: shipped tasks, and the folder's tasks and groups."""
+        """Names that need no download: shipped tasks, and the folder's tasks and groups."""
         return (*self.shipped, *self.instruct, *self.included, *self.included_groups)
 
 

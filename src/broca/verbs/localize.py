@@ -44,23 +44,23 @@ def localize(
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: The task to localize: shipped, in `include_path`, any of lm-eval, a JSON-lines file,
             or a `broca.Task`.
-        others: Tasks that the selection should leave alone. `auto`: all other shipped tasks for a
+        others: Tasks that the selection should not affect. `auto`: all other shipped tasks for a
             shipped model, else all tasks of `include_path`, else none; `general` stands for the
-            four tasks of the paper's group. Those whose metadata state the capability of `task`
-            are reported apart, as `same_skill`.
-        same_skill: More tasks of the same capability, reported apart.
-        report_items: Most `report` items of the task, and about as many of all others together; all
-            by default.
-        seed: Seed of the item split, the masks, and everything else that is random.
+            four tasks of the paper's group. Tasks whose metadata state the capability of `task` are
+            reported separately, as `same_skill`.
+        same_skill: More tasks of the same capability, reported separately.
+        report_items: Maximum number of `report` items of the task, and approximately of all others
+            together; all by default.
+        seed: Seed of the item split, the masks and all other random draws.
         verify: Whether to end with statistics, random sets and a verdict (`broca.verify` measures
             more of them).
         interactions: How many leading heads, the selected ones first, to measure in pairs on the
             task's `confirm` items; 0 for none.
-        seeds: How many searches, each on items and masks of its own: the selection of the first is
-            proven, the others tell how stable it is.
-        journal: File that keeps every measured row and is asked before anything is measured. In
-            memory if None: such a run cannot be resumed.
-        on_progress: Receives what is going on.
+        seeds: Number of searches, each on different items and masks. The selection of the first is
+            verified; the others measure how stable it is.
+        journal: File that keeps every measured row; known rows are not measured again. With None
+            rows are kept in memory, and the run cannot be resumed.
+        on_progress: Receives the current stage and the progress of the run.
 
     Returns:
         The result; `save` writes `result.json` and `report.html`.
@@ -102,7 +102,7 @@ def localize(
             examination = examiner.examine(selected, report=stages.enter)
         universal = ranking.universal if selected else ()
         if universal:
-            stages.enter("measuring alone what the others need too")
+            stages.enter("ablating alone what the others need too")
         shared = ablate_alone(
             universal, gated.components, tasks.trial(), run.measure, baseline, seed=seed
         )

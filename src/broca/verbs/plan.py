@@ -1,4 +1,4 @@
-"""`plan`: what each method would take on this machine, from a few timed rows."""
+"""`plan`: the cost of each method on this machine, from a few timed rows."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def plan(
     ],
     run_options: Annotated[RunOptions, without("ablation_options", "journal_options")],
 ) -> CostEstimate:
-    """Times some rows of the task and works out what each method would take.
+    """Times some rows of the task and estimates the cost of each method.
 
-    Each method's search is asked for its plans, and its rows are counted instead of measured.
+    Each method's search is run without a model, and its rows are counted.
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: The task.
-        others: The tasks that the heads should leave alone, as in `localize`.
-        seed: Seed of everything random.
-        sample: Rows to time, in each response.
-        on_progress: Receives what is going on.
+        others: The tasks that the heads should not affect, as in `localize`.
+        seed: Seed of all random draws.
+        sample: Number of rows to time for each response.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input.
@@ -54,7 +54,7 @@ def plan(
     if sample < 1:
         raise BadInput(f"`sample` must be at least 1, not {sample}")
     with (
-        Workspace(executor=run_options.executor_options) as space,  # no journal has timed rows
+        Workspace(executor=run_options.executor_options) as space,  # timed rows are not kept
         open_session(
             model, run_options.within(space), on_progress, task=task, others=[others]
         ) as opened,

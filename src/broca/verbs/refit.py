@@ -1,4 +1,4 @@
-"""`refit`: ranks anew from the rows that a run measured; no model is loaded."""
+"""`refit`: computes a new ranking from the rows that a run measured, without a model."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from broca.searches.regression import rank_by_regression
 def refit(
     folder: str | Path, *, recovery: Any = "lasso", k: int | None = None, resamples: int = RESAMPLES
 ) -> Refit:
-    """Ranks anew from the rows of a run's journal, without a model.
+    """Computes a new ranking from the rows of a run's journal, without a model.
 
-    Of every mask that the search measured on the task, the mean change against the intact model on
-    the same items is regressed on what the mask ablates. Rows of other tasks, and rows in another
-    response than the search's first, are left out.
+    The regression predicts, for every mask that the search measured on the task, the mean change
+    from the intact model on the same items. It leaves out rows of other tasks and rows with another
+    response than the first of the search.
 
     Args:
         folder: The folder of a run of `broca localize`, finished or not.
         recovery: Name of a recovery, or any scikit-learn regressor with `coef_`.
-        k: Maximum number of components to select; the run's own by default.
-        resamples: Resamples of the masks; 0 leaves out intervals and frequencies.
+        k: Maximum number of components to select; by default as in the run.
+        resamples: Number of resamples of the masks; 0 leaves out intervals and frequencies.
 
     Raises:
-        BrocaError: The folder holds no such run, or its journal not enough of it.
+        BrocaError: The folder contains no run of `localize`, or its journal too few rows of it.
     """
     for name, value, least in (("k", k, 1), ("resamples", resamples, 0)):
         if value is not None and value < least:

@@ -1,4 +1,4 @@
-"""`report`: the page of a result again, or its figures for a paper."""
+"""`report`: writes the page of a result again, or its figures for a paper."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def report(
 
     Args:
         result: A result, or the file or out folder of one.
-        figures: Folder for the figures, which is made; None writes the page.
+        figures: Folder for the figures, which is created; None writes the page.
         format: Format of the figures: `pdf`, `svg` or `png`, with embedded fonts.
-        width: Their width: `column` (3.35 inches) or `page` (6.9 inches).
-        out: Folder for the page; by default the result's own.
+        width: Width of the figures: `column` (3.35 inches) or `page` (6.9 inches).
+        out: Folder for the page; by default the folder of the result.
 
     Returns:
         The files.
 
     Raises:
-        BadInput: There is no such result or it has no page or figure, the format or the width is
+        BadInput: The result does not exist or has no page or figure, the format or the width is
             unknown, or the folder cannot be written.
     """
     found = result if isinstance(result, Result) else read(result)

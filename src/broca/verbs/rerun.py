@@ -24,15 +24,15 @@ def rerun(
 
     Args:
         folder: The folder of a run of `broca localize`.
-        from_scratch: Whether to load the model and measure everything anew; by default the search
-            is repeated with what the journal holds, without a model.
-        on_progress: Receives what is going on.
+        from_scratch: Whether to load the model and measure every row again; by default the search
+            is repeated with the rows of the journal, without a model.
+        on_progress: Receives the current stage and the progress of the run.
 
     Returns:
         The grade: `identical`, `equal within the tolerance`, `same selection` or `different`.
 
     Raises:
-        BrocaError: The folder or its journal lacks something.
+        BrocaError: The folder or its journal lacks a file or a row.
     """
     run_folder = localized_in(folder)
     before = Localization.read(folder)

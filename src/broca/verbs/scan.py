@@ -16,21 +16,21 @@ class Scan:
     """The components of a model and the self-test of their gates.
 
     Attributes:
-        model: What the model is called.
-        description: It in one line.
-        architecture: Its class in transformers.
-        fingerprint: Digest of its weights.
+        model: Name of the model.
+        description: Description of the model in one line.
+        architecture: Class of the model in transformers.
+        fingerprint: Digest of the weights.
         dtype: Number format of the weights.
-        layers: Decoder layers.
-        kinds: Which parts are components, such as `heads+mlp`.
-        heads: Query heads of one attention layer.
-        kv_heads: Key/value heads of one attention layer.
+        layers: Number of decoder layers.
+        kinds: Kinds of components, such as `heads+mlp`.
+        heads: Number of query heads of an attention layer.
+        kv_heads: Number of key/value heads of an attention layer.
         components: Names of the components, in column order.
-        norms_across_heads: Norms over all heads before the output projection; heads are gated
-            there.
+        norms_across_heads: Norms over all heads before the output projection; heads are gated after
+            them.
         gate_points: The modules at which components are gated.
-        not_covered: Layers without attention heads that could be gated.
-        without_mlp_block: Layers without a single MLP block: their number and module.
+        not_covered: Layers that have no attention heads to gate.
+        without_mlp_block: Layers that have no single MLP block: number and module.
         self_test: Checks of the gates.
     """
 
@@ -64,7 +64,7 @@ def scan(
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
-        on_progress: Receives what is going on.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: The model cannot be loaded, or its architecture is not covered.

@@ -1,4 +1,4 @@
-"""`stress`: asks what kind of role a set of heads has, by four kinds of evidence."""
+"""`stress`: tests the role of a set of heads by four kinds of evidence."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def stress(
     on_progress: Report | None = None,
     run_options: StressRunOptions,
 ) -> StressTest:
-    """Tests whether heads that carry an operation are necessary, decodable, reversible, movable.
+    """Tests necessity, decodability, reversal and transfer of heads that carry an operation.
 
     Args:
         model: A shipped model, a local folder, a hub id, what `broca.load` returned, or a
@@ -56,11 +56,12 @@ def stress(
             default the selection of `model`, which is a localization then.
         family: Prompts with two operations on the same operands: `letters`, or a YAML file. The
             selection of a run is tested on a family that names the run's task in its `tasks`.
-        control: Families that the heads should not matter for: `sums`, or YAML files.
-        pairs: Pairs of a source and a target, and most operands of each family.
-        sets: Random sets of the same layers.
+        control: Families for which the heads should not matter: `sums`, or YAML files.
+        pairs: Number of pairs of a source and a target, and maximum number of operands of each
+            family.
+        sets: Number of random sets from the same layers.
         seed: Seed of pairs, random sets and resampling.
-        on_progress: Receives what is going on.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, a family that does not fit the model or the run's task, or patching

@@ -1,4 +1,4 @@
-"""`verify`: tests on held-out items that a task needs some components, and that others do not."""
+"""`verify`: tests on held-out items whether a task needs some components and other tasks do not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from broca.verbs.localize import localize
 from broca.verification import MeasuredDrop, Scope
 
 LOCATED = 100
-"""Most `locate` items, whose activations stand in for ablated ones and whose norms match sets."""
+"""Maximum number of `locate` items, from which donors and output norms are computed."""
 
 
 @takes_options
@@ -44,7 +44,7 @@ def verify(
     on_progress: Report | None = None,
     run_options: Annotated[RunOptions, without("limit")],
 ) -> Verification:
-    """Tests the claim that a task needs a set of components, and that others do not.
+    """Tests the claim that a task needs a set of components and other tasks do not.
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
@@ -54,13 +54,13 @@ def verify(
         order: Components in the order in which the curve ablates them, such as a search's ranking;
             `heads` by default.
         others: Tasks that should not suffer, as in `localize`.
-        same_skill: Tasks of the same capability; those that say so in their metadata are found.
+        same_skill: Tasks of the same capability, in addition to those whose metadata say so.
         seed: Seed of the item split, the random sets and the resampling. Give the seed of the
-            search: it keeps the items that the search saw out of the verification.
+            search: it excludes the items of the search from the verification.
         both_ways: Whether to localize every same-skill task too, and measure its heads on `task`.
         limit: Maximum number of report items of each task; all by default.
-        scope: How much is measured; everything by default.
-        on_progress: Receives what is going on.
+        scope: Which tests are made, and on how many items; all by default.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.

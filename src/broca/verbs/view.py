@@ -17,10 +17,10 @@ NAME = "broca-index.html"
 
 
 def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = ".") -> Path:
-    """Writes an index of all results in some folders and in those within them.
+    """Writes an index of all results in some folders and their subfolders.
 
     Args:
-        folders: Where to look; one folder or several.
+        folders: One folder or several.
         out: Folder for the index.
 
     Returns:
@@ -51,9 +51,7 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
         )
     if not entries:
         looked = ", ".join(f"'{root}'" for root in roots)
-        raise BadInput(
-            f"{looked} holds no result of broca: give folders in which commands wrote their results"
-        )
+        raise BadInput(f"{looked} holds no result of broca: give the out folders of commands")
     path = place / NAME
     write_beside(path, render_index(entries, notes))
     return path
@@ -64,12 +62,12 @@ _KINDS = {kind.FILE: kind for kind in KINDS if kind.FILE and kind.PAGE}
 
 
 def _files(roots: Sequence[str | Path]) -> set[tuple[Path, str]]:
-    """The files of results by name, in the folders and below."""
+    """Returns the files of results in the folders and their subfolders."""
     found = set()
     for root in roots:
         folder = Path(root).expanduser()
         if not folder.is_dir():
-            raise BadInput(f"'{root}' is not a folder: give folders in which results lie")
+            raise BadInput(f"'{root}' is not a folder: give folders that contain results")
         for name in _KINDS:
             found |= {(file.absolute(), name) for file in folder.rglob(name)}
     return found

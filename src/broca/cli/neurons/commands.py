@@ -1,4 +1,4 @@
-"""The commands: each takes what its verb takes, and says what the command line has otherwise."""
+"""The commands: each has the parameters of its verb, except those that it declares itself."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def locate(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) ->
 
 @neuron_command("fidelity")
 def fidelity(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) -> None:
-    """Do paraphrases of an item locate to the same neurons? Shipped: addition, capitals, mc_*.
+    """Do paraphrases of an item have the same neurons? Shipped: addition, capitals, mc_*.
 
     Args:
         task: A shipped task, or data:NAME whose rows have paraphrases: counterfact, or JSON lines
             with prompt, answer and paraphrases.
-        contents: Maximum number of items, each in several wordings.
-        wordings: Maximum number of wordings of an item.
+        contents: Maximum number of items, each in several paraphrases.
+        wordings: Maximum number of paraphrases of an item.
     """
     run_verb("fidelity", out, print_options, **parameters)
 
@@ -33,14 +33,14 @@ def decouple(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) 
 
     Args:
         pairs: JSON lines with relation, first and second (prompt, answer).
-        items: Shipped pairs of every relation.
+        items: Number of shipped pairs of every relation.
     """
     run_verb("decouple", out, print_options, **parameters)
 
 
 @neuron_command("overlap")
 def overlap(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) -> None:
-    """Do two halves of a data set, and two data sets, have the same neurons? Draws a figure."""
+    """Do two halves of a data set, or two data sets, share neurons? Draws a figure."""
     run_verb("overlap", out, print_options, **parameters)
 
 
@@ -48,10 +48,10 @@ def overlap(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) -
 def reliability(
     *, factors: str = "0,2", out: str = OUT, print_options: PrintOptions, **parameters: Any
 ) -> None:
-    """Do an item's neurons move p(answer), down when suppressed and up when amplified?
+    """Do an item's neurons change p(answer), down when suppressed and up when amplified?
 
     Args:
-        factors: What located neurons are multiplied with.
+        factors: Factors of the located neurons' activations.
     """
     run_verb("reliability", out, print_options, factors=factors, **parameters)
 
@@ -61,8 +61,8 @@ def erase(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) -> 
     """Erase located neurons, and as many random ones, on held-out items of the task and of others.
 
     Args:
-        methods: Methods to compare, joined by commas, at the first one's size.
-        factor: What neurons are multiplied with.
+        methods: Methods to compare, joined by commas, with sets of the first method's size.
+        factor: Factor of the neurons' activations.
     """
     run_verb("erase", out, print_options, **parameters)
 
@@ -72,7 +72,7 @@ def enhance(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) -
     """Train only located neurons, only others, or random ones; measure on held-out items.
 
     Args:
-        without: Located neurons while all others train: zeroed or frozen.
+        without: State of the located neurons while all others are trained: zeroed or frozen.
     """
     run_verb("enhance", out, print_options, **parameters)
 
@@ -82,6 +82,6 @@ def cross(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) -> 
     """Locate on one data set, erase or train there, and measure on every other.
 
     Args:
-        action: erase or tune the located neurons.
+        action: What to do with the located neurons: erase or tune.
     """
     run_verb("cross", out, print_options, **parameters)

@@ -1,4 +1,4 @@
-"""What the neuron commands do alike: call the verb, write its result and show it."""
+"""The common steps of the neuron commands: call the verb, write its result and show it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SENTENCES = {
     "task": "A task (shipped, own or lm-eval's), or data:NAME (a hub id, folder or JSON-lines "
     "file).",
     "tasks": "Data sets, T1,T2,..., or auto: all shipped tasks.",
-    "others": "Further data sets to measure on: T1,T2, auto, or nothing.",
+    "others": "Other data sets to measure on: T1,T2, auto, or nothing.",
     "method": "cnl, knowledge-neurons, activation, gradient, random or sensing.",
     "items": "Maximum number of items to locate on.",
     "report_items": "Maximum number of items to measure on.",
-    "draws": "Random sets to compare each located set with.",
+    "draws": "Number of random sets to compare with each located set.",
     "matching": "Random sets match the size, or the number in every layer.",
-    "out": "Folder for results; what is measured there is reused.",
+    "out": "Folder for results; measured rows in it are reused.",
 }
 """Sentences of parameters that several neuron commands have."""
 
@@ -46,18 +46,18 @@ def run_verb(
     run_options: RunOptions,
     **parameters: Any,
 ) -> None:
-    """Calls a verb of `broca.neurons`, writes what it returns and prints it.
+    """Calls a verb of `broca.neurons`, writes its result and prints it.
 
     Args:
-        verb: Its name.
+        verb: Name of the verb.
         out: The out folder, whose journal several commands share.
-        print_options: What is printed.
+        print_options: How the result and the progress are printed.
         model: The model's name.
-        run_options: The journal to share, the folder's own if None, and how it is measured.
+        run_options: A shared journal (the folder's journal if None), and how rows are measured.
         parameters: Other parameters of the verb.
 
     Raises:
-        BrocaError: Any of it is refused.
+        BrocaError: The folder or a parameter is refused.
     """
     from broca.results.files import check_out_folder
     from broca.results.neurons import NeuronExperiment, NeuronSet
@@ -81,7 +81,7 @@ def run_verb(
 
 
 def _data_sets(parameters: Mapping[str, Any]) -> list[str]:
-    """The data sets among the tasks that are named, which no catalog builds."""
+    """Returns the data sets among the named tasks, which no catalog builds."""
     words = [
         word for name in ("task", "tasks", "others") for word in listed(parameters.get(name) or "")
     ]

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from broca.results.neurons import NeuronExperiment, NeuronSet
 
 SHOWN = 20
-"""Neurons that a table lists."""
+"""Maximum number of neurons in a table."""
 
 _SHARES = {"as_claimed", "share_of_parameters"}
 """Fields that are shown in percent."""
 
 _POINTS = {"before", "random_drop", "score", "log_probability_drop", "of_first", "of_second"}
-"""Intervals of which the estimate alone is shown."""
+"""Intervals of which only the estimate is shown."""
 
 _TABLES = {
     "fidelity": (
-        "{questions}: {contents} items in several wordings, {set_size:.1f} neurons an item",
+        "{questions}: {contents} items in several paraphrases, {set_size:.1f} neurons an item",
         {
             "pairs": "pairs", "of larger set": "of_larger", "IoU": "iou",
             "random": "random_of_larger",
@@ -71,11 +71,11 @@ _TABLES = {
         },
     ),
 }  # fmt: skip
-"""By command the title of its table, and by column the field of a line of the result."""
+"""By command, the title of its table, and by column the field of a line of the result."""
 
 
 def show(result: NeuronSet | NeuronExperiment, path: Path) -> None:
-    """Prints one result and where it was written."""
+    """Prints a result and the path of its file."""
     from broca.results.neurons import NeuronSet
 
     screen = console()
@@ -151,7 +151,7 @@ def _means(screen: Console, crossed: Sequence[Any]) -> None:
 
 
 def _field(line: Any, name: str) -> str:
-    """A field of a line of the result as a table shows it."""
+    """Returns a field of a line of the result as a table shows it."""
     value = getattr(line, name)
     if name in _SHARES:
         return f"{value:.3%}"
@@ -159,7 +159,7 @@ def _field(line: Any, name: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    """A number, an interval or a name as a table shows it."""
+    """Returns a number, an interval or a name as a table shows it."""
     from broca.results.base import Interval
 
     if value is None:

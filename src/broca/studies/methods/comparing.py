@@ -103,7 +103,7 @@ def compare_methods(
             calibration; 0 for neither.
         candidate: The method that the others are compared with.
         again: Methods whose cells are run again, of those that this call is about.
-        on_progress: Receives what is going on.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.

@@ -76,7 +76,7 @@ def reproduce(
         k: Heads of each list.
         keep_universal: Whether lists keep universal heads, which the paper filters out.
         seed: Seed of everything random.
-        on_progress: Receives what is going on.
+        on_progress: Receives the current stage and the progress of the run.
 
     Returns:
         One reproduction for each name. Of several, those that these models and tasks cannot show

@@ -39,7 +39,7 @@ def decouple(
             `answer`; by default pairs are made of shipped items.
         items: Shipped pairs of every relation.
         seed: Seed of the shipped pairs and the intervals.
-        on_progress: Receives what is going on.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.

@@ -1,4 +1,4 @@
-"""`neurons fidelity`: do paraphrases of an item locate to the same neurons?"""
+"""`neurons fidelity`: do paraphrases of an item have the same located neurons?"""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def fidelity(
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: `addition`, `capitals`, `mc_biology` or `mc_chemistry`, whose paraphrases are shipped;
             or `data:NAME` whose rows have paraphrases.
-        contents: Maximum number of items, each in several wordings.
-        wordings: Maximum number of wordings of an item of a shipped task.
+        contents: Maximum number of items, each in several paraphrases.
+        wordings: Maximum number of paraphrases of an item of a shipped task.
         seed: Seed of the items, the drawn pairs and the intervals.
-        on_progress: Receives what is going on.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.

@@ -37,8 +37,8 @@ def locate(
             or `sensing`.
         others: Tasks that method `activation` compares with; `auto` as in `broca.localize`.
         items: Maximum number of items to locate on.
-        seed: Seed of the item split and of everything else that is random.
-        on_progress: Receives what is going on.
+        seed: Seed of the item split and of all other random draws.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.

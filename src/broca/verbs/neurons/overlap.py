@@ -1,4 +1,4 @@
-"""`neurons overlap`: do halves of a data set, and two data sets, have the same neurons?"""
+"""`neurons overlap`: do two halves of a data set, or two data sets, share neurons?"""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def overlap(
         tasks: The tasks to compare, as a list or joined by commas; `auto`: all shipped ones.
         items: Maximum number of items of each task to locate on.
         seed: Seed of the item split and of the halves.
-        on_progress: Receives what is going on.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
