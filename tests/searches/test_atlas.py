@@ -109,9 +109,9 @@ def test_shared_resamples_give_the_mean_effect_an_interval():
 
 def test_refusals():
     """One task, too few rows, too few resamples: each in one line."""
-    with pytest.raises(BadInput, match="two at least, not 1"):
+    with pytest.raises(BadInput, match="at least two, not 1"):
         AtlasSearch(problem(tasks=1))
-    with pytest.raises(BadInput, match=f"`rows` 599 is too few .* {3 * FEWEST_ROWS} at least"):
+    with pytest.raises(BadInput, match=f"`rows` 599 is too few .* at least {3 * FEWEST_ROWS}"):
         AtlasSearch(problem(rows=599))
     with pytest.raises(BadInput, match="at least 20 resamples"):
         AtlasSearch(problem(), resamples=5)

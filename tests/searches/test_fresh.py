@@ -143,7 +143,7 @@ def test_both_responses_are_joined():
 
 def test_both_is_refused_where_it_makes_no_sense():
     """Without a probability, with too few rows, or as anything but a switch."""
-    with pytest.raises(BadInput, match="joins the probability with the task's metric"):
+    with pytest.raises(BadInput, match="combines the probability with the task's metric"):
         make_search("cs-fresh", Problem(20, np.arange(9), 2, 300, 0), both=True)
     problem = Problem(20, np.arange(9), 2, 100, 0, continuous=True)
     with pytest.raises(BadInput, match="needs 120 at least"):

@@ -20,7 +20,7 @@ from broca.searches.base import (
 from broca.searches.records import Method
 
 METHODS = Menu(Method, package="broca.searches", group="broca.searches")
-"""Every method by the name that `method` takes; its files are imported at the first look-up."""
+"""Every method by the name that `method` accepts; its files are imported at the first look-up."""
 
 DEFAULT_METHOD = "pooled"
 
@@ -40,7 +40,7 @@ def require_method(method: str) -> Method:
 
 
 def written(option: Any) -> Any:
-    """An option as a record holds it: an estimator by how scikit-learn writes it."""
+    """Returns an option as plain data; an estimator becomes its scikit-learn text."""
     return recovery_name(option) if hasattr(option, "get_params") else option
 
 
@@ -49,7 +49,7 @@ def make_search(method: str, problem: Problem, **options: Any) -> GeneratorSearc
 
     Raises:
         UnknownName: No method has this name.
-        BadInput: The method has no such option, or the budget does not allow it.
+        BadInput: The method has no such option, or the budget is too small.
     """
     return require_method(method).search(problem, options)
 

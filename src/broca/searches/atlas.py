@@ -1,8 +1,8 @@
-"""Atlas: every task under the same random masks, so that one run rates every component on each.
+"""Atlas: estimates every component's effect on every task, from the same random masks.
 
-Each task answers one of its items under every mask. What one task loses can then be compared with
-what another loses, mask by mask, and resampling masks gives intervals of differences too. This
-screens; it settles no set.
+Every mask is measured on one item of each task. The losses of two tasks can then be compared mask
+by mask, and resampling masks gives intervals of their differences too. An atlas is a screen of
+single components; it does not test sets.
 
 1. the intact model answers the items that will be used: their fixed effects;
 2. a pilot over all tasks finds the share of components that masks ablate;
@@ -26,13 +26,13 @@ from broca.searches.base import GeneratorSearch
 from broca.searches.pilot import pilot, spread_masks
 
 ROWS_PER_TASK = 800
-"""Rows for each task where no budget is given."""
+"""Rows for each task if no budget is given."""
 
 FEWEST_ROWS = 200
-"""For each task; with fewer, intervals say nothing."""
+"""Minimum number of rows for each task; with fewer, intervals are meaningless."""
 
 _INTACT = 0.125
-"""Part of the budget that measures the intact model."""
+"""Share of the budget for the intact model."""
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -40,14 +40,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class AtlasProblem:
-    """What an atlas rates.
+    """The problem of an atlas.
 
     Attributes:
         components: Number of components.
         tasks: Positions of every task's items in the bank, by its name.
-        rows: Maximum number of rows to spend, or None for 800 for each task.
-        seed: Seed of everything random.
-        continuous: Whether every item has a margin, and so a probability.
+        rows: Maximum number of rows, or None for 800 rows for each task.
+        seed: Seed of all random draws.
+        continuous: Whether every item has a margin and therefore a probability.
     """
 
     components: int
@@ -59,15 +59,15 @@ class AtlasProblem:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """What was measured, and what it says of every component on every task.
+    """The measurements of an atlas, and the effects of every component on every task.
 
     Attributes:
-        tasks: Their names, in the order of the problem.
+        tasks: Names of the tasks, in the order of the problem.
         masks: The fresh masks, `(masks, components)`.
         changes: Response minus the intact response of the same item, `(masks, tasks)`.
-        items: Items of each task that were used, `(tasks,)`.
-        share: Share of the components that the pilot chose for a mask.
-        joint: The effects, their resamples, and how well they add up.
+        items: Number of items of each task that were used, `(tasks,)`.
+        share: Share of components that a mask ablates, chosen by the pilot.
+        joint: The effects, their resamples, and their fit.
     """
 
     tasks: tuple[str, ...]
@@ -79,11 +79,11 @@ class Chart:
 
 
 class AtlasSearch(GeneratorSearch[Chart]):
-    """Rates every component on every task; its result is a `Chart`.
+    """Estimates the effect of every component on every task; its result is a `Chart`.
 
     Args:
         problem: The tasks.
-        resamples: How often masks are drawn anew for intervals.
+        resamples: Number of resamples of the masks, for intervals.
 
     Raises:
         BadInput: The rows, the tasks or the resamples are too few.
@@ -103,17 +103,17 @@ class AtlasSearch(GeneratorSearch[Chart]):
 
     @staticmethod
     def budget(rows: int | None, tasks: int) -> int:
-        """The rows that will be spent at most.
+        """Returns the maximum number of rows of the search.
 
         Raises:
-            BadInput: They are too few, or the tasks are.
+            BadInput: The rows or the tasks are too few.
         """
         if tasks < 2:
-            raise BadInput(f"an atlas compares tasks and needs two at least, not {tasks}")
+            raise BadInput(f"an atlas compares tasks and needs at least two, not {tasks}")
         if rows is not None and rows < FEWEST_ROWS * tasks:
             raise BadInput(
                 f"`rows` {rows} is too few for an atlas of {tasks} tasks: it needs "
-                f"{FEWEST_ROWS * tasks} at least, {FEWEST_ROWS} for each; use more rows or fewer "
+                f"at least {FEWEST_ROWS * tasks}, {FEWEST_ROWS} for each; use more rows or fewer  "
                 "tasks"
             )
         return ROWS_PER_TASK * tasks if rows is None else rows
@@ -150,7 +150,7 @@ class AtlasSearch(GeneratorSearch[Chart]):
         )
 
     def _measure_intact(self, pools: list[NDArray[np.intp]]) -> Generator[Plan, Measurement, Any]:
-        """The intact response of every bank position that will be used; others are NaN."""
+        """Measures the intact response of every bank position that will be used; others are NaN."""
         items = np.concatenate(pools)
         none = np.zeros((1, self._problem.components), dtype=bool)
         responses = yield from self._ask(none, np.zeros(len(items), dtype=np.intp), items)
@@ -168,7 +168,7 @@ class AtlasSearch(GeneratorSearch[Chart]):
 
 
 class _Deck:
-    """Deals a task's items, each as often as the others."""
+    """Deals a task's items equally often."""
 
     def __init__(self, items: NDArray[np.intp], rng: np.random.Generator) -> None:
         self._items, self._rng = items, rng

@@ -21,10 +21,10 @@ def _no_items() -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class OtherTask:
-    """A task that the selection should leave alone.
+    """A task that the selection should not affect.
 
     Attributes:
-        name: Its name.
+        name: Name of the task.
         items: Positions of its `locate` items in the bank.
         confirm: Positions of its `confirm` items.
     """
@@ -36,21 +36,21 @@ class OtherTask:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a search has to solve.
+    """The problem of a search.
 
     Attributes:
         components: Number of components.
         items: Positions of the task's `locate` items in the bank.
         k: Maximum number of components to select.
-        rows: Maximum number of rows to spend, or None for what the method needs by itself.
-        seed: Seed of everything random.
-        confirm: Positions of the task's `confirm` items, which no screening saw.
-        others: The tasks that the selection should leave alone.
-        continuous: Whether every `locate` item has a margin, and so a probability.
+        rows: Maximum number of rows, or None for the method's own budget.
+        seed: Seed of all random draws.
+        confirm: Positions of the task's `confirm` items, which no screening uses.
+        others: The tasks that the selection should not affect.
+        continuous: Whether every `locate` item has a margin and therefore a probability.
         differentiable: Whether a row can return its gradient.
-        prefix_tokens: Tokens that the prompts of all `locate` items begin with, which one mask's
-            rows read once; 0 where nothing is shared.
-        item_tokens: Mean tokens of an item beyond those.
+        prefix_tokens: Number of tokens with which the prompts of all `locate` items begin, which
+            the rows of a mask can share; 0 without a common prefix.
+        item_tokens: Mean number of an item's other tokens.
     """
 
     components: int
@@ -67,15 +67,15 @@ class Problem:
 
     @classmethod
     def restored(cls, record: Mapping[str, Any]) -> Problem:
-        """The problem of a record that has its fields, other tasks as mappings."""
+        """Restores the problem from a record of its fields, with other tasks as mappings."""
         others = tuple(OtherTask(**other) for other in record.get("others", ()))
         return cls(**{**record, "others": others})
 
     def items_at(self, cost: int, *, method: str, fewest: int) -> NDArray[np.intp]:
-        """The items that the row budget allows at `cost` rows each.
+        """Returns the items that the row budget allows at `cost` rows each.
 
         Raises:
-            BadInput: They are fewer than `fewest`, and than the task has.
+            BadInput: They are fewer than `fewest` and fewer than the task has.
         """
         if self.rows is None:
             return self.items
@@ -90,10 +90,10 @@ class Problem:
         return self.items[:count]
 
     def items_within(self, masks: int, *, method: str) -> NDArray[np.intp]:
-        """The items that `masks` masks can each be measured on within the row budget.
+        """Returns the items on which each of `masks` masks can be measured within the row budget.
 
         Raises:
-            BadInput: Not even one item fits.
+            BadInput: The budget does not allow one item.
         """
         if self.rows is None:
             return self.items
@@ -111,23 +111,22 @@ class Ranking:
     """Components ordered by estimated effect.
 
     Attributes:
-        effects: Effect of ablating each component on the response, `(components,)`; negative where
-            the task needs it, exactly 0 where there is no evidence.
-        order: Columns, most harmful to lose first.
-        selected: The chosen columns, at most k, in the order of `order`.
-        reason: Why nothing was selected; empty where something was.
+        effects: Effect of ablating each component on the response, `(components,)`; negative if the
+            task needs it, exactly 0 without evidence.
+        order: Columns, the most harmful ablation first.
+        selected: The selected columns, at most k, in the order of `order`.
+        reason: Why nothing was selected; empty otherwise.
         options: The settings that the search used, for the record.
-        intervals: 90 % interval of every effect, `(components, 2)`; NaN where there is none.
-        frequency: How often each component was selected over resamples, `(components,)`.
-        others: Effect on the other tasks, their mean, `(components,)`.
-        universal: Columns of the components that the other tasks need as well.
-        notes: What the reader should know, in words.
-        groups: Columns that the method tells apart, by what it calls them.
-        p_values: Of no harm, one-sided, `(components,)`.
-        q_values: The same, corrected for the number of components (Benjamini and Hochberg).
+        intervals: 90 % interval of every effect, `(components, 2)`; NaN for none.
+        frequency: Share of resamples that select each component, `(components,)`.
+        others: Mean effect on the other tasks, `(components,)`.
+        universal: Columns of the components that the other tasks need too.
+        notes: Notes for the reader.
+        groups: Groups of columns that the method distinguishes, by name.
+        p_values: One-sided p-values of no harm, `(components,)`.
+        q_values: p-values corrected for the number of components (Benjamini and Hochberg).
         additivity: How well the effects add up; None without random masks.
-        answer: Which of three answers the search gives; None where the method cannot tell them
-            apart.
+        answer: The answer of the search, one of three; None if the method gives none.
     """
 
     effects: NDArray[np.float64]
@@ -148,7 +147,7 @@ class Ranking:
 
     @property
     def details(self) -> dict[str, Any]:
-        """What is known of each component besides its effect."""
+        """Statistics of each component besides its effect, by name."""
         return {
             "intervals": self.intervals,
             "frequency": self.frequency,
@@ -162,16 +161,16 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Search(Protocol[Result_co]):
-    """Asks for plans until it has its result, which is a `Ranking` for localization methods."""
+    """Yields plans by `ask` until it has its result, a `Ranking` for localization methods."""
 
     def ask(self) -> Plan | None:
-        """The next rows to measure, or None when the search is over."""
+        """Returns the next rows to measure, or None when the search is over."""
 
     def tell(self, measurement: Measurement) -> None:
-        """Takes the responses to the plan that was asked last."""
+        """Receives the responses to the last plan."""
 
     def result(self) -> Result_co:
-        """The result; valid once `ask` has returned None."""
+        """Returns the result; valid once `ask` has returned None."""
 
 
 SearchGenerator = Generator[Plan, Measurement, Ranking]
@@ -179,20 +178,20 @@ SearchGenerator = Generator[Plan, Measurement, Ranking]
 
 
 class Strategy(Protocol):
-    """A method with its options set: it holds nothing of a problem, and solves any number of them.
+    """A method with its options; it has no state and solves any number of problems.
 
-    Its constructor takes the options by keyword and refuses values that make no sense.
+    Its constructor takes the options by keyword and refuses invalid values.
     """
 
     def require(self, problem: Problem) -> object:
-        """Refuses a problem that it cannot solve; nothing is measured or drawn.
+        """Refuses a problem that it cannot solve, without measuring or drawing anything.
 
         Raises:
             BadInput: The row budget is too small, or the options do not fit the problem.
         """
 
     def generate(self, problem: Problem) -> SearchGenerator:
-        """The search from start to end: yields plans, is sent measurements, returns a ranking."""
+        """Runs the search: yields plans, is sent measurements, returns a ranking."""
 
 
 class GeneratorSearch(Generic[Result]):
@@ -209,7 +208,7 @@ class GeneratorSearch(Generic[Result]):
         self._plan: Plan | None = None
 
     def ask(self) -> Plan | None:
-        """The plan that the generator waits for, or None when it has returned."""
+        """Returns the plan that the generator waits for, or None when it has returned."""
         if self._plan is None and not self._result:
             self._advance(None)
         return self._plan
@@ -219,7 +218,7 @@ class GeneratorSearch(Generic[Result]):
         self._advance(measurement)
 
     def result(self) -> Result:
-        """What the generator returned."""
+        """Returns the result of the generator."""
         assert self._result, "ask and tell first"
         return self._result[0]
 
@@ -243,9 +242,9 @@ def run(search: Search[Result_co], execute: Execute) -> Result_co:
 def most_negative(
     effects: NDArray[np.float64], k: int, *, reason: str
 ) -> tuple[tuple[int, ...], tuple[int, ...], str]:
-    """Orders components by effect and selects at most k that hurt.
+    """Orders components by effect and selects at most k harmful ones.
 
-    A component whose effect is zero or positive is never selected: it would be no evidence.
+    A component whose effect is zero or positive is never selected.
 
     Returns:
         The order, the selection, and `reason` if the selection is empty (else "").

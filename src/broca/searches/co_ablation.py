@@ -17,14 +17,15 @@ from broca.searches.records import Method
 
 @dataclass(frozen=True, kw_only=True)
 class CoAblation:
-    """Every component alone, then every other one beside the leaders, on the same items.
+    """Ablates every component alone, then every other component together with the leaders.
 
-    The leaders are the components that harm the task significantly when ablated alone, `leaders`
-    of them at most. The growth of a component is its effect beside the leaders less its effect
-    alone: a backup grows, a dead head does not. The leaders are selected first, then the components
-    that harm the task significantly beside the leaders, then those that do so alone. A component
-    selected by its single ablation keeps that effect; any other component has its effect beside the
-    leaders. Cost: up to 2 x (components + 1) x items rows.
+    The leaders are at most `leaders` components that harm the task significantly when ablated
+    alone. The growth of a component is its effect together with the leaders minus its effect alone:
+    the effect of a backup grows, the effect of a dead head does not. The leaders are selected
+    first, then the components that harm the task significantly together with the leaders, then
+    those that do so alone. A component selected by its single ablation keeps that effect; any other
+    component has its effect together with the leaders. Cost: up to 2 x (components + 1) x items
+    rows.
 
     Attributes:
         leaders: Maximum number of leaders; by default half of k, rounded up.
@@ -33,14 +34,14 @@ class CoAblation:
     leaders: int | None = None
 
     def require(self, problem: Problem) -> tuple[NDArray[np.intp], int]:
-        """The items that the budget pays for, and the most leaders."""
+        """Returns the items that the budget allows, and the maximum number of leaders."""
         most = (problem.k + 1) // 2 if self.leaders is None else self.leaders
         if not 1 <= most <= problem.k:
             raise BadInput(f"co-ablation takes 1 to k ({problem.k}) leaders, not {self.leaders}")
         return problem.items_within(2 * (problem.components + 1), method="co-ablation"), most
 
     def generate(self, problem: Problem) -> SearchGenerator:
-        """Measures every component alone, then the others beside the leaders."""
+        """Measures every component alone, then the others together with the leaders."""
         items, most = self.require(problem)
         singles = designs.singles(problem.components)
         masks = np.vstack([designs.intact(problem.components), singles])
@@ -64,7 +65,7 @@ class CoAblation:
         growth, sure = mean_with_interval(with_leaders - alone[:, others])
         backups = [int(others[p]) for p in np.argsort(growth, kind="stable") if sure[p, 1] < 0]
         _, places, _ = harmful(effects[others], intervals[others], problem.k, reason="")
-        # where the leaders leave nothing to lose, what harmed alone is all there is to go by
+        # if the leaders destroy the task, only single ablations give evidence
         together = (*leaders, *(int(others[place]) for place in places))
         first = tuple(dict.fromkeys((*together, *harmful_alone)))[: problem.k]
         alone_only = [column for column in first if column not in together]
@@ -83,7 +84,7 @@ class CoAblation:
 
 
 def _changes(measurement: Measurement, items: int) -> NDArray[np.float64]:
-    """Change of every mask against the plan's first on each item, `(items, masks - 1)`."""
+    """Returns the change of every mask from the first mask on each item, `(items, masks - 1)`."""
     table = measurement.responses.reshape(-1, items)
     changes: NDArray[np.float64] = (table[1:] - table[0]).T
     return changes
@@ -91,8 +92,8 @@ def _changes(measurement: Measurement, items: int) -> NDArray[np.float64]:
 
 METHOD = Method(
     name="co-ablation", order=8, make=CoAblation,
-    measures="every head alone, then beside the leaders, which reveals backups",
-    answers="which heads stand in for each other",
+    measures="every head alone, then together with the leaders, which reveals backups",
+    answers="which heads back each other up",
     rows="2 x heads x items",
     source="conditional co-ablation (Gong et al., arXiv 2607.01940); it differs in measuring the "
     "task's response where the paper measures the distance between output distributions, and in "

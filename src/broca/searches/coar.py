@@ -21,13 +21,13 @@ MASKS_PER_COMPONENT = 2
 class Coar:
     """Regresses every item's responses on its own random masks; averages the coefficients.
 
-    Each mask ablates each component with probability `share`; every item has masks of its own and
-    the intact model. Least squares with an intercept and without a penalty, so an item needs more
-    masks than there are components: 2 x components, or more if the budget has them. Cost:
-    (2 x components + 1) x items rows.
+    Each mask ablates each component with probability `share`; every item has its own masks and the
+    intact mask. The regression is least squares with an intercept and without a penalty, so that an
+    item needs more masks than there are components: 2 x components, or more if the budget allows.
+    Cost: (2 x components + 1) x items rows.
 
     Attributes:
-        share: Share of the components that a mask ablates on average.
+        share: Mean share of the components that a mask ablates.
     """
 
     share: float = 0.05
@@ -37,7 +37,7 @@ class Coar:
             raise BadInput(f"the share of coar must lie between 0 and 1, not at {self.share:g}")
 
     def require(self, problem: Problem) -> tuple[NDArray[np.intp], int]:
-        """The items that the budget pays for, and the masks of each, the intact one included."""
+        """Returns the items that the budget allows, and the masks of each with the intact mask."""
         masks = MASKS_PER_COMPONENT * problem.components + 1
         items = problem.items_at(masks, method="coar", fewest=1)
         return items, masks if problem.rows is None else problem.rows // len(items)
@@ -69,7 +69,7 @@ class Coar:
         return Ranking(effects, order, selected, reason, record, intervals=intervals)
 
     def _masks(self, count: int, problem: Problem, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """The intact mask and an item's random ones, which ablate everything at least once."""
+        """Draws an item's masks, after the intact mask; each component is ablated at least once."""
         components = problem.components
         random = rng.random((count, components)) < self.share
         missing = np.flatnonzero(~random.any(axis=0))
@@ -78,7 +78,7 @@ class Coar:
 
 
 def _least_squares(masks: NDArray[np.bool_], responses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Coefficients of the components, `(components,)`; the shortest of all best ones."""
+    """Returns the least-squares coefficients of minimum norm, `(components,)`."""
     matrix = np.hstack([np.ones((len(masks), 1)), masks])
     solution = np.linalg.lstsq(matrix, responses, rcond=None)[0]
     return np.asarray(solution[1:], dtype=np.float64)

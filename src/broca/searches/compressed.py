@@ -28,14 +28,14 @@ Intercept = Literal["fitted", "baseline"]
 
 @dataclass(frozen=True, kw_only=True)
 class CompressedSensing:
-    """Measures masks that each ablate a random group, every mask on the same items.
+    """Measures masks that ablate random groups of components, all on the same items.
 
-    Cost: (masks + 1) x items rows; the intact model is measured too.
+    Cost: (masks + 1) x items rows, with the intact model.
 
     Attributes:
         design: `bernoulli` or `stratified` from `broca.designs`.
-        sparsity: Share of the components that a mask ablates; 0.05, or one of them where that is
-            none, if None.
+        sparsity: Share of the components that a mask ablates; None stands for 0.05, or for a single
+            component if that is less than one.
         recovery: Name of the regression that turns responses into effects, or any scikit-learn
             regressor with `coef_`.
         intercept: `fitted`, or `baseline` to fix it at the intact model's response (eq. 1).
@@ -58,17 +58,17 @@ class CompressedSensing:
         require_resamples(self.resamples)
 
     def require(self, problem: Problem) -> int:
-        """The number of masks that the budget pays for."""
+        """Returns the number of masks that the budget allows."""
         masks = DEFAULT_MASKS
         if problem.rows is not None:
             masks = problem.rows // len(problem.items) - 1
             if masks < 2:
                 raise BadInput(
                     f"`rows` {problem.rows} is too few for compressed sensing on "
-                    f"{len(problem.items)} items: at least 3 masks of them are needed "
+                    f"{len(problem.items)} items: at least 3 masks are needed "
                     f"({3 * len(problem.items)} rows); use more rows or fewer `items`"
                 )
-        self._masks(1, problem)  # a design refuses a sparsity that it cannot have
+        self._masks(1, problem)  # a design refuses an impossible sparsity
         return masks
 
     def generate(self, problem: Problem) -> SearchGenerator:
@@ -99,17 +99,17 @@ class CompressedSensing:
         return self.design(masks, problem.components, sparsity=sparsity, seed=problem.seed)
 
     def _share(self, problem: Problem) -> float:
-        """The share of the components that a mask ablates."""
+        """Returns the share of the components that a mask ablates."""
         if self.sparsity is not None:
             return self.sparsity
-        # a little more than one component, which rounding would lose; at most half of them
+        # a little more than one component, so that rounding keeps it; at most half of them
         return min(0.5, max(DEFAULT_SPARSITY, 1.001 / problem.components))
 
 
 BERNOULLI = Method(
     name="cs-bernoulli", order=4, make=partial(CompressedSensing, design=designs.bernoulli),
     measures="random groups of heads, then a Lasso",
-    answers="which heads matter beside other ablated heads",
+    answers="which heads matter together with other ablated heads",
     rows="200 masks x items",
     source="Bair et al., arXiv 2603.03335",
     tuning={"design": "bernoulli"},

@@ -1,4 +1,4 @@
-"""Makes a method that measures one task alone weigh what the other tasks lose."""
+"""Adds a contrast with the other tasks to a method that measures only one task."""
 
 from __future__ import annotations
 
@@ -15,34 +15,36 @@ from broca.searches.base import Problem, Ranking, SearchGenerator, Strategy
 
 @dataclass(frozen=True, kw_only=True)
 class Contrasted:
-    """Solves for what a task loses beyond what the other tasks lose.
+    """Estimates effects on the difference between the task's loss and the other tasks' losses.
 
-    Every item of the task has a partner, an item of another task in turn. Where the method asks for
-    an item under a mask, the partner is asked under the same mask, and the method is told what the
-    item responds plus `weight` times what the partner lost; likewise for gradients. Pairs are the
-    same under all masks, so that what differs between items cancels as it does without a contrast.
+    Every item of the task has a partner, an item of one of the other tasks in turn. If the method
+    requests an item under a mask, the partner is measured under the same mask, and the method
+    receives the item's response plus `weight` times the partner's loss; likewise for gradients.
+    Pairs are the same under all masks, so that differences between items cancel as without a
+    contrast.
 
-    A budget pays for both: the method has half of what the partners' intact responses leave.
+    The budget covers both: the method has half of the rows that remain after the partners' intact
+    responses.
 
     Attributes:
-        strategy: The method, with its options set.
-        weight: What a loss of the others counts for.
+        strategy: The method with its options.
+        weight: Weight of a loss of the others.
     """
 
     strategy: Strategy
     weight: float
 
     def require(self, problem: Problem) -> object:
-        """Refuses what the method refuses of the rows that are left for it."""
+        """Refuses a problem that the method refuses with the remaining rows."""
         if not problem.others:
             raise BadInput(
-                "`contrast` weighs what other tasks lose, and there are none: name some in "
+                "`contrast` weighs the losses of other tasks, and there are none: name some in "
                 "`others`, or leave `contrast` out"
             )
         return self.strategy.require(self._alone(problem))
 
     def generate(self, problem: Problem) -> SearchGenerator:
-        """Runs the method on responses from which what partners share is taken off."""
+        """Runs the method on responses from which the partners' losses are subtracted."""
         partners = _partners(problem)
         intact: dict[tuple[Response | None, int], float] = {}
         search = self.strategy.generate(self._alone(problem))
@@ -72,7 +74,7 @@ class Contrasted:
                 return replace(ranking, options=options)
 
     def _alone(self, problem: Problem) -> Problem:
-        """The problem of the method: the task alone, and its share of the rows."""
+        """Returns the problem of the method: only the task, and its share of the rows."""
         rows = problem.rows
         if rows is not None:
             rows = max(0, rows - len(problem.items) - len(problem.confirm)) // 2
@@ -81,7 +83,7 @@ class Contrasted:
     def _beyond(
         self, plan: Plan, measurement: Measurement, level: NDArray[np.float64]
     ) -> Measurement:
-        """What the method is told: a loss that partners share counts as none."""
+        """Returns the measurement for the method, in which a loss of both partners cancels."""
         count = len(plan)
         lost = level - measurement.responses[count:]
         gradients = None
@@ -92,7 +94,7 @@ class Contrasted:
 
 
 def _on_intact(plan: Plan, items: list[int]) -> Generator[Plan, Measurement, dict[int, float]]:
-    """Responses of items of the intact model, by item, in what a plan measures."""
+    """Returns the intact responses in a measurement, by item."""
     if not items:
         return {}
     none = np.zeros((1, plan.masks.shape[1]), dtype=bool)
@@ -101,7 +103,7 @@ def _on_intact(plan: Plan, items: list[int]) -> Generator[Plan, Measurement, dic
 
 
 def _partners(problem: Problem) -> dict[int, int]:
-    """The item of another task that goes with each item, tasks in turn."""
+    """Returns each item's partner, an item of one of the other tasks in turn."""
     partners = {}
     for part in ("items", "confirm"):
         mine = getattr(problem, part)

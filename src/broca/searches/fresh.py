@@ -1,4 +1,4 @@
-"""Compressed sensing with a new mask for every row: the spread between masks is what costs."""
+"""Compressed sensing with a new mask for every row, which reduces the noise between masks."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ Measuring = Generator[Plan, Measurement, NDArray[np.float64]]
 
 @dataclass(frozen=True, kw_only=True)
 class FreshMasks:
-    """Measures a new random mask in every row, each row against the intact model on its item.
+    """Measures a new random mask in every row, as the change from the intact model on its item.
 
-    A pilot finds the size of masks that costs about a third of the intact response. Where the
-    prompts share a prefix, which a mask's rows read once, a mask is measured on several items
-    (`items_per_mask`). The pilot's rows of the size that was chosen take part in the regression.
+    A pilot finds the size of masks that costs about a third of the intact response. If the prompts
+    share a prefix, which the rows of a mask can share, a mask is measured on several items
+    (`items_per_mask`). The pilot's rows of the chosen size are used in the regression.
 
     Cost: 2,000 rows, or the budget: the intact model on the items, the pilot, then fresh masks.
     With `both` every row counts twice.
 
     Attributes:
-        sparsity: Share of the components that a mask ablates; found by the pilot if None.
+        sparsity: Share of the components that a mask ablates; None lets the pilot choose it.
         recovery: Name of the regression that turns responses into effects, or any scikit-learn
             regressor with `coef_`.
         resamples: Resamples of the masks, for intervals and frequencies; 0 leaves them out.
-        both: Whether every row is measured twice, in the probability and in the task's own metric,
-            whose mean is then the response: one is graded, the other is what counts.
+        both: Whether every row is measured in the probability and in the task's own metric, whose
+            mean is the response: the probability is graded, and the metric is the target.
 
     Raises:
-        BadInput: The budget is too small, an option makes no sense, or `both` is asked for where
-            items have no probability.
+        BadInput: The budget is too small, an option is invalid, or `both` is set and items have no
+            probability.
     """
 
     sparsity: float | None = None
@@ -63,10 +63,10 @@ class FreshMasks:
         require_resamples(self.resamples)
 
     def require(self, problem: Problem) -> int:
-        """The budget in rows."""
+        """Returns the budget in rows."""
         if self.both and not problem.continuous:
             raise BadInput(
-                "cs-fresh's both joins the probability with the task's metric, and here rows "
+                "cs-fresh's both combines the probability with the task's metric, and here rows "
                 "return one of them: leave out `response`, or leave out both"
             )
         budget = DEFAULT_ROWS if problem.rows is None else problem.rows
@@ -84,17 +84,17 @@ class FreshMasks:
 
     @property
     def cost(self) -> int:
-        """Rows that a (mask, item) pair counts for."""
+        """Cost in rows of a (mask, item) pair."""
         return 2 if self.both else 1
 
 
 @dataclass
 class _Rounds:
-    """A search: what it has measured so far.
+    """A search and its measurements.
 
     Attributes:
-        strategy: Its options.
-        problem: What it solves.
+        strategy: The options of the search.
+        problem: The problem that it solves.
         budget: Maximum number of rows.
     """
 
@@ -145,11 +145,11 @@ class _Rounds:
 
     @property
     def _pilot_items(self) -> int:
-        """Items that a mask of the pilot is measured on: two tell items and masks apart."""
+        """Number of items of a pilot mask: two separate the variances of items and masks."""
         return 2 if self.problem.prefix_tokens > 0 and len(self._items) > 1 else 1
 
     def _pilot(self) -> Generator[Plan, Measurement, tuple[int, int]]:
-        """The size of masks, and on how many items to measure each."""
+        """Finds the size of masks, and the number of items of each."""
         problem = self.problem
         sizes = sizes_of(problem.components)
         if self.strategy.sparsity is not None:
@@ -168,7 +168,7 @@ class _Rounds:
         return size, min(per_mask, len(self._items))
 
     def _drops(self, masks: NDArray[np.bool_]) -> Measuring:
-        """What every mask costs on each of its items, `(masks, items of each)`."""
+        """Measures the drop of every mask on each of its items, `(masks, items of each)`."""
         per_mask = self._pilot_items
         met = (self._turn + np.arange(len(masks) * per_mask)) % len(self._items)
         self._turn += len(met)
@@ -201,16 +201,16 @@ class _Rounds:
 
 
 def items_per_mask(drops: NDArray[np.float64], *, prefix: float, item: float) -> int:
-    """On how many items to measure each mask, where its rows share a prefix.
+    """Returns the best number of items for each mask if its rows share a prefix.
 
-    A mask costs its prefix once and each item's own tokens. The variance of the mean of many masks
-    is least, for a given number of tokens, at `sqrt((s_item**2 / s_mask**2) * prefix / item)` items
-    (the rule of two-stage sampling, Cochran 1977, section 10.6).
+    A mask reads its prefix once and the other tokens of each item. For a given number of tokens,
+    the variance of the mean of many masks is minimal at `sqrt((s_item**2 / s_mask**2) * prefix /
+    item)` items (two-stage sampling, Cochran 1977, section 10.6).
 
     Args:
-        drops: What masks cost on two items each, `(masks, 2)`.
-        prefix: Tokens that all items begin with.
-        item: Mean tokens of an item beyond those.
+        drops: Drops of masks on two items each, `(masks, 2)`.
+        prefix: Number of tokens with which all items begin.
+        item: Mean number of an item's other tokens.
     """
     if prefix <= 0 or drops.ndim != 2 or drops.shape[1] < 2 or len(drops) < 2:
         return 1
@@ -218,14 +218,14 @@ def items_per_mask(drops: NDArray[np.float64], *, prefix: float, item: float) ->
     between = float(drops.mean(axis=1).var(ddof=1)) - within / drops.shape[1]
     if within <= 0:
         return 1
-    between = max(between, within / 100)  # a pilot as small as this may find none
+    between = max(between, within / 100)  # a small pilot may estimate no variance
     return max(1, round(float(np.sqrt(within / between * prefix / max(item, 1.0)))))
 
 
 METHOD = Method(
     name="cs-fresh", order=13, make=FreshMasks, response="probability", one_mask_size=True,
     measures="a new random group in every row, its size from a pilot",
-    answers="which heads matter beside other ablated heads, with fewer rows",
+    answers="which heads matter together with other ablated heads, with fewer rows",
     rows="2,000",
     counting={"recovery": "lasso", "resamples": 0},
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Gradient: how the response changes with each gate of the intact model, to first order."""
+"""Gradient: the first-order change of the response with each gate of the intact model."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from broca.searches.rating import harmful, mean_with_interval
 from broca.searches.records import Method
 
 FEWEST_ITEMS = 4
-"""Items whose gradients can be averaged at all."""
+"""Minimum number of items."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gradient:
     """Minus the gradient with respect to the gates, all at 1, averaged over the items.
 
-    Cost: 3 x items rows. What saturates misleads it: a component that has a stand-in, or whose loss
-    flips the answer only when it is complete, has no slope at the intact model.
+    Cost: 3 x items rows. Saturation misleads it: a component that has a backup, or whose ablation
+    changes the answer only when the gate is fully closed, has no slope at the intact model.
     """
 
     def require(self, problem: Problem) -> NDArray[np.intp]:
-        """The items that the budget pays for."""
+        """Returns the items that the budget allows."""
         return problem.items_at(3, method="gradient", fewest=FEWEST_ITEMS)
 
     def generate(self, problem: Problem) -> SearchGenerator:
@@ -54,10 +54,10 @@ def ranking_of_slopes(
     """Ranks components by minus the mean slope of the response with respect to their gates.
 
     Args:
-        slopes: A row for each gradient, `(gradients, components)`.
+        slopes: The gradients, `(gradients, components)`.
         k: Maximum number of components to select.
-        reason: Why none is selected, where none is.
-        record: The options that the search took.
+        reason: Reason that is given if none is selected.
+        record: The options that the search used.
     """
     effects, intervals = mean_with_interval(-slopes)
     order, selected, why_none = harmful(effects, intervals, k, reason=reason)
@@ -67,7 +67,7 @@ def ranking_of_slopes(
 METHOD = Method(
     name="gradient", order=9, make=Gradient, response="probability", needs_gradients=True,
     measures="the gradient of the gates of the intact model",
-    answers="which heads move the answer to first order",
+    answers="which heads change the answer to first order",
     rows="3 x items",
     source="first-order ablation saliency, as in attribution patching (Nanda 2023; Syed et al., "
     "arXiv 2310.10348) with zero in the place of the other activation",

@@ -20,13 +20,12 @@ DEFAULT_STEPS = 8
 class IntegratedGradient:
     """Minus the gradient of the gates, integrated while all gates close together from 1 to 0.
 
-    The midpoint rule with `steps` points. The effects of an item add up to what it loses when
-    everything is ablated, up to the rule's error. Most of the way leads through models that are
-    broken in every way, which is its weakness for a single capability. Cost: 3 x steps x items
-    rows.
+    It uses the midpoint rule with `steps` points. The effects of an item add up to its loss when
+    everything is ablated, up to the error of the rule. Most of the path leads through models that
+    can do nothing, which is its weakness for a single capability. Cost: 3 x steps x items rows.
 
     Attributes:
-        steps: Points of the way.
+        steps: Number of points of the path.
     """
 
     steps: int = DEFAULT_STEPS
@@ -36,12 +35,12 @@ class IntegratedGradient:
             raise BadInput(f"gradient-integrated takes 1 step or more, not {self.steps}")
 
     def require(self, problem: Problem) -> NDArray[np.intp]:
-        """The items that the budget pays for."""
+        """Returns the items that the budget allows."""
         cost = 3 * self.steps
         return problem.items_at(cost, method="gradient-integrated", fewest=FEWEST_ITEMS)
 
     def generate(self, problem: Problem) -> SearchGenerator:
-        """Adds up the gradients at the points of the way."""
+        """Adds up the gradients at the points of the path."""
         items = self.require(problem)
         everything = np.ones((1, problem.components), dtype=bool)
         total = np.zeros((len(items), problem.components))
@@ -57,7 +56,7 @@ class IntegratedGradient:
         return ranking_of_slopes(
             total / self.steps,
             problem.k,
-            reason="on the way to closed gates no gate lowers the response",
+            reason="on the path to closed gates no gate lowers the response",
             record={"items": len(items), "steps": self.steps},
         )
 

@@ -20,12 +20,12 @@ ROWS_PER_ITEM = 4
 class MaskedGradient:
     """Minus the gradient of the gates, averaged over rows that each ablate a random share.
 
-    With some components gone, stand-ins show what they do and saturated answers move. Every row has
-    a mask of its own, its share drawn evenly between `low` and `high`. Cost: 12 x items rows, or as
-    many as the budget has.
+    With some components ablated, backups show their effect and saturated responses change. Every
+    row has its own mask, whose share is drawn uniformly between `low` and `high`. Cost: 12 x items
+    rows, or as many as the budget has.
 
     Attributes:
-        low: Least share of the components that a row ablates.
+        low: Smallest share of the components that a row ablates.
         high: Largest share.
     """
 
@@ -40,10 +40,10 @@ class MaskedGradient:
             )
 
     def require(self, problem: Problem) -> NDArray[np.intp]:
-        """The item of every row that the budget pays for."""
+        """Returns the item of every row that the budget allows."""
         items = problem.items_at(3 * ROWS_PER_ITEM, method="gradient-masked", fewest=FEWEST_ITEMS)
         rows = ROWS_PER_ITEM * len(items) if problem.rows is None else problem.rows // 3
-        # more items say more than more masks on the same ones
+        # more items are worth more than more masks on the same items
         return np.resize(problem.items, rows)
 
     def generate(self, problem: Problem) -> SearchGenerator:
@@ -60,7 +60,7 @@ class MaskedGradient:
         return ranking_of_slopes(
             measurement.slopes(),
             problem.k,
-            reason="under random losses no gate lowers the response when it closes",
+            reason="under random ablations no gate lowers the response when it closes",
             record={"masks": count, "low": self.low, "high": self.high},
         )
 
@@ -69,6 +69,6 @@ METHOD = Method(
     name="gradient-masked", order=10, make=MaskedGradient, response="probability",
     needs_gradients=True,
     measures="the gradient of the gates averaged over rows with 5 to 15 % of the heads off",
-    answers="which heads move the answer when others are ablated",
+    answers="which heads change the answer when others are ablated",
     rows="12 x items",
 )  # fmt: skip

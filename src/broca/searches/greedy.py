@@ -1,4 +1,4 @@
-"""Iterative greedy: k rounds, each adds the component that hurts most beside those chosen."""
+"""Iterative greedy: each of k rounds adds the component that harms most with the selected."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from broca.searches.records import Method
 
 @dataclass(frozen=True, kw_only=True)
 class Greedy:
-    """Ablates the chosen set plus each further component in turn; keeps the worst; k times.
+    """Ablates the selected set plus each further component in turn; adds the most harmful; k times.
 
-    Stops before k when no further component lowers the score. Cost: up to k x components x items
-    rows, and one mask more for the intact model.
+    It stops before k when no further component lowers the score. Cost: up to k x components x items
+    rows, and the intact model.
 
-    The effect of a chosen component is the change it made in its round. The others keep what they
-    showed in the last round, so that the ranking below the selection says who came close.
+    The effect of a selected component is its change in its round. The others have their change in
+    the last round, which orders the ranking below the selection.
     """
 
     def require(self, problem: Problem) -> NDArray[np.intp]:
-        """The items that the budget pays for."""
+        """Returns the items that the budget allows."""
         masks = 1 + sum(problem.components - chosen for chosen in range(problem.k))
         return problem.items_within(masks, method="greedy")
 
     def generate(self, problem: Problem) -> SearchGenerator:
-        """Ranks the chosen in their order, then the others by their last round."""
+        """Ranks the selected components in their order, then the others by their last round."""
         items = self.require(problem)
         singles = designs.singles(problem.components)
         chosen: list[int] = []
         effects = np.zeros(problem.components)
-        score: float | None = None  # mean response with the chosen ones ablated
+        score: float | None = None  # mean response with the selected components ablated
         candidates = np.arange(problem.components)
         while len(chosen) < problem.k and len(candidates):
             masks = singles[candidates]
@@ -64,8 +64,8 @@ class Greedy:
 
 METHOD = Method(
     name="greedy", order=3, make=Greedy,
-    measures="every head beside those already chosen, k times",
-    answers="which head matters most after those chosen",
+    measures="every head together with those already selected, k times",
+    answers="which head matters most after those selected",
     rows="about k x heads x items",
     counted_losses="additive",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Learned gates: train how likely each gate is open, twice, pushed open and pushed closed."""
+"""Learned gates: trains the probability of every gate twice, pushed open and pushed closed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ DEFAULT_STEPS = 24
 DEFAULT_BATCH = 16
 _FEWEST_STEPS = 8
 _START = 2.0
-"""Logit that every gate starts at: open in 88 % of the rows."""
+"""Initial logit of every gate: open in 88 % of the rows."""
 _LIMIT = 4.0
-"""Logits stay within this of 0, so that no gate is given up for good."""
+"""Maximum absolute logit, so that every gate can still change."""
 _TRAVEL = 2 * (_START + _LIMIT)
-"""Distance that the push alone moves a logit in all steps: twice what closes a gate."""
+"""Total change of a logit by the push alone: twice the distance that closes a gate."""
 
 Floats = NDArray[np.float64]
 
@@ -31,8 +31,8 @@ class _Trained:
     """Gates after one training.
 
     Attributes:
-        gates: Mean probability of being open in the later half, `(components,)`.
-        slopes: Mean slope of the response in each gate in that half, `(components,)`.
+        gates: Mean probability of being open in the second half of the steps, `(components,)`.
+        slopes: Mean slope of the response in each gate in the second half, `(components,)`.
     """
 
     gates: Floats
@@ -41,21 +41,21 @@ class _Trained:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedGates:
-    """Causal head gating with drawn gates: needed, harmful and irrelevant components.
+    """Causal head gating with random binary gates: needed, harmful and irrelevant components.
 
     Every component has a probability of being open. A step draws the gates of each row of a batch,
     takes the gradient of the response in them, and moves the logits along it (mirror ascent), with
-    a push towards open in one training and towards closed in the other. What stays open although
-    pushed closed is needed (facilitating); what closes although pushed open is in the way
-    (interfering); what follows both pushes is irrelevant. The effect is the slope under the push
-    that it withstands.
+    a push towards open in one training and towards closed in the other. A component that stays open
+    although pushed closed is needed (facilitating), a component that closes although pushed open is
+    harmful (interfering), and a component that follows both pushes is irrelevant. The effect is the
+    slope under the push that the component resists.
 
-    Gates are drawn rather than fractional: every row is an ordinary ablation, which the journal
-    knows and other methods can share. Cost: 3 x (2 x steps + 1) x batch rows.
+    Gates are binary instead of fractional, so that every row is an ordinary ablation, which the
+    journal keeps for other methods. Cost: 3 x (2 x steps + 1) x batch rows.
 
     Attributes:
-        push: The push, as a share of the largest slope at the start.
-        steps: Steps of each training.
+        push: Size of the push, as a share of the largest initial slope.
+        steps: Number of steps of each training.
         batch: Rows of a step.
     """
 
@@ -75,7 +75,7 @@ class LearnedGates:
             )
 
     def require(self, problem: Problem) -> tuple[int, int]:
-        """The steps of each training and the rows of a step that the budget pays for."""
+        """Returns the steps of each training and the rows of a step that the budget allows."""
         if problem.rows is None:
             return self.steps, self.batch
         fewest = 3 * (2 * _FEWEST_STEPS + 1)
@@ -128,8 +128,8 @@ class _Training:
     """Measures the slopes of drawn gates and moves the gates along them.
 
     Attributes:
-        problem: What is solved.
-        steps: Steps of each training.
+        problem: The problem that is solved.
+        steps: Number of steps of each training.
         batch: Rows of a step.
     """
 
@@ -157,7 +157,7 @@ class _Training:
         return _Trained(np.mean(gates[later:], axis=0), np.mean(slopes[later:], axis=0))
 
     def slopes(self, logits: Floats) -> Generator[Plan, Measurement, Floats]:
-        """Mean gradient of the response over a batch of drawn gates, `(components,)`."""
+        """Measures the mean gradient over a batch of random gates, `(components,)`."""
         from scipy.special import expit
 
         masks = self._rng.random((self.batch, len(logits))) >= expit(logits)
@@ -175,5 +175,5 @@ METHOD = Method(
     measures="gates trained under a push to open and one to close",
     answers="which heads are needed, harmful or irrelevant",
     rows="2,352",
-    source="Nam et al., arXiv 2505.13737; it differs in drawing gates and in the optimizer",
+    source="Nam et al., arXiv 2505.13737; it differs in its binary gates and its optimizer",
 )  # fmt: skip

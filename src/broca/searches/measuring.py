@@ -1,4 +1,4 @@
-"""Measures sets of components on the task and on the others, and keeps count of the rows."""
+"""Measures sets of components on the task and on the others, and counts the rows."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from broca.searches.base import OtherTask, Problem
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Measured = Generator[Plan, Measurement, Any]
-"""Yields plans, is sent their measurements, and returns what they say."""
+"""Yields plans, is sent their measurements, and returns a result."""
 Part = Literal["items", "confirm"]
-"""Items to search on, or items that the search keeps for its decisions."""
+"""Items for the search, or items for its decisions."""
 
 ROWS_PER_TASK = 800
-"""Rows for each measured task, the task itself and each other one, where no budget is given."""
+"""Rows for each measured task, the claimed task and the others, if no budget is given."""
 GOING_ON = 4
-"""A search whose rows do not tell goes on to this many times those rows."""
+"""Factor up to which a search without an answer extends its default budget."""
 _FEWEST_ROWS = 300
-"""Without other tasks; twice as many with them."""
+"""Minimum number of rows without other tasks; twice as many with them."""
 _DOUBT = 30
-"""Weight, in rows, of the prior belief that items are repeatable."""
+"""Weight, in rows, of the prior that an item's response repeats under masks."""
 _IMAGINED = 0.5
-"""Standard deviation of one imagined item that is added to the measured ones: few items that happen
-to agree are no proof."""
+"""Standard deviation of a pseudo-item that is added to the measured items, because a few items may
+agree by chance."""
 
 
 def budget_of(problem: Problem, method: str) -> int:
-    """The rows that a method which pays row by row is given, or takes by itself.
+    """Returns the row budget of a method: the given one, or the method's own.
 
     Raises:
-        BadInput: They are too few to say anything.
+        BadInput: The rows are too few.
     """
     budget = problem.rows
     if budget is None:
@@ -53,14 +53,15 @@ def budget_of(problem: Problem, method: str) -> int:
 
 @dataclass(frozen=True)
 class Observed:
-    """Masks, and what each cost on rows of the task and of others.
+    """Masks, and their losses on rows of the task and of the others.
 
     Attributes:
-        masks: `(masks, components)`.
-        losses: What each cost the task, then what the first of them cost others, `(rows,)`.
-        items: The items of these rows, `(rows,)`.
-        part: Rows of a part have the same noise: those of `items` measure the search's response,
-            those of `confirm` the tasks' own metrics.
+        masks: The masks, `(masks, components)`.
+        losses: Losses of the task for each mask, then losses of the others for the first masks,
+            `(rows,)`.
+        items: Items of these rows, `(rows,)`.
+        part: Part of the items, whose rows have the same noise: rows of `items` measure the
+            search's response, rows of `confirm` the tasks' own metrics.
     """
 
     masks: Bools
@@ -71,14 +72,14 @@ class Observed:
 
 @dataclass(frozen=True)
 class Table:
-    """Drops of sets on the same rows: the task's, and as many of the others in turn.
+    """Drops of sets on the same rows: of the task, and of the others in turn.
 
     Attributes:
-        task: `(sets, rows)`.
-        others: `(sets, rows)`; zero without other tasks.
-        weight: What a drop of the others counts for.
-        items: The task's item of every row, `(rows,)`. Where rows outnumber the items they repeat,
-            and a row that repeats another says nothing new of items at large.
+        task: Drops of the task, `(sets, rows)`.
+        others: Drops of the others, `(sets, rows)`; zero without other tasks.
+        weight: Weight of a drop of the others.
+        items: The task's item of every row, `(rows,)`. If rows outnumber the items, items repeat,
+            and a repeated item adds no evidence about other items.
     """
 
     task: Floats
@@ -88,21 +89,21 @@ class Table:
 
     @classmethod
     def of_none(cls, sets: int, weight: float) -> Table:
-        """A table of `sets` sets and no rows yet."""
+        """Returns a table of `sets` sets without rows."""
         empty = np.zeros((sets, 0))
         return cls(empty, empty, weight, np.zeros(0, dtype=np.intp))
 
     def specific(self, row: int) -> Floats:
-        """The task's drops beyond the others', row by row."""
+        """Returns the specific drops of a set, row by row."""
         drops: Floats = self.specifics()[row]
         return drops
 
     def specifics(self) -> Floats:
-        """The same of all sets, `(sets, rows)`."""
+        """Returns the specific drops of all sets, `(sets, rows)`."""
         return self.task - self.weight * self.others
 
     def harmful(self, least: float) -> Bools:
-        """Which sets cost the task `least`, and significantly more than the others, `(sets,)`."""
+        """Whether each set does specific harm of at least `least`, `(sets,)`."""
         specifics = self.specifics()
         variances, items = self._spread(specifics)
         specific = specifics.mean(axis=1) - 1.645 * np.sqrt(variances / items) > 0
@@ -110,11 +111,11 @@ class Table:
         return harmful
 
     def pick(self, sets: slice | NDArray[np.intp]) -> Table:
-        """Some of the sets."""
+        """Returns the table of some of the sets."""
         return replace(self, task=self.task[sets], others=self.others[sets])
 
     def joined(self, later: Table) -> Table:
-        """The same sets on more rows."""
+        """Returns the table of the sets with more rows."""
         return replace(
             self,
             task=np.hstack([self.task, later.task]),
@@ -123,25 +124,25 @@ class Table:
         )
 
     def interval(self, row: int) -> tuple[float, float, float]:
-        """Effect of one set on the task with its 90 % interval: low, effect, high."""
+        """Returns the effect of a set on the task with its 90 % interval: low, effect, high."""
         drops = self.task[row : row + 1]
         effect, half = 0.0 - float(drops.mean()), 1.645 * float(self.errors(drops)[0])
         return effect - half, effect, effect + half
 
     def errors(self, drops: Floats) -> Floats:
-        """Standard errors of mean drops, `(sets,)`.
+        """Returns the standard errors of mean drops, `(sets,)`.
 
-        One item more is imagined than was measured, so that equal answers still have a spread.
+        A pseudo-item is added to the measured items, so that equal responses still have a variance.
         """
         variances, items = self._spread(drops)
         errors: Floats = np.sqrt((variances * items + _IMAGINED**2) / (items + 1) / items)
         return errors
 
     def _spread(self, drops: Floats) -> tuple[Floats, int]:
-        """Variance over items and their number, rows of an item taken together.
+        """Returns the variance over items and their number; rows of an item are clustered.
 
-        A cluster-robust estimate: where no item repeats it is the variance of rows, where the rows
-        of an item agree that of items, and where they do not something between.
+        The estimate is cluster-robust: without repeated items it is the variance of rows; if the
+        rows of an item agree, it is the variance of items; otherwise it lies between.
         """
         items = np.unique(self.items)
         rows = (self.items[:, None] == items).astype(float)
@@ -150,11 +151,11 @@ class Table:
 
 
 class _Level:
-    """How far an item's intact response predicts its response under masks.
+    """Predicts an item's response under masks from its intact response.
 
-    Where a model repeats itself the whole response does; where it is noise nothing does, and to
-    subtract it would add noise. The share is the slope of the response under masks on the intact
-    response, and 1 until it is known.
+    The prediction uses a share of the intact response: 1 for a deterministic response, 0 for noise,
+    which would only be added by a subtraction. The share is the slope of the response under masks
+    on the intact response, and 1 until it is known.
 
     Args:
         intact: Intact responses of a task's items.
@@ -165,7 +166,7 @@ class _Level:
         self._rows, self._products = 0, 0.0
 
     def predict(self, intact: Floats, responses: Floats) -> Floats:
-        """What the rows would respond if nothing were ablated, `(rows,)`."""
+        """Predicts the responses of rows without an ablation, `(rows,)`."""
         self._rows += len(intact)
         self._products += float((intact - self.mean) @ (responses - responses.mean()))
         slope = 1.0
@@ -178,18 +179,18 @@ class _Level:
 
 @dataclass
 class Measuring:
-    """Measures masks on the task and on the others against the intact model, and keeps count.
+    """Measures masks on the task and on the others, as losses from the intact model.
 
     Attributes:
-        problem: What is to be solved.
+        problem: The problem that is solved.
         budget: Maximum number of rows.
-        weight: What a drop of the others counts for.
-        stop: Whether stages may end before their rows are spent, once they know enough.
-        rows: Rows so far.
-        enough: Why rows were forgone, in words, each time that some were.
-        observed: What masks cost, in the order in which they were measured.
-        rng: Draws everything random.
-        response: What screening and joint rounds measure; None for the task's own metric.
+        weight: Weight of a drop of the others.
+        stop: Whether stages may end before their rows are spent, once the answer is stable.
+        rows: Number of rows so far.
+        enough: Reasons for which rows were not spent.
+        observed: Losses of masks, in the order of measurement.
+        rng: Generator of all random draws.
+        response: Response of screening and joint rounds; None for the task's own metric.
     """
 
     problem: Problem
@@ -217,21 +218,21 @@ class Measuring:
 
     @property
     def left(self) -> int:
-        """Rows of the budget that are not spent."""
+        """Number of rows of the budget that are not spent."""
         return self.budget - self.rows
 
     def forgo(self, rows: int, why: str) -> None:
-        """Takes rows off the budget, so that no later stage spends them.
+        """Removes rows from the budget, so that no later stage spends them.
 
         Args:
-            rows: How many.
-            why: Why what is known is enough.
+            rows: Number of rows.
+            why: Why they are not needed.
         """
         self.budget -= rows
         self.enough.append(why)
 
     def allow(self, rows: int) -> None:
-        """Lets the search go on for some more rows."""
+        """Extends the budget by some rows."""
         self.budget = self.rows + rows
 
     @property
@@ -240,11 +241,11 @@ class Measuring:
         return self._levels[""].mean
 
     def bundle_rows(self, size: int) -> int:
-        """Rows of a bundle: of the task, and as many of the others if there are any."""
+        """Returns the number of rows of a bundle: of the task, and as many of the others if any."""
         return size * (2 if self.problem.others else 1)
 
     def measure_intact(self, rows: int) -> Measured:
-        """Measures the intact model on the items that screening will use: their fixed effects."""
+        """Measures the intact model on the items of screening, which gives their fixed effects."""
         shares = max(1, len(self._tasks) - 1)
         self._pools = {
             name: self.rng.permutation(task.items)[: max(4, rows // (2 * (shares if name else 1)))]
@@ -260,7 +261,7 @@ class Measuring:
         }
 
     def drops(self, masks: Bools) -> Measured:
-        """What every mask costs the task on one item, `(masks,)`."""
+        """Measures the loss of the task for every mask on one item, `(masks,)`."""
         names = [""] * len(masks)
         items = np.array([self._next(name, "items") for name in names], dtype=np.intp)
         responses = yield from self._ask(masks, np.arange(len(masks)), items)
@@ -269,12 +270,11 @@ class Measuring:
         return lost
 
     def bundles(self, masks: Bools, size: int) -> Measured:
-        """Mean drop of every mask over some items, of the task and of the others.
+        """Measures the mean drop of every mask over some items, of the task and of the others.
 
         Returns:
-            Two vectors `(masks,)`, the second zero without other tasks, and the standard error of
-            what a mask costs the task beyond the others, pooled over the masks (NaN for bundles of
-            one).
+            Two vectors `(masks,)`, the second zero without other tasks, and the standard error of a
+            specific drop, pooled over the masks (NaN for bundles of one).
         """
         names: list[str] = []
         for _ in masks:
@@ -298,7 +298,7 @@ class Measuring:
         return lost[:, 0], others, float(np.sqrt(counted / size))
 
     def crossed(self, masks: Bools, items: int) -> Measured:
-        """Drops of masks on the same fresh items, by the task's own metric; a `Table`."""
+        """Measures the drops of masks on the same fresh items, in the task's own metric."""
         names = [""] * items
         if self.problem.others:
             names += [self._next_other() for _ in range(items)]
@@ -337,16 +337,16 @@ class Measuring:
         self._confirm_intact = dict(zip(items.tolist(), responses.tolist(), strict=True))
 
     def each_on_one(self, masks: Bools, others: int, part: Part) -> Measured:
-        """What every mask costs on an item of the task, and the first on one of another task.
+        """Measures every mask on an item of the task, and the first masks on one of another task.
 
         Args:
-            masks: `(masks, components)`.
-            others: How many of the first masks the others are asked about, in turn.
+            masks: The masks, `(masks, components)`.
+            others: Number of first masks that are measured on the others, in turn.
             part: `items`, whose rows measure `response`, or `confirm`, whose rows measure the
                 tasks' own metrics; the intact model was measured on both.
 
         Returns:
-            Drops `(masks + others,)`, the task's first.
+            Drops `(masks + others,)`, first those of the task.
         """
         names = [""] * len(masks) + [self._next_other() for _ in range(others)]
         index = np.concatenate([np.arange(len(masks)), np.arange(others)])
@@ -362,10 +362,10 @@ class Measuring:
         return lost
 
     def _drawn(self, part: str, rows: int) -> dict[str, NDArray[np.intp]]:
-        """Items of each task: as many of the task as of all others together.
+        """Returns items of each task: as many of the task as of all others together.
 
-        A mask's effect differs between items, so that more rows on the same few items tell less and
-        less of the task.
+        The effect of a mask differs between items, so that more rows on the same few items add
+        little evidence about the task.
         """
         drawn = {}
         for name, task in self._tasks.items():
@@ -381,11 +381,11 @@ class Measuring:
         return int(queue.pop())
 
     def slopes(self, masks: Bools, items: int) -> Measured:
-        """What closing each gate costs beside every mask, item by item, by gradients.
+        """Measures by gradients the loss when each gate closes under every mask, item by item.
 
         Returns:
-            The task's, `(masks, items, components)`, and as many of the others in turn; None for
-            those without other tasks.
+            Losses of the task, `(masks, items, components)`, and of the others in turn; the latter
+            None without other tasks.
         """
         number = len(masks) * items
         task = yield from self._slopes(masks, [""] * number)
@@ -417,7 +417,7 @@ class Measuring:
         return measurement.responses
 
     def _lost(self, names: list[str], items: NDArray[np.intp], responses: Floats) -> Floats:
-        """What rows lost against what the intact model predicts for their items."""
+        """Returns the losses of rows from the prediction for their items."""
         intact = np.array([self._intact[item] for item in items.tolist()])
         tasks = np.array(names)
         lost = np.empty(len(responses))
@@ -428,17 +428,17 @@ class Measuring:
         return lost
 
     def _next(self, name: str, part: str) -> int:
-        """The next item of a task, each as often as the others."""
+        """Returns the next item of a task; all items are equally frequent."""
         queue = self._queues.setdefault((name, part), [])
         if not queue:
             pool = self._pools[name] if part == "items" else self._tasks[name].confirm
-            if not len(pool):  # no items were put aside: those of the search must do
+            if not len(pool):  # no items were set aside: use those of the search
                 pool = self._tasks[name].items
             queue += self.rng.permutation(pool).tolist()
         return int(queue.pop())
 
     def _next_other(self) -> str:
-        """The next other task, in turn."""
+        """Returns the next of the other tasks, in turn."""
         names = [other.name for other in self.problem.others]
         self._turn += 1
         return names[self._turn % len(names)]

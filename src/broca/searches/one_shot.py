@@ -1,4 +1,4 @@
-"""One-shot greedy: ablate each component alone, take the k that hurt most."""
+"""One-shot greedy: ablates each component alone, selects the k most harmful."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from broca.searches.records import Method
 
 @dataclass(frozen=True, kw_only=True)
 class OneShot:
-    """Measures every component once, alone, on the same items as the intact model.
+    """Measures every component alone, on the same items as the intact model.
 
     Cost: (components + 1) x items rows.
     """
 
     def require(self, problem: Problem) -> NDArray[np.intp]:
-        """The items that the budget pays for."""
+        """Returns the items that the budget allows."""
         return problem.items_within(problem.components + 1, method="one-shot")
 
     def generate(self, problem: Problem) -> SearchGenerator:
-        """Ranks by the change against the intact model on the same items."""
+        """Ranks by the change from the intact model on the same items."""
         items = self.require(problem)
         singles = designs.singles(problem.components)
         masks = np.vstack([designs.intact(problem.components), singles])

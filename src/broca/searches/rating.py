@@ -1,4 +1,4 @@
-"""Effects with intervals, and which of them are evidence: what the peer methods share."""
+"""Effects with intervals, and the selection by them, for several methods."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST = 0.01
-"""Part of the largest effect below which an effect is none."""
+"""Share of the largest effect below which an effect counts as none."""
 
 _ROUNDING = 1e-9
-"""Effects below this are rounding."""
+"""Effects below this are rounding errors."""
 
 
 def mean_with_interval(
     samples: NDArray[np.floating],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Means and their 90 % intervals by Student's t.
+    """Returns means and their 90 % intervals by Student's t.
 
     Args:
-        samples: One estimate of every effect in each row, `(samples, components)`.
+        samples: Estimates of every effect, `(samples, components)`.
 
     Returns:
         Means `(components,)` and intervals `(components, 2)`; NaN for a single sample.
@@ -40,17 +40,17 @@ def harmful(
     *,
     reason: str,
 ) -> tuple[tuple[int, ...], tuple[int, ...], str]:
-    """Selects at most k components that significantly hurt: their interval lies below zero.
+    """Selects at most k significantly harmful components: their interval lies below zero.
 
-    What is less than a hundredth of the largest effect is not selected either: many exact samples
-    make anything sure.
+    Effects below a hundredth of the largest effect are not selected either, because many exact
+    samples make any effect significant.
 
     Returns:
         The order, the selection first; the selection; and `reason` if it is empty (else "").
     """
     rated = np.argsort(effects, kind="stable")
     least = max(_ROUNDING, LEAST * float(np.abs(effects).max()))
-    # an effect without an interval stands for itself
+    # an effect without an interval is taken as exact
     upper = np.where(np.isnan(intervals[:, 1]), effects, intervals[:, 1])
     selected = tuple(int(c) for c in rated if effects[c] <= -least and upper[c] < 0)[:k]
     others = (int(column) for column in rated if column not in set(selected))

@@ -1,4 +1,4 @@
-"""What is known of a localization method, in one record."""
+"""The record of a localization method."""
 
 from __future__ import annotations
 
@@ -14,36 +14,37 @@ from broca.searches.base import GeneratorSearch, Problem, Ranking, Strategy
 from broca.searches.contrasted import Contrasted
 
 Losses = Literal["none", "additive", "random"]
-"""Responses that an estimate invents for a search whose rows it counts: `none` loses nothing,
-`additive` a little for each ablated component, `random` is noise."""
+"""Simulated losses for counting the rows of a search: `none` loses nothing, `additive` a little for
+each ablated component, `random` is noise."""
 
 _NO_OPTIONS: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """All that is known of a method. To add one, add a file that defines its record.
+    """The record of a method. A new method is a file that defines its record.
 
     Attributes:
-        name: The name that `method` takes.
-        measures: What it measures, for the menu and the docs.
-        answers: Which question it answers, likewise.
-        rows: What it costs without a budget, likewise.
+        name: Name of the method in `method`.
+        measures: The masks that it measures, for the menu and the docs.
+        answers: The question that it answers, for the menu and the docs.
+        rows: Its number of rows without a budget, for the menu and the docs.
         make: Makes its `Strategy` from options.
-        order: Its place on the menu; equal places are ordered by name.
-        source: Where it comes from; empty for broca's own.
-        response: What its rows measure where the user does not say; `accuracy` is the task's own
-            metric.
+        order: Position on the menu; equal positions are ordered by name.
+        source: Source of the method; empty for broca's own methods.
+        response: Default response of its rows; `accuracy` is the task's own metric.
         needs_gradients: Whether it needs gradients of the response.
-        measures_others: Whether it measures the other tasks too, to tell what the task alone needs.
-        tuning: Options with which `cs-tuned` tries settings of this method; None if it cannot.
-        one_mask_size: Whether only masks of its most frequent size take part in a regression: the
-            others come from a pilot that also tried sizes that leave nothing of the task.
-        counting: Options with which it asks for the most rows and does nothing slow besides, for
-            estimates.
-        most: Maximum number of rows for a problem without a budget; None where its plans are
-            counted.
-        counted_losses: Responses that make it ask for the most rows, for estimates.
+        measures_others: Whether it measures the other tasks too, to find the components that only
+            the task needs.
+        tuning: Options with which `cs-tuned` tries settings of this method; None if it has none.
+        one_mask_size: Whether a regression uses only masks of the most frequent size; the others
+            come from a pilot, which also tries sizes that destroy the task.
+        counting: Options for estimates, with which it requests the maximum number of rows and skips
+            slow computations.
+        most: Returns the maximum number of rows for a problem without a budget; None if its plans
+            are counted instead.
+        counted_losses: Simulated losses for estimates, with which it requests the maximum number of
+            rows.
     """
 
     name: str
@@ -64,19 +65,19 @@ class Method:
 
     @property
     def help(self) -> str:
-        """What it measures and answers, in one sentence."""
+        """The masks that it measures and the question that it answers, in one sentence."""
         return f"{self.measures[:1].upper()}{self.measures[1:]}: {self.answers}."
 
     @cached_property
     def options(self) -> Mapping[str, Any]:
-        """Its options by name, with their defaults."""
+        """The options by name, with their defaults."""
         preset = set(self.make.keywords) if isinstance(self.make, partial) else set()
         parameters = inspect.signature(self.make).parameters
         own = {name: value.default for name, value in parameters.items() if name not in preset}
         return own if self.measures_others else {**own, "contrast": 0.0}
 
     def weighs_others(self, options: Mapping[str, Any] = _NO_OPTIONS) -> bool:
-        """Whether it measures the other tasks with these options: every method has a contrast."""
+        """Whether it measures the other tasks with these options, of which `contrast` is one."""
         return self.measures_others or bool(options.get("contrast"))
 
     def require_options(self, names: Iterable[str]) -> None:
@@ -94,10 +95,10 @@ class Method:
                 )
 
     def strategy(self, options: Mapping[str, Any] = _NO_OPTIONS) -> Strategy:
-        """The method with its options set.
+        """Returns the method with its options.
 
         Raises:
-            BadInput: The method has no such option, or it cannot have such a value.
+            BadInput: The method has no such option, or the option has an invalid value.
         """
         self.require_options(options)
         if self.measures_others or "contrast" not in options:
@@ -110,14 +111,13 @@ class Method:
         return Contrasted(strategy=alone, weight=float(weight)) if weight else alone
 
     def require(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> Strategy:
-        """Refuses what `search` would refuse; nothing is measured or drawn.
+        """Refuses a problem that `search` would refuse, without measuring or drawing anything.
 
-        Before it is known which items have a margin, say that all have one: what only measuring
-        shows is then taken for the best.
+        Before it is known which items have a margin, assume that all have one.
 
         Raises:
-            BadInput: The options make no sense, the budget is too small, or rows return no
-                gradient where it needs one.
+            BadInput: The options are invalid, the budget is too small, or the method needs
+                gradients and rows return none.
         """
         strategy = self.strategy(options)
         if self.needs_gradients and not problem.differentiable:
@@ -132,9 +132,9 @@ class Method:
     def search(
         self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS
     ) -> GeneratorSearch[Ranking]:
-        """The search for a solution of a problem.
+        """Returns the search for the solution of a problem.
 
         Raises:
-            BadInput: As `require`.
+            BadInput: As in `require`.
         """
         return GeneratorSearch(self.require(problem, options).generate(problem))

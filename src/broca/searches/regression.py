@@ -1,4 +1,4 @@
-"""From masks and their responses to a ranking: what every search by random masks ends with."""
+"""Ranks components by a regression of responses on random masks."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ from broca.searches.base import Problem, Ranking, most_negative
 
 NO_EFFECT = "the regression gave no component a negative coefficient"
 
-NO_DISCOVERY = (
-    f"no component's effect can be told from chance, at a rate of false discoveries of {DISCOVERY}"
-)
+NO_DISCOVERY = f"no component has a significant effect, at a false discovery rate of {DISCOVERY}"
 _FEWEST_TO_ABSTAIN = 100
 
 
@@ -36,20 +34,20 @@ def rank_by_regression(
     baseline: float | None = None,
     resamples: int,
 ) -> Ranking:
-    """Recovers effects, and says how sure they are and how well they add up.
+    """Estimates effects, their uncertainty and how well they add up.
 
-    Where no component at all is a discovery, at a rate of false ones of 0.1, nothing is selected.
-    Single components are selected by their effect and not by this: with few rows that would drop
-    many that matter (`experiments/LOG.md`). With fewer than 100 masks even clear effects may not
-    show, and nothing is decided by this.
+    If no component is a discovery, at a false discovery rate of 0.1, nothing is selected. Otherwise
+    components are selected by their effects, because selecting only discoveries would miss many
+    components that matter if rows are few (`experiments/LOG.md`). With fewer than 100 masks the
+    test is not applied, because even clear effects may not be discoveries.
 
     Args:
-        problem: What is solved.
-        masks: Random masks, without the intact model, `(masks, components)`.
-        responses: Mean response under each, `(masks,)`.
+        problem: The problem that is solved.
+        masks: Random masks, without the intact mask, `(masks, components)`.
+        responses: Mean response under each mask, `(masks,)`.
         recovery: Name of a recovery, or an estimator.
-        baseline: Where to fix the intercept; fitted if None.
-        resamples: Resamples of the masks; 0 leaves out what is said of each component.
+        baseline: Fixed intercept; fitted if None.
+        resamples: Number of resamples of the masks; 0 leaves out intervals and frequencies.
     """
     name = recovery_name(recovery)
     estimator = make_recovery(recovery, baseline=baseline is not None)
@@ -88,18 +86,18 @@ def require_resamples(resamples: int) -> None:
     """Refuses a number of resamples below 0.
 
     Raises:
-        BadInput: It is below 0.
+        BadInput: The number is below 0.
     """
     if resamples < 0:
         raise BadInput(f"the resamples must be 0 or more, not {resamples}")
 
 
 def _doubts(selected: tuple[int, ...], q_values: NDArray[np.float64]) -> tuple[str, ...]:
-    """What to say where chance alone may have made the selection."""
+    """Returns a note if the selection may be due to chance."""
     unsure = sum(q_values[column] > DISCOVERY for column in selected)
     if not unsure:
         return ()
     return (
-        f"{unsure} of the {len(selected)} selected components are not discoveries at a rate of "
-        f"false ones of {DISCOVERY:g}: chance may have chosen them, more rows would tell",
+        f"{unsure} of the {len(selected)} selected components are not discoveries at a "
+        f"false discovery rate of {DISCOVERY:g}: they may be due to chance; more rows would tell",
     )

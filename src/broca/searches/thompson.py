@@ -1,4 +1,4 @@
-"""Thompson sampling: ablate what may be worst under a draw from what is believed so far."""
+"""Thompson sampling: ablates the components that are worst under a draw from the posterior."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from broca.searches.rating import harmful
 from broca.searches.records import Method
 
 ROWS_PER_COMPONENT = 20
-"""Rows where no budget is given."""
+"""Rows for each component if no budget is given."""
 _FEWEST_PER_COMPONENT = 2
 _INTACT = 10
-"""At most one row in this many measures the intact model."""
+"""Inverse of the maximum share of rows that measure the intact model."""
 _LEAST_NOISE = 0.1
-"""Least share of the responses' variance that is believed to be noise."""
+"""Minimum share of the responses' variance that counts as noise."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Thompson:
-    """Adaptive groups under a Gaussian belief about what every component costs.
+    """Adaptive groups by a Gaussian posterior of the loss of every component.
 
-    The belief: what a row loses against the intact model on its item is the sum of the costs of its
-    components, plus noise; costs are Gaussian around 0, as wide as the largest loss seen. For each
-    row the costs are drawn from the belief, and the 1 to `group` components that the draw calls
-    worst are ablated: those that are known to harm and those that nothing is known of come up most.
-    The belief is brought up to date after each of `rounds` batches (the paper's code: after every
-    evaluation). The effect is the belief's mean. Cost: 20 x components rows, or the budget.
+    In the model, the loss of a row from the intact response of its item is the sum of the losses of
+    its components, plus noise; the prior of a loss is Gaussian around 0, as wide as the largest
+    measured loss. For each row the losses are drawn from the posterior, and the worst 1 to `group`
+    components of the draw are ablated: harmful and unknown components are the most frequent. The
+    posterior is updated after each of `rounds` batches (the paper's code: after every evaluation).
+    The effect is the posterior mean. Cost: 20 x components rows, or the budget.
 
     Attributes:
         group: Maximum number of components that a row ablates; by default k.
-        rounds: How often the belief is brought up to date.
+        rounds: Number of updates of the posterior.
     """
 
     group: int | None = None
     rounds: int = 20
 
     def require(self, problem: Problem) -> tuple[int, int]:
-        """The budget in rows, and the most components that a row ablates."""
+        """Returns the budget in rows, and the maximum number of components that a row ablates."""
         group = min(problem.k, problem.components) if self.group is None else self.group
         if not 1 <= group <= problem.components or self.rounds < 1:
             raise BadInput(
@@ -64,7 +64,7 @@ class Thompson:
         return budget, group
 
     def generate(self, problem: Problem) -> SearchGenerator:
-        """Measures batches of the groups that are worst under the belief so far."""
+        """Measures batches of groups, each the worst under a draw from the posterior."""
         budget, group = self.require(problem)
         rng = np.random.default_rng([problem.seed, 0x7503])
         items = problem.items[: max(1, budget // _INTACT)]
@@ -87,7 +87,7 @@ class Thompson:
             belief.mean,
             intervals,
             problem.k,
-            reason="after all rows no component is believed to harm with 95 % certainty",
+            reason="no component is harmful with a posterior probability of 95 %",
         )
         record = {"rows": budget, "group": group, "rounds": self.rounds}
         return Ranking(belief.mean, order, selected, reason, record, intervals=intervals)
@@ -95,7 +95,7 @@ class Thompson:
 
 @dataclass
 class _Belief:
-    """A Gaussian belief about the effects, negative where a component is needed.
+    """The Gaussian posterior of the effects, negative for needed components.
 
     Attributes:
         components: Number of components.
@@ -112,7 +112,7 @@ class _Belief:
         self._squares, self._rows, self._total, self._largest = 0.0, 0, 0.0, 0.0
 
     def worst(self, group: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """A mask of the worst 1 to `group` components of one draw."""
+        """Returns a mask of the worst 1 to `group` components of a draw."""
         drawn = self.mean + self._root @ rng.normal(size=self.components)
         size = int(rng.integers(1, group + 1))
         mask = np.zeros(self.components, dtype=bool)
@@ -120,7 +120,7 @@ class _Belief:
         return mask
 
     def learn(self, masks: NDArray[np.bool_], changes: Floats) -> None:
-        """Takes rows: their masks, and their responses less the intact model's."""
+        """Adds rows: their masks, and their responses minus the intact responses."""
         matrix = masks.astype(np.float64)
         self._gram += matrix.T @ matrix
         self._moment += matrix.T @ changes
@@ -128,7 +128,7 @@ class _Belief:
         self._total += float(changes.sum())
         self._rows += len(changes)
         self._largest = max(self._largest, float(np.abs(changes).max()))
-        if self._largest == 0:  # nothing responds so far
+        if self._largest == 0:  # no change so far
             return
         variance = self._squares / self._rows - (self._total / self._rows) ** 2
         noise = max(self._residual(), _LEAST_NOISE * variance, 1e-12)
@@ -144,16 +144,16 @@ class _Belief:
         return deviations
 
     def _residual(self) -> float:
-        """Mean square that the belief so far leaves of all rows."""
+        """Returns the mean squared residual of all rows."""
         left = self._squares - 2 * self.mean @ self._moment + self.mean @ self._gram @ self.mean
         return float(left) / self._rows
 
 
 METHOD = Method(
     name="thompson", order=6, make=Thompson,
-    measures="adaptive groups: the worst heads of a draw from what is believed so far",
+    measures="adaptive groups: the worst heads of a draw from the posterior",
     answers="which heads matter, with few rows on the others",
     rows="20 x heads",
     source="the method that the released code of arXiv 2603.03335 calls Thompson sampling; the "
-    "belief, the groups and the batches are broca's own",
+    "posterior, the groups and the batches are broca's own",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Compressed sensing with the paper's search for its own settings."""
+"""Compressed sensing with the paper's search over settings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DESIGNS = {"bernoulli": designs.bernoulli, "stratified": designs.stratified}
 
 @dataclass(frozen=True)
 class _Setting:
-    """One setting and what it selects."""
+    """A setting and its selection."""
 
     size: int
     masks: int
@@ -35,16 +35,16 @@ class _Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Tuned:
-    """Tries numbers of masks and sparsities, and takes the setting that hurts the task most.
+    """Tries numbers of masks and sparsities, and uses the setting with the most harmful selection.
 
-    For every sparsity the most masks are measured; fewer masks are the first of them. The k
-    components that each setting selects are then ablated together on the same `locate` items, and
-    the setting whose selection lowers the mean response most is taken. All of it is in the cost:
-    (1 + sparsities x most masks + distinct selections) x items rows, at most 161,700 for 100 items.
-    With a budget the numbers of masks shrink together.
+    For every sparsity the largest number of masks is measured; smaller numbers use the first of
+    them. The k components that each setting selects are then ablated together on the same `locate`
+    items, and the setting whose selection lowers the mean response most is used. The cost includes
+    all of this: (1 + sparsities x most masks + distinct selections) x items rows, at most 161,700
+    for 100 items. A budget reduces all numbers of masks in proportion.
 
-    Choosing by the items that were searched on flatters the chosen setting; the proof on `report`
-    items does not.
+    The choice on the items of the search overestimates the chosen setting; the verification on
+    `report` items does not.
 
     Attributes:
         design: `stratified` or `bernoulli`.
@@ -67,12 +67,12 @@ class Tuned:
         require_resamples(self.resamples)
 
     def require(self, problem: Problem) -> tuple[list[int], tuple[int, ...]]:
-        """The sizes of masks, and the numbers of masks that the budget pays for."""
+        """Returns the sizes of masks, and the numbers of masks that the budget allows."""
         sizes = sizes_of(problem.components, SPARSITIES)
         return sizes, _counts(problem, len(sizes))
 
     def generate(self, problem: Problem) -> SearchGenerator:
-        """Measures all settings, then what they select, and ranks by the best setting."""
+        """Measures all settings, then their selections, and ranks by the best setting."""
         sizes, counts = self.require(problem)
         (intact,) = yield from _means(designs.intact(problem.components), problem)
         measured = {}
@@ -101,7 +101,7 @@ class Tuned:
             for mask, columns in zip(together, sets, strict=True):
                 mask[list(columns)] = True
             scores |= dict(zip(sets, (yield from _means(together, problem)), strict=True))
-        # of settings that hurt alike take the last: it has the most masks, which ablate the most
+        # of equally harmful settings the last is used: it has the most and the largest masks
         best = min(reversed(settings), key=lambda tried: scores[tuple(sorted(tried.selected))])
         masks, means = measured[best.size]
         ranking = rank_by_regression(
@@ -127,16 +127,16 @@ class Tuned:
 def _means(
     masks: NDArray[np.bool_], problem: Problem
 ) -> Generator[Plan, Measurement, NDArray[np.float64]]:
-    """Mean response under every mask on every item."""
+    """Measures the mean response under every mask, over every item."""
     measurement = yield Plan.crossed(masks, problem.items)
     return measurement.mask_means()
 
 
 def _counts(problem: Problem, sizes: int) -> tuple[int, ...]:
-    """Numbers of masks to try, within the budget.
+    """Returns the numbers of masks to try, within the budget.
 
     Raises:
-        BadInput: It is too small.
+        BadInput: The budget is too small.
     """
     if problem.rows is None:
         return MASKS
@@ -157,10 +157,10 @@ def _counts(problem: Problem, sizes: int) -> tuple[int, ...]:
 
 METHOD = Method(
     name="cs-tuned", order=14, make=Tuned,
-    measures="`cs-stratified` at 16 settings, the one whose heads hurt most together",
-    answers="which heads matter beside other ablated heads, at the best setting",
+    measures="`cs-stratified` at 16 settings; uses the setting whose heads harm most together",
+    answers="which heads matter together with other ablated heads, at the best setting",
     rows="about 1,600 masks x items",
-    source="the search for settings of Bair et al., arXiv 2603.03335",
+    source="the search over settings of Bair et al., arXiv 2603.03335",
     tuning={},
     counting={"recovery": "lasso", "resamples": 0},
     counted_losses="random",

@@ -1,4 +1,4 @@
-"""The proof of a selection, on items that the search never saw."""
+"""Verification of a selection, on items that the search did not use."""
 
 from broca.verification.examine import QUICK, Examination, Examiner, Scope
 from broca.verification.proof import MeasuredDrop, Proof, prove

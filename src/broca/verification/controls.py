@@ -1,4 +1,4 @@
-"""Random sets that a claimed set is measured against, and where it stands among them."""
+"""Random control sets, and the rank of a claimed set among them."""
 
 from __future__ import annotations
 
@@ -13,31 +13,32 @@ from broca.components import ComponentSet
 from broca.results.verification import Standing
 
 CONTROLS = 20
-"""Random sets of each kind at first: the fewest with which the best rank means p < 0.05."""
+"""Initial number of random sets of each kind: the smallest with which the best rank has p <
+0.05."""
 
 _NEIGHBOURS = 10
-"""Among how many nearest in norm the stand-in of a head is drawn."""
+"""Number of components of nearest norm among which a replacement is drawn."""
 
 _PATIENCE = 200
-"""Draws in a row that bring nothing new before fewer sets are accepted."""
+"""Number of consecutive draws without a new set after which fewer sets are accepted."""
 
 
 def layer_matched(
     components: ComponentSet, columns: Sequence[int], *, count: int = CONTROLS, seed: int = 0
 ) -> NDArray[np.intp]:
-    """Random sets with as many members from each layer as the real one.
+    """Draws random sets with as many members from each layer as the real set.
 
-    Members of the real set are excluded. Where its layers hold too few other components for that
-    many sets, the nearest layers lend theirs.
+    Members of the real set are excluded. If its layers have too few other components for that many
+    sets, components of the nearest layers are used.
 
     Args:
         components: All components.
         columns: The real set.
-        count: How many sets.
+        count: Number of sets.
         seed: Seed of the draws.
 
     Returns:
-        Columns of every set, `(sets, size)`; fewer sets, or none, where no more exist.
+        Columns of every set, `(sets, size)`; fewer sets, or none, if no more exist.
     """
     chosen = set(columns)
     wanted = Counter((components[column].layer, components[column].kind) for column in columns)
@@ -77,21 +78,21 @@ def norm_matched(
     count: int = CONTROLS,
     seed: int = 0,
 ) -> NDArray[np.intp]:
-    """Random sets in which every member stands for one of nearly the same output norm.
+    """Draws random sets whose members have nearly the same output norms as those of the real set.
 
-    The stand-in of a member is drawn among the ten heads outside the real set, of any layer, whose
-    norms are nearest to its own and which are not yet in the set; among more where ten do not make
-    enough sets.
+    The replacement of a member is drawn among the ten heads of any layer that have the nearest
+    norms and are neither in the real set nor yet in the random set; among more heads if ten do not
+    give enough sets.
 
     Args:
         norms: Mean output norm of every component, `(components,)`.
         columns: The real set.
-        kinds: Kind of every component, where they differ: a head stands for a head only.
-        count: How many sets.
+        kinds: Kind of every component if kinds differ: a head is replaced by a head only.
+        count: Number of sets.
         seed: Seed of the draws.
 
     Returns:
-        Columns of every set, `(sets, size)`; fewer sets, or none, where no more exist.
+        Columns of every set, `(sets, size)`; fewer sets, or none, if no more exist.
     """
     kind = np.array(kinds or [""] * len(norms))
     free = np.setdiff1d(np.arange(len(norms)), np.asarray(columns, dtype=np.intp))
@@ -132,9 +133,9 @@ def _distinct(
 
 
 def standing(value: float, others: NDArray[np.float64]) -> Standing:
-    """Where a value stands among those of random sets: larger is more.
+    """Returns the rank of a value among the values of random sets; larger is more.
 
-    A tie counts against the real set, so that `p` is never too small.
+    Ties count against the real set, so that `p` is never too small.
     """
     rank = 1 + int(np.sum(others >= value - 1e-12))
     spread = float(np.std(others, ddof=1)) if len(others) > 1 else 0.0

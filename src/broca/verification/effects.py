@@ -1,4 +1,4 @@
-"""Effects of components on tasks as a matrix, and which components are universal."""
+"""The matrix of effects of components on tasks, and its universal components."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 LEAST = 0.05
-"""Least effect that counts, in the response."""
+"""Smallest effect that counts, in the response."""
 
 MOST = 2 / 3
-"""Share of the tasks, and of their capabilities, that a universal component hurts at least."""
+"""Minimum share of the tasks, and of their capabilities, that a universal component hurts."""
 
 EVEN = 0.5
-"""Share of what a universal component costs the capability that it hurts most which the others lose
-at least, on average."""
+"""Minimum mean loss of the other capabilities without a universal component, as a share of the loss
+of the capability that it hurts most."""
 
 
 EXPLAINED = 0.01
-"""Share of the variance of a task's held-out rows that effects explain at least to be believed."""
+"""Minimum share of the variance of a task's held-out rows that valid effects explain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +34,13 @@ class Matrix:
     Attributes:
         effects: Change of the response, negative where the task needs the component,
             `(tasks, components)`.
-        resampled: The same on masks drawn anew, `(resamples, tasks, components)`.
-        usable: Tasks that the intact model can do: others can show no damage, `(tasks,)`.
-        capabilities: What each task measures.
-        least: Least effect that counts.
+        resampled: Effects on resampled masks, `(resamples, tasks, components)`.
+        usable: Whether the intact model can do each task; other tasks can show no damage,
+            `(tasks,)`.
+        capabilities: Capability that each task measures.
+        least: Smallest effect that counts.
         explained: Share of each task's variance on held-out masks that the effects explain,
-            `(tasks,)`; None where they were measured one by one, so that nothing was fitted.
+            `(tasks,)`; None if components were ablated one by one, without a regression.
     """
 
     effects: Floats
@@ -51,7 +52,7 @@ class Matrix:
 
     @property
     def fits(self) -> Bools:
-        """Whether the effects explain anything of what a task loses, `(tasks,)`."""
+        """Whether the effects explain any of a task's variance, `(tasks,)`."""
         if self.explained is None:
             return np.ones(len(self.effects), dtype=bool)
         fits: Bools = self.explained >= EXPLAINED
@@ -59,7 +60,7 @@ class Matrix:
 
     @property
     def hurts(self) -> Bools:
-        """Whether a loss significantly costs a task something that counts, each by itself."""
+        """Whether each ablation significantly costs each task, without correction."""
         _, high = interval(self.effects, self.resampled)
         shown = (self.usable & self.fits)[:, None]
         hurts: Bools = (high < 0) & (self.effects <= -self.least) & shown
@@ -67,19 +68,19 @@ class Matrix:
 
     @property
     def sure(self) -> Bools:
-        """The same, sure for all components of a task together."""
+        """Whether each ablation significantly costs each task, corrected over its components."""
         sure: Bools = (highest(self.effects, self.resampled) < 0) & self.hurts
         return sure
 
 
 def universal(matrix: Matrix) -> list[int]:
-    """Columns of the components that most tasks need to about the same degree, worst first.
+    """Returns the columns of components that most tasks need to about the same degree, worst first.
 
-    Each must hurt two thirds of the usable tasks; cost two thirds of their capabilities
-    significantly more than a negligible amount, as the mean of a capability's tasks; and cost the
-    capabilities other than the one that it hurts most at least `EVEN` of what that one loses, on
-    average: a component that one capability needs far more than the others belongs to it. With a
-    single capability nothing is universal.
+    A universal component hurts two thirds of the usable tasks. It costs two thirds of their
+    capabilities significantly more than a negligible amount, as the mean of a capability's tasks.
+    The mean loss of the capabilities other than the most hurt is at least `EVEN` of the loss of
+    that capability, because a component that one capability needs far more than the others belongs
+    to it. With a single capability no component is universal.
     """
     capabilities = np.array(matrix.capabilities)
     names = np.unique(capabilities[matrix.usable])

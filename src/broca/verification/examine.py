@@ -1,4 +1,4 @@
-"""Measures everything that a claim on a set of heads is judged by."""
+"""Measures the evidence for a claim on a set of heads."""
 
 from __future__ import annotations
 
@@ -39,30 +39,29 @@ from broca.verification.trial import Places, Trial
 from broca.verification.verdict import judge
 
 Answer = Callable[[Plan], list[tuple[Output, ...]]]
-"""What the model answers in every row of a plan."""
+"""Returns the model's answers in every row of a plan."""
 
 FLAT = 0.05
-"""A curve is flat from the k after which no further head significantly costs more than this."""
+"""A curve is flat from the k beyond which no further head significantly costs more than this."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """How much a verification measures.
+    """The size of a verification.
 
     Attributes:
-        controls: Random sets of each kind. Where so few of them reach the real set that it may
-            come out ahead, they become `2 * controls - 1`, of which 39 allow one to reach it at the
-            level of 5 %.
-        control_items: Items of the task for each random set, and as many of all others together;
+        controls: Number of random sets of each kind. If at most one of them reaches the real set,
+            they become `2 * controls - 1`; of 39 sets, one may reach it at the level of 5 %.
+        control_items: Number of items of the task for each random set, and of all others together;
             None for all report items.
-        member_items: Items of the task for each member's contribution; None for all. What a member
-            costs the other tasks is measured on `control_items`.
+        member_items: Number of items of the task for each member's contribution; None for all.
+            Drops of other tasks without a member are measured on `control_items`.
         curve: Largest k of the curve; 0 for no curve.
-        failure_items: Items of each task whose outputs are looked at; 0 for no outputs at all.
-        samples: Outputs shown side by side.
-        changes: Outputs shown for each member that it changes by itself.
+        failure_items: Number of items of each task whose outputs are examined; 0 for none.
+        samples: Number of outputs that are shown side by side.
+        changes: Number of changed outputs that are shown for each member.
         level: Level of tests and intervals.
-        resamples: Resamples of the bootstrap.
+        resamples: Number of bootstrap resamples.
         seed: Seed of controls and resampling.
     """
 
@@ -79,12 +78,12 @@ class Scope:
 
 
 QUICK = Scope(control_items=100, member_items=200, curve=0, failure_items=40)
-"""What the last stage of a localization measures."""
+"""The size of the verification at the end of a localization."""
 
 
 @dataclass(frozen=True)
 class Examination:
-    """What was measured on one set, and the verdict; the parts of a `Verification`."""
+    """The measurements of a set and the verdict: the parts of a `Verification`."""
 
     drops: tuple[MeasuredDrop, ...]
     off_target: Interval | None
@@ -110,14 +109,14 @@ class Examination:
 
 @dataclass(frozen=True)
 class _MemberScores:
-    """Responses to some items of the claimed task, from which the members' parts are read.
+    """Responses to some items of the claimed task, which give the contributions of members.
 
     Attributes:
         places: The items, positions in the bank, `(items,)`.
-        intact: Of the intact model, `(items,)`.
-        ablated: With the set ablated, `(items,)`.
-        alone: With each member alone ablated, `(members, items)`.
-        restored: With all members ablated but each in turn, `(members, items)`.
+        intact: Responses of the intact model, `(items,)`.
+        ablated: Responses with the set ablated, `(items,)`.
+        alone: Responses with only each member ablated, `(members, items)`.
+        restored: Responses with all members except each ablated, `(members, items)`.
     """
 
     places: NDArray[np.intp]
@@ -129,17 +128,17 @@ class _MemberScores:
 
 @dataclass(frozen=True)
 class Examiner:
-    """Measures sets of components on the report items of one trial.
+    """Measures sets of components on the report items of a trial.
 
     Attributes:
         trial: Tasks and their items.
         components: All components of the model.
-        execute: Measures a plan under the claim's own ablation.
-        answer: Answers a plan under it.
+        execute: Measures a plan under the ablation of the claim.
+        answer: Returns answers under the ablation of the claim.
         items: The items of the bank, by position.
-        norms: Mean output norm of every component; None where it has none.
-        kinds: Executors of every kind of ablation that the claim is to survive.
-        scope: How much is measured.
+        norms: Mean output norm of every component; None if components have no norms.
+        kinds: Measures plans under each kind of ablation that is tested.
+        scope: The size of the verification.
     """
 
     trial: Trial
@@ -154,12 +153,12 @@ class Examiner:
     def examine(
         self, heads: Sequence[str], *, order: Sequence[str] = (), report: Callable[[str], None]
     ) -> Examination:
-        """Measures one set and judges it.
+        """Measures a set and gives the verdict.
 
         Args:
             heads: The set, most important first.
             order: Heads in the order in which the curve ablates them; `heads` if empty.
-            report: Receives which stage is going on.
+            report: Receives the current stage.
         """
         columns = self.components.columns(heads)
         scope, trial = self.scope, self.trial
@@ -200,7 +199,7 @@ class Examiner:
         )
 
     def drops_of(self, heads: Sequence[str], names: Sequence[str]) -> tuple[MeasuredDrop, ...]:
-        """What some of the tasks lose without a set, uncorrected."""
+        """Measures the drops of some tasks without a set, with uncorrected p-values."""
         columns = self.components.columns(heads)
         places = {name: self.trial.places[name] for name in names}
         masks = np.stack([self._mask([]), self._mask(columns)])
@@ -245,7 +244,7 @@ class Examiner:
         )
 
     def _contrast(self, measured: Mapping[str, Values]) -> tuple[Interval | None, Interval | None]:
-        """Mean drop of the others, and the task's drop minus it: tasks are resampled apart."""
+        """Returns the off-target drop and the specific drop; each task is resampled by itself."""
         if not self.trial.others:
             return None, None
         draws, values = {}, {}
@@ -287,7 +286,7 @@ class Examiner:
             )
         found = []
         for kind, sets in drawn.items():
-            if len(sets) == 0:  # a set that leaves nothing to draw from, such as a whole layer
+            if len(sets) == 0:  # a set that leaves no component to draw, such as a whole layer
                 continue
             real = {
                 name: self.trial.loss(name, intact[name], ablated[name]) for name in measured_on
@@ -295,7 +294,7 @@ class Examiner:
             drop, specific = real[trial.task], None
             mean = float(np.mean([real[name] for name in trial.others])) if trial.others else 0.0
             own, off_target = self._losses(sets[: scope.controls], intact, measured_on)
-            # a set that more random ones reach already does not come out ahead of all of them
+            # more random sets than one reach the real set: further sets cannot make it significant
             last = scope.level * (len(sets) + 1)
             if standing(drop, own).rank <= last or (
                 standing(drop - mean, own - off_target).rank <= last
@@ -328,7 +327,7 @@ class Examiner:
     def _losses(
         self, sets: NDArray[np.intp], intact: Mapping[str, Values], places: Places
     ) -> tuple[Values, Values]:
-        """What sets cost the task and the others on average, each `(sets,)`; 0 without others."""
+        """Returns mean losses of the task and of the others without sets, each `(sets,)`."""
         if len(sets) == 0:
             return np.empty(0), np.empty(0)
         trial = self.trial
@@ -344,7 +343,7 @@ class Examiner:
     def _member_scores(
         self, columns: Sequence[int], measured: Mapping[str, Values]
     ) -> _MemberScores:
-        """Each member alone, and the set without it: redundant heads show in the second."""
+        """Measures each member alone, and the set without it, which shows redundant heads."""
         trial, name = self.trial, self.trial.task
         places = trial.smaller(self.scope.member_items or len(trial.places[name]), names=[name])
         before = _pick(measured[name][0], trial.places[name], places[name])
@@ -359,7 +358,7 @@ class Examiner:
         return _MemberScores(places[name], before, after, alone, restored)
 
     def _members(self, columns: Sequence[int], scores: _MemberScores) -> tuple[Member, ...]:
-        """What each member contributes."""
+        """Returns the contribution of each member."""
         before, after = scores.intact, scores.ablated
         name = self.trial.task
         intervals = []
@@ -392,7 +391,7 @@ class Examiner:
         intact: Mapping[str, Values],
         ablated: Mapping[str, Values],
     ) -> tuple[Member, ...]:
-        """The members with what each alone costs every task but the claimed one."""
+        """Adds to each member the drops of the other tasks without it alone."""
         places = {name: few[name] for name in self.trial.names if name != self.trial.task}
         if not places or not columns:
             return tuple(members)
@@ -414,14 +413,14 @@ class Examiner:
     def _with_changes(
         self, number: int, member: Member, columns: Sequence[int], scores: _MemberScores
     ) -> Member:
-        """A member with some outputs whose score it changes: alone, or else beside the others."""
+        """Adds to a member outputs whose score it changes, alone or with the rest of the set."""
         beside: Literal["intact", "ablated"] = "intact"
         others: list[int] = []
         change = scores.alone[number] - scores.intact
         if not change.any():
             beside, others = "ablated", _without(columns, columns[number])
             change = scores.ablated - scores.restored[number]
-        # items whose outputs were looked at cost no rows again; those that lose most come first
+        # items whose outputs are known cost no rows; the largest losses come first
         looked = np.isin(scores.places, self.trial.some(self.scope.failure_items)[self.trial.task])
         order = np.lexsort((change, ~looked))
         places = scores.places[order[change[order] != 0][: self.scope.changes]]
@@ -436,7 +435,7 @@ class Examiner:
     def outputs(
         self, columns: Sequence[int], measured: Mapping[str, Values]
     ) -> tuple[tuple[TaskFailures, ...], tuple[Sample, ...]]:
-        """Failure modes of every task's outputs, and some of the task's own side by side.
+        """Returns failure modes of every task's outputs, and some outputs of the task side by side.
 
         Args:
             columns: The set.
@@ -512,7 +511,7 @@ class Examiner:
         return interval_of(float(np.mean(values)), np.mean(draws, axis=0), level=self.scope.level)
 
     def _flat_at(self, rows: Values) -> int:
-        """The first k after which no larger one significantly costs `FLAT` more."""
+        """Returns the first k beyond which no larger k significantly costs `FLAT` more."""
         for k in range(len(rows)):
             later = [self._interval(self.trial.task, rows[k], row) for row in rows[k + 1 :]]
             if not any(one.value >= FLAT and one.low > 0 for one in later):
@@ -544,6 +543,6 @@ def _without(columns: Sequence[int], column: int) -> list[int]:
 
 
 def _pick(values: Values, places: NDArray[np.intp], wanted: NDArray[np.intp]) -> Values:
-    """The values of some of the places: both ascending."""
+    """Returns the values at some of the places; both are ascending."""
     picked: Values = values[np.searchsorted(np.asarray(places), wanted)]
     return picked

@@ -1,4 +1,4 @@
-"""Degenerate outputs: a model that is broken fails in other ways than one that lacks a skill."""
+"""Degenerate outputs, by which a broken model differs from a model that lacks a skill."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ MODES = ("repetition", "constant", "empty", "collapse")
 
 _NGRAM = 3
 _WORDS, _CHARACTERS = 8, 16
-"""Shortest output, in words or else characters, in which a loop can be told from an answer."""
+"""Minimum length of an output, in words or else characters, for detecting repetition."""
 
 _REPEATED = 0.5
 _CONSTANT, _CONSTANT_EXCESS, _FEWEST_CONSTANT = 0.5, 0.25, 3
 _COLLAPSE, _COLLAPSE_PER_TOKEN = math.log(100), 1.0
-"""Nats that all choices lose at least, and for each of their tokens; benchmarks/verdicts.py."""
+"""Minimum loss of all choices in nats, in total and per token; see benchmarks/verdicts.py."""
 
 _RIGHT = 1.0 - 1e-9
-"""Least response to an item whose answer is right."""
+"""Minimum response of a right answer."""
 
 Answers = Sequence[tuple[Output, ...]]
 """The model's answers to the requests of every item."""
@@ -47,7 +47,7 @@ def repeats(text: str) -> bool:
 
 
 def said(outputs: tuple[Output, ...]) -> str:
-    """What the model answered, as text: its generation, or the number of its likeliest choice."""
+    """Returns the answer as text: the generation, or the number of the likeliest choice."""
     first = outputs[0]
     if isinstance(first, Generation):
         return first.text
@@ -61,24 +61,24 @@ def said(outputs: tuple[Output, ...]) -> str:
 def modes_of(
     items: Sequence[Item], before: Answers, after: Answers, right: NDArray[np.bool_] | None = None
 ) -> tuple[dict[str, list[bool]], ...]:
-    """Failure modes of every item's output, intact and with a set ablated.
+    """Returns the failure modes of every item's output, intact and with a set ablated.
 
-    - `repetition`: see `repeats`.
-    - `constant`: the most common output, if it is given to at least half of the items and to a
-      quarter of them more than the most common one of the intact model; it counts where it is
-      wrong. A choice is the same as another if their texts are.
-    - `empty`: nothing but white space, where that is wrong.
-    - `collapse`: all choices of a multiple-choice item together have less than a hundredth of the
+    - `repetition`: see `repeats`. - `constant`: the most common output, if it occurs on at least
+    half of the items and on a quarter of the items more than the intact model's most common output;
+    it counts on items where it is wrong. Choices with equal texts are the same output. - `empty`:
+    an output of white space only, if that is wrong. - `collapse`: all choices of a multiple-choice
+    item together have less than a hundredth of the
       probability they have in the intact model, and less than 1/e of it for each of their tokens.
 
     Args:
         items: The items.
         before: The intact model's answers.
-        after: Those with the set ablated.
-        right: Whether the ablated model's answer is right, `(items,)`; none is if None.
+        after: The answers with the set ablated.
+        right: Whether the ablated model's answer is right, `(items,)`; None stands for no right
+            answer.
 
     Returns:
-        For each mode one truth value an item, before and after.
+        For each mode, a boolean for each item, before and after.
     """
     right = np.zeros(len(items), dtype=bool) if right is None else right
     found: list[dict[str, list[bool]]] = []
@@ -122,16 +122,16 @@ def failures(
     chance: float = 0.0,
     can_fail: bool = True,
 ) -> TaskFailures:
-    """Counts the failure modes of one task's outputs, and the loss of score that they explain.
+    """Counts the failure modes of a task's outputs, and the loss of score that they explain.
 
     Args:
-        task: Its name.
-        items: Items looked at.
+        task: Name of the task.
+        items: The examined items.
         before: The intact model's answers.
-        after: Those with the set ablated.
+        after: The answers with the set ablated.
         scores: Responses to the items, intact and ablated, `(2, items)`; higher is better.
         chance: The response of guessing.
-        can_fail: Whether the intact model does better than chance; else no loss is explained.
+        can_fail: Whether the intact model is above chance; otherwise no loss is explained.
     """
     intact, ablated = modes_of(items, before, after, scores[1] >= _RIGHT)
     broken_before, broken_after = (
@@ -154,7 +154,7 @@ def failures(
 
 
 def samples(items: Sequence[Item], before: Answers, after: Answers) -> tuple[Sample, ...]:
-    """Outputs side by side, item by item."""
+    """Returns the outputs of every item side by side."""
     return tuple(
         Sample(item.task, item.prompt[-500:], item.target, said(intact)[:500], said(ablated)[:500])
         for item, intact, ablated in zip(items, before, after, strict=True)
@@ -162,16 +162,16 @@ def samples(items: Sequence[Item], before: Answers, after: Answers) -> tuple[Sam
 
 
 def _generated(outputs: tuple[Output, ...]) -> str | None:
-    """The text of a generation; None for likelihoods."""
+    """Returns the text of a generation; None for likelihoods."""
     first = outputs[0]
     return first.text if isinstance(first, Generation) else None
 
 
 def _given(item: Item, outputs: tuple[Output, ...]) -> Hashable:
-    """What tells an answer from others: a generation's text, or the likeliest choice's tokens.
+    """Returns the identity of an answer: a generation's text, or the likeliest choice's tokens.
 
-    Choices that differ in their place alone are not told apart: the model does not see places.
-    None where there is nothing to choose.
+    Choices that differ only in their position are the same, because the model does not see
+    positions. None if there are no choices.
     """
     text = _generated(outputs)
     if text is not None or len(outputs) == 1:

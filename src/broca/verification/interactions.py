@@ -13,18 +13,18 @@ from broca.measurement import Execute, Plan
 from broca.results.localization import Interaction
 
 MOST = 20
-"""Components whose pairs can be asked for; 20 have 190 pairs."""
+"""Maximum number of components whose pairs are measured; 20 have 190 pairs."""
 
 
 def require_count(count: int, components: int) -> None:
-    """Refuses a number of components that has no pairs, or too many.
+    """Refuses a number of components that has no pairs or too many.
 
     Args:
-        count: How many leading components were asked for; 0 for none.
-        components: How many the model has.
+        count: Number of leading components; 0 for none.
+        components: Number of components of the model.
 
     Raises:
-        BadInput: It is 1, negative, more than `MOST` or more than there are.
+        BadInput: The number is 1, negative, more than `MOST` or more than the model has.
     """
     most = min(MOST, components)
     if count and not 2 <= count <= most:
@@ -40,7 +40,7 @@ def pairwise(
     items: NDArray[np.intp],
     execute: Execute,
 ) -> tuple[Interaction, ...]:
-    """Measures how the effects of two components depend on one another, for all pairs.
+    """Measures the interactions of all pairs of some components.
 
     Every item is measured intact, without each component, and without each pair:
     (1 + n + n (n - 1) / 2) x items rows for n components.
@@ -48,7 +48,7 @@ def pairwise(
     Args:
         names: Names of all components, by column.
         columns: The components whose pairs are measured.
-        items: Positions of the items, best such that chose none of the components.
+        items: Positions of the items, preferably items that were not used to select the components.
         execute: Measures a plan.
 
     Returns:
@@ -84,12 +84,12 @@ def pairwise(
 
 
 def _interval(values: NDArray[np.float64], span: float) -> tuple[float, float]:
-    """90 % interval of a mean by Student's t.
+    """Returns the 90 % interval of a mean by Student's t.
 
     Args:
-        values: One for each item.
-        span: The responses' range: one imagined item that is off by it keeps the interval of equal
-            values from having no width.
+        values: A value for each item.
+        span: The range of responses. A pseudo-item that deviates by it gives the interval of equal
+            values a width.
     """
     from scipy.stats import t
 

@@ -1,7 +1,7 @@
 """Paired statistics of drops: intervals, tests, correction over tasks, and power.
 
-All compare the same items before and after an ablation. Values are per-item scores, higher is
-better, so that a drop is positive.
+All functions compare the same items before and after an ablation. Values are per-item scores;
+higher is better, so that a drop is positive.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from broca.results.base import Interval
 
 Values = NDArray[np.float64]
 Aggregate = Callable[[Values, NDArray[np.intp]], float]
-"""A task's score over responses, and which items they are of: positions among those measured."""
+"""Returns a task's score from responses and the positions of their items among the measured
+items."""
 
 _EXACT_FLIPS = 12
-"""Most changed items for which the permutation test enumerates every assignment of signs."""
+"""Maximum number of changed items for which the permutation test enumerates all signs."""
 
 
 def is_binary(*values: Values) -> bool:
@@ -37,14 +38,14 @@ def bootstrap_drops(
     seed: int | Sequence[int] = 0,
     aggregate: Aggregate | None = None,
 ) -> Values:
-    """Drops of resampled items, `(resamples,)`: before and after share the draw.
+    """Returns the drops of resampled items, `(resamples,)`; before and after share the draw.
 
     Args:
         before: Scores of the items, `(items,)`.
         after: Scores of the same items with the set ablated, `(items,)`.
-        resamples: How many resamples.
+        resamples: Number of resamples.
         seed: Seed of the draws.
-        aggregate: The task's own aggregation where it is not the mean.
+        aggregate: The task's own aggregation if it is not the mean.
     """
     rng = np.random.default_rng(seed)
     count = len(before)
@@ -56,7 +57,7 @@ def bootstrap_drops(
         return drops
     difference = before - after
     values, kinds = np.unique(difference, return_inverse=True)
-    # only how often each difference is drawn matters: exact, and quick where there are few
+    # only the counts of each difference matter: exact, and fast if there are few differences
     shares = np.bincount(kinds, minlength=len(values)) / count
     drawn = rng.multinomial(count, shares, size=resamples)
     means: Values = drawn @ values / count
@@ -72,11 +73,11 @@ def bootstrap_interval(
     seed: int | Sequence[int] = 0,
     aggregate: Aggregate | None = None,
 ) -> Interval:
-    """The drop with its paired percentile bootstrap interval.
+    """Returns the drop with its paired percentile bootstrap interval.
 
-    Where every item changed by the same amount a bootstrap has no width. The interval then reaches
-    as far as it would if the largest share of deviating items that such a sample leaves possible,
-    `1 - (level / 2) ** (1 / items)`, deviated by the metric's range.
+    If every item changed by the same amount, a bootstrap interval has no width. The interval is
+    then extended as if a share of `1 - (level / 2) ** (1 / items)` of the items, the largest that
+    is compatible with such a sample, deviated by the metric's range.
     """
     drops = bootstrap_drops(before, after, resamples=resamples, seed=seed, aggregate=aggregate)
     score = aggregate or (lambda values, _: float(np.mean(values)))
@@ -94,13 +95,13 @@ def bootstrap_interval(
 
 
 def interval_of(value: float, draws: Values, *, level: float = 0.05) -> Interval:
-    """A value with the percentile interval of its bootstrap draws."""
+    """Returns a value with the percentile interval of its bootstrap draws."""
     low, high = np.quantile(draws, [level / 2, 1 - level / 2])
     return Interval(float(value), float(min(low, value)), float(max(high, value)))
 
 
 def mcnemar_exact(before: Values, after: Values) -> float:
-    """Two-sided p-value of McNemar's exact test on right/wrong scores of the same items."""
+    """Returns the two-sided p-value of McNemar's exact test on paired right/wrong scores."""
     from scipy import stats  # takes a second to import, and is needed at the end of a run
 
     lost = int(np.sum(before > after))
@@ -113,17 +114,18 @@ def mcnemar_exact(before: Values, after: Values) -> float:
 def permutation_test(
     before: Values, after: Values, *, draws: int = 9999, seed: int | Sequence[int] = 0
 ) -> float:
-    """Two-sided p-value of the paired permutation test of equal means.
+    """Returns the two-sided p-value of the paired permutation test of equal means.
 
-    The sign of every difference is flipped. With at most 12 changed items every assignment is
-    enumerated; else `draws` are sampled, and the observed one counts among them.
+    The test flips signs of differences. With at most 12 changed items all assignments of signs are
+    enumerated; otherwise `draws` assignments are sampled, and the observed assignment is one of
+    them.
     """
     difference = before - after
     difference = difference[difference != 0]
     if len(difference) == 0:
         return 1.0
     observed = abs(difference.sum())
-    slack = 1e-12 * np.abs(difference).sum()  # sums in another order differ in the last bits
+    slack = 1e-12 * np.abs(difference).sum()  # sums in a different order differ in the last bits
     if len(difference) <= _EXACT_FLIPS:
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(difference))))
         return float(np.mean(np.abs(signs @ difference) >= observed - slack))
@@ -138,7 +140,7 @@ def permutation_test(
 def paired_test(
     before: Values, after: Values, *, seed: int | Sequence[int] = 0
 ) -> tuple[str, float]:
-    """The test that fits the metric, and its two-sided p-value."""
+    """Returns the test for the metric, and its two-sided p-value."""
     if is_binary(before, after):
         return "mcnemar", mcnemar_exact(before, after)
     return "permutation", permutation_test(before, after, seed=seed)
@@ -156,16 +158,17 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def power(items: int, drop: float, *, gained: float = 0.0, level: float = 0.05) -> float:
-    """Chance that McNemar's exact test sees a drop, exact.
+    """Returns the exact power of McNemar's exact test.
 
     Args:
-        items: Paired items.
+        items: Number of paired items.
         drop: True drop of the accuracy, 0 to 1.
-        gained: Share of items that turn from wrong to right; `drop + gained` are lost.
+        gained: Share of items that change from wrong to right; a share of `drop + gained` changes
+            from right to wrong.
         level: Level of the two-sided test.
 
     Raises:
-        ValueError: The shares do not fit into one.
+        ValueError: The shares add up to more than one.
     """
     from scipy import stats  # takes a second to import, and is needed at the end of a run
 
@@ -178,7 +181,7 @@ def power(items: int, drop: float, *, gained: float = 0.0, level: float = 0.05) 
     counts = np.arange(1, items + 1)
     chance = stats.binom.pmf(counts, items, changed)
     counts, chance = counts[chance > 1e-12], chance[chance > 1e-12]
-    # the largest count of the rarer direction that the exact test rejects:
+    # the largest count of the rarer direction at which the exact test rejects:
     # at one half, P(X <= c) + P(X >= n - c) = 2 P(X <= c)
     critical = stats.binom.ppf(level / 2, counts, 0.5)
     critical -= 2 * stats.binom.cdf(critical, counts, 0.5) > level
@@ -191,10 +194,10 @@ def power(items: int, drop: float, *, gained: float = 0.0, level: float = 0.05) 
 def items_needed(
     drop: float, *, gained: float = 0.0, level: float = 0.05, target: float = 0.8
 ) -> int:
-    """Fewest items from which the power is at least `target` and stays so.
+    """Returns the number of items from which the power stays at `target` or above.
 
-    The power of an exact test falls a little at some larger numbers; the number returned is one
-    from which it no longer falls below the target within the next fifth.
+    The power of an exact test decreases a little at some larger numbers; from the returned number
+    on, it does not fall below the target within the next fifth of items.
 
     Raises:
         ValueError: `drop` is not positive.

@@ -14,23 +14,23 @@ from broca.tasks import Benchmark, Item
 from broca.verification.statistics import Aggregate
 
 Places = Mapping[str, NDArray[np.intp]]
-"""For each task, positions of items in the bank."""
+"""Positions of items in the bank, by task."""
 
 _FEWEST = 5
-"""Items that a task keeps at least when others share a number of items."""
+"""Minimum number of items of each task when the others share a number of items."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Tasks with the items they are measured on.
+    """Tasks with the items on which they are measured.
 
     Attributes:
         task: The claimed task.
-        same_skill: Others of the same capability.
+        same_skill: Other tasks of the same capability.
         others: The tasks that should not suffer.
-        benchmarks: All of them by name.
-        places: Their report items, positions in the bank of the executor.
-        items: The items of that bank; groups of tasks and perplexities need them for their scores.
+        benchmarks: All tasks by name.
+        places: Report items of every task, as positions in the bank of the executor.
+        items: The items of that bank, which the scores of groups and perplexities need.
     """
 
     task: str
@@ -46,20 +46,20 @@ class Trial:
         return (self.task, *self.same_skill, *self.others)
 
     def chance(self, name: str) -> float | None:
-        """A task's score of guessing; None where less is better."""
+        """Returns a task's score of guessing; None for metrics where less is better."""
         benchmark = self.benchmarks[name]
         return benchmark.chance if benchmark.higher_is_better else None
 
     def role(self, name: str) -> Role:
-        """What a task is to the claim."""
+        """Returns the role of a task in the claim."""
         if name == self.task:
             return "task"
         return "same_skill" if name in self.same_skill else "other"
 
     def smaller(self, items: int, *, names: Sequence[str] | None = None) -> Places:
-        """Fewer items: `items` of the task and of each of its skill, and of all others together.
+        """Returns `items` items of the task, of each of its skill, and of all others together.
 
-        They lie evenly over the report items, so that the same call gives the same items.
+        They are evenly spaced over the report items, so that the same call gives the same items.
         """
         share = max(_FEWEST, items // max(1, len(self.others)))
         return {
@@ -68,13 +68,13 @@ class Trial:
         }
 
     def some(self, items: int) -> Places:
-        """At most this many items of every task, evenly over its report items."""
+        """Returns at most this many items of every task, evenly spaced over its report items."""
         return {name: _spread(self.places[name], items) for name in self.names}
 
     def responses(
         self, execute: Execute, masks: NDArray[np.bool_], places: Places
     ) -> dict[str, NDArray[np.float64]]:
-        """Per-item responses of every task in `places`, `(masks, items)`; higher is better."""
+        """Measures the responses of every task in `places`, `(masks, items)`; higher is better."""
         positions = np.concatenate([np.asarray(one, dtype=np.intp) for one in places.values()])
         measured = execute(Plan.crossed(masks, positions)).responses
         table = measured.reshape(len(masks), len(positions))
@@ -82,15 +82,15 @@ class Trial:
         return dict(zip(places, np.split(table, ends[:-1], axis=1), strict=True))
 
     def score(self, name: str, values: NDArray[np.float64]) -> float:
-        """A task's score over per-item responses, in its own direction."""
+        """Returns a task's score from responses, in the direction of its metric."""
         return self._score(name, values, np.arange(len(values)))
 
     def loss(self, name: str, before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
-        """What a task's score loses from responses to those of the same items after an ablation."""
+        """Returns the loss of a task's score from responses before and after an ablation."""
         return self.benchmarks[name].loss(self.score(name, before), self.score(name, after))
 
     def aggregation(self, name: str, values: NDArray[np.float64]) -> Aggregate | None:
-        """The task's aggregation in the direction of the responses; None where it is the mean."""
+        """Returns the task's aggregation in the responses' direction; None if it is the mean."""
         sign = 1.0 if self.benchmarks[name].higher_is_better else -1.0
         if abs(sign * self.score(name, values) - float(np.mean(values))) < 1e-9:
             return None
@@ -103,7 +103,7 @@ class Trial:
         drawn: NDArray[np.intp],
         count: int | None = None,
     ) -> float:
-        """A score over responses to some of `count` items that lie evenly over the report items."""
+        """Returns a score from responses to some of `count` items, spaced over the report items."""
         benchmark = self.benchmarks[name]
         own = values if benchmark.higher_is_better else -values
         if not self.items:
@@ -125,12 +125,12 @@ def _spread(positions: NDArray[np.intp], count: int) -> NDArray[np.intp]:
 def roles(
     task: str, benchmarks: Mapping[str, Benchmark], named: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Sorts the other tasks into those of the task's capability and those of others.
+    """Divides the other tasks into those of the task's capability and those of other capabilities.
 
     Args:
         task: The claimed task.
         benchmarks: All tasks; their metadata state their capability.
-        named: Tasks that the user says are of the same capability.
+        named: Tasks that the user names as of the same capability.
     """
     rest = [name for name in benchmarks if name != task]
     own = benchmarks[task].capability

@@ -1,4 +1,4 @@
-"""What the other tasks need too: each such component ablated alone, and which are universal."""
+"""Ablates components that the other tasks need too one by one, and finds the universal ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from broca.verification.statistics import bootstrap_drops
 from broca.verification.trial import Trial
 
 _ITEMS = 60
-"""Most report items of each task."""
+"""Maximum number of report items of each task."""
 _RESAMPLES = 200
 
 
@@ -23,9 +23,10 @@ class Shared:
     """Components that several tasks need.
 
     Attributes:
-        effects: Of each component, in the order in which they were asked about: minus what every
-            task's score loses when it is ablated alone.
-        universal: Those that most tasks need to about the same degree, as in an atlas, worst first.
+        effects: Change of every task's score when each component is ablated alone, in the order of
+            the components.
+        universal: Components that most tasks need to about the same degree, as in an atlas, worst
+            first.
     """
 
     effects: dict[str, dict[str, float]]
@@ -44,11 +45,11 @@ def ablate_alone(
     """Ablates components one by one and scores every task on some of its report items.
 
     Args:
-        columns: Which components.
-        components: All of them.
+        columns: Columns of the components.
+        components: All components.
         trial: The tasks and their report items.
-        execute: Measures a plan; responses are higher where they are better.
-        before: Score of every task on the intact model: those at chance can show no damage.
+        execute: Measures a plan; higher responses are better.
+        before: Score of every task on the intact model; tasks at chance can show no damage.
         seed: Seed of the resamples.
     """
     if not columns:

@@ -1,4 +1,4 @@
-"""The verdict: what the measurements allow to say. docs/verification.md states the rule."""
+"""The verdict of a verification; docs/verification.md states the rule."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from broca.verification.proof import MeasuredDrop
 from broca.verification.statistics import items_needed
 
 BROKEN = 0.25
-"""Share of outputs on unrelated tasks, degenerate and wrong, that a model called broken has."""
+"""Minimum share of degenerate and wrong outputs of a broken model on unrelated tasks."""
 
 SPILL = 0.25
-"""Share of the task's drop that the others' mean drop may reach in a specific set."""
+"""Maximum mean drop of the others for a specific set, as a share of the task's drop."""
 
 WORST = 0.5
-"""Share of the task's drop that no single other task may significantly reach in a specific set."""
+"""Drop that no single other task may significantly reach for a specific set, as a share of the
+task's drop."""
 
 UNIVERSAL = 0.5
-"""Share of the task's drop from which the others' mean drop makes a set universal."""
+"""Minimum mean drop of the others for a universal set, as a share of the task's drop."""
 
 RELEVANT = 0.10
-"""The drop that a verification must be able to see before it says that there is none."""
+"""The drop that a verification must be able to detect before it reports that there is none."""
 
 
 def judge(
@@ -48,10 +49,10 @@ def judge(
     """Applies the rule, first match first.
 
     Args:
-        drops: Of every task, the claimed one among them.
+        drops: Drops of every task, including the claimed task.
         off_target: Mean drop of the other tasks.
-        specific: The task's drop minus that.
-        controls: Random sets.
+        specific: The specific drop.
+        controls: Comparisons with random sets.
         members: Contributions of the members.
         failures: Degenerate outputs of the tasks.
         heads: Names of the members, for the headline; those of `members` if empty.
@@ -154,7 +155,7 @@ def judge(
 
 
 def _broken(task: str, others: Sequence[str], failures: Sequence[TaskFailures]) -> str | None:
-    """What is degenerate, if that is the damage: on unrelated tasks, or on the only one."""
+    """Describes the degenerate outputs if the model is broken, on the other tasks if any."""
     by_task = {one.task: one for one in failures}
     judged = [by_task[name] for name in others if name in by_task]
     least = BROKEN
@@ -199,16 +200,16 @@ def _no_drop(own: MeasuredDrop, lost: str, named: str, level: float) -> Verdict:
 
 
 def _gained(own: MeasuredDrop) -> float:
-    """Share of items that may turn right, as the power calculation needs it: noise both ways."""
+    """Returns the share of items that may turn right by noise, for the power calculation."""
     return 0.02 if own.test == "mcnemar" else 0.05
 
 
 def _needed_for(specific: Interval, items: int) -> int | None:
-    """Items with which an interval of this width, around this value, would exclude zero."""
+    """Returns the number of items with which an interval around this value would exclude zero."""
     reach = specific.value - specific.low
     if specific.value <= 0:
         return None
-    # widths shrink with the root of the number; 4 in 5 cases want another 0.84 / 1.96 of it
+    # widths decrease with the root of the number; a power of 4 in 5 needs another 0.84 / 1.96
     return int(np.ceil(items * (reach * (1 + 0.8416 / 1.96) / specific.value) ** 2))
 
 
@@ -219,13 +220,13 @@ def _points(interval: Interval) -> str:
 
 
 def _rounded(value: float) -> str:
-    """Points without an interval, as headlines have them."""
+    """Formats points without an interval, for headlines."""
     points = f"{100 * value:.0f}"
     return "1 point" if points == "1" else f"{points} points"
 
 
 def _room(drop: MeasuredDrop) -> str:
-    """What chance allows a task to lose, and what is lost below it."""
+    """Describes how much a task can lose above chance, and the loss below chance."""
     if not drop.chance:
         return ""
     room = 100 * (drop.before - drop.chance)
@@ -233,7 +234,7 @@ def _room(drop: MeasuredDrop) -> str:
 
 
 def _inverted(drop: MeasuredDrop) -> str:
-    """The part of a drop that is not lost skill."""
+    """Describes the part of a drop that is not lost skill."""
     if drop.below_chance <= 0:
         return ""
     below = 100 * drop.below_chance
@@ -241,7 +242,7 @@ def _inverted(drop: MeasuredDrop) -> str:
 
 
 def _reached(controls: Sequence[Controls], figure: Literal["drop", "specific"]) -> str:
-    """How many random sets of each kind reach the real one."""
+    """Describes how many random sets of each kind reach the real set."""
     return " and ".join(
         f"{_standing(one, figure).rank - 1} of {len(one.sets)} random sets matched by {one.kind}"
         for one in controls
@@ -249,7 +250,7 @@ def _reached(controls: Sequence[Controls], figure: Literal["drop", "specific"]) 
 
 
 def _does(controls: Sequence[Controls]) -> str:
-    """What the random sets do that reach the real one most often, as a headline has it."""
+    """Describes for a headline the kind of random sets that reaches the real set most often."""
     most = max(controls, key=lambda one: (one.drop.rank - 1) / len(one.sets))
     reached, sets = most.drop.rank - 1, len(most.sets)
     return f"{'do' if reached != 1 else 'does'} {reached} of {sets} random sets"

@@ -40,7 +40,7 @@ def test_equals_meet_once():
     assert winner.worth == pytest.approx(0.5, abs=0.02)
     assert measuring.rows <= ROWS / 3
     assert measuring.budget == 10_000 - (ROWS - measuring.rows)
-    assert measuring.enough == ["no item tells the 6 best sets apart"]
+    assert measuring.enough == ["the 6 best sets are equal on every item"]
 
 
 @pytest.mark.parametrize(

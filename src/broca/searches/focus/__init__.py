@@ -1,4 +1,4 @@
-"""Focus: screen cheaply, settle by joint sets, prove on fresh items."""
+"""Focus: screens components, tests joint sets, verifies the best on fresh items."""
 
 from broca.searches.focus.search import METHOD, Focus
 

@@ -1,4 +1,4 @@
-"""Joint rounds: what small sets from the short list are worth, pairs included."""
+"""Joint rounds: estimates the worth of small sets from the short list, with interactions."""
 
 from __future__ import annotations
 
@@ -15,41 +15,42 @@ from broca.searches.focus.widening import ROW, Beside, look_beside, sets_and_ite
 from broca.searches.measuring import Bools, Floats, Measuring
 
 _BUNDLE = 2
-"""Rows of the task, and as many of others, for a set in a joint round."""
+"""Number of rows of the task, and of the others, for a set in a joint round."""
 _ROUNDS = 6
-"""Most joint rounds."""
+"""Maximum number of joint rounds."""
 _PER_ROUND = 4
-"""Fewest sets of a joint round; where they cannot be paid for, rounds are fewer."""
+"""Minimum number of sets of a joint round; a small budget has fewer rounds."""
 _WIDENINGS = 4
-"""Most times that the short list is widened: after the first rounds."""
+"""Maximum number of widenings of the short list, after the first rounds."""
 _ENOUGH = 32
-"""Items of the task, and of the others, on which a widening looks; where they cannot be paid for,
-widenings are fewer."""
+"""Number of items of the task, and of the others, for a widening; a small budget has fewer
+widenings."""
 _NEWCOMERS = 3
-"""Components that join the short list each time."""
+"""Number of components that each widening adds to the short list."""
 _POOL = 12
-"""Sets that enter the knock-out."""
+"""Number of sets that enter the knock-out."""
 _LEAST_NOISE = 0.02
-"""Standard error of a bundle that is assumed even where its rows agree."""
+"""Minimum standard error of a bundle, even if its rows agree."""
 _FEW_SETS = 64
-"""Where fewer sets can be paid for, what they seem to say of pairs is mostly luck."""
+"""Number of sets below which estimated interactions are mostly noise."""
 _FEW_PAIRS = 1 / 3
-"""Spread that pairs are believed to have there, in parts of that of single components."""
+"""Prior spread of interactions in that case, relative to the spread of single components."""
 _ALL = 0.9
-"""Part of the task's intact response that a round's sets cost it on average, beyond the others,
-when rounds end: what later ones could add is little."""
+"""Mean specific drop of a round's sets, as a share of the task's intact response, at which rounds
+end, because later rounds could add little."""
 _SLOPE_ERROR = 0.2
-"""Standard error of a slope as a forecast of what closing the gate costs: gates are not linear."""
+"""Standard error of a slope as a forecast of the loss when the gate closes: gates are not
+linear."""
 
 
 @dataclass(frozen=True)
 class Promising:
-    """Sets over the short list, and what each may be worth.
+    """Sets over the short list, and the model of their worth.
 
     Attributes:
-        screened: What screening found, with the short list as it is now.
-        sets: `(sets, short list)`.
-        model: What the joint rounds learned of any set.
+        screened: The result of screening, with the current short list.
+        sets: The sets, `(sets, short list)`.
+        model: The model of the worth of any set.
     """
 
     screened: Screened
@@ -60,19 +61,19 @@ class Promising:
 def joint_rounds(
     measuring: Measuring, screened: Screened, *, rows: int, widening: int, cost: float
 ) -> Generator[Plan, Measurement, Promising]:
-    """Learns what small sets are worth, and proposes the most promising.
+    """Learns the worth of small sets, and proposes the most promising sets.
 
-    The first sets are single components and random ones; then those that may be the best. After
-    some rounds, what matters only beside such sets joins the short list. Once those that may be the
-    best cost the task nearly all that it has, whichever is chosen, the rows that are left are
-    forgone.
+    The first sets are single components and random sets; later sets are those that may be the best.
+    After some rounds, components that matter only together with such sets join the short list. Once
+    all sets that may be the best cost the task nearly its whole response, the remaining rows are
+    not spent.
 
     Args:
-        measuring: Measures.
-        screened: What screening found.
+        measuring: Measures the rows.
+        screened: The result of screening.
         rows: Rows for the sets.
-        widening: Rows for what matters beside them; 0 where rows return no gradients.
-        cost: What each member of a set must add.
+        widening: Rows for widenings; 0 if rows return no gradients.
+        cost: Minimum drop that each member of a set must add.
     """
     rng, k, before = measuring.rng, measuring.problem.k, measuring.rows
     affordable = max(1, rows // measuring.bundle_rows(_BUNDLE))
@@ -90,7 +91,7 @@ def joint_rounds(
         drops, others, error = yield from measuring.bundles(masks, _BUNDLE)
         worth = drops - measuring.weight * others
         known.add_sets(masks, worth, error)
-        # what a probability has to lose is known, what a margin or a perplexity has is not
+        # the possible loss of a probability is known, that of a margin or a perplexity is not
         lost_all = (
             measuring.response == "probability" and worth.mean() >= _ALL * measuring.intact_level
         )
@@ -108,13 +109,13 @@ def joint_rounds(
 
 
 class _Known:
-    """All that is known of sets, and what follows from it.
+    """The measurements of sets, and the model that they give.
 
     Args:
-        screened: What screening found.
-        k: Most members of a set.
-        cost: What each member must add.
-        pairs: Spread of what pairs are worth, in parts of that of single components.
+        screened: The result of screening.
+        k: Maximum number of members of a set.
+        cost: Minimum drop that each member must add.
+        pairs: Prior spread of interactions relative to the spread of single components.
     """
 
     def __init__(self, screened: Screened, k: int, cost: float, *, pairs: float) -> None:
@@ -127,14 +128,14 @@ class _Known:
         self._model: PairwiseModel | None = None
 
     def add_sets(self, masks: Bools, worth: Floats, error: float) -> None:
-        """Takes what sets are worth, `(sets,)`, and the standard error of that."""
+        """Adds the measured worth of sets, `(sets,)`, with its standard error."""
         self._sets = np.vstack([self._sets, masks])
         self._worth = np.concatenate([self._worth, worth])
         self._errors.append(error)
         self._model = None
 
     def add_beside(self, beside: Beside) -> None:
-        """Takes what components add to sets; those that add most join the short list."""
+        """Adds the worth of components beside sets; those that add most join the short list."""
         new = beside.newcomers(self.screened.short, _NEWCOMERS)
         self.screened = replace(self.screened, short=np.concatenate([self.screened.short, new]))
         self._beside.append(beside)
@@ -142,18 +143,18 @@ class _Known:
 
     @property
     def model(self) -> PairwiseModel:
-        """What any set over the short list is worth, by all that is known."""
+        """Returns the model of the worth of any set over the short list."""
         if self._model is None:
             self._model = self._fit()
         return self._model
 
     def draw(self, number: int, rng: np.random.Generator) -> Bools:
-        """Sets that may be the best, `(number, short list)`."""
+        """Draws sets that may be the best, `(number, short list)`."""
         starts = random_sets(number, len(self.screened.short), self._k, rng)
         return np.stack([self.model.draw(start, rng) for start in starts])
 
     def most_promising(self, rng: np.random.Generator) -> Promising:
-        """The best of those measured and of those that the model forecasts."""
+        """Returns the best of the measured sets and of the model's forecasts."""
         short = self.screened.short
         starts = random_sets(4 * _POOL, len(short), self._k, rng)
         climbed = [self.model.best(start) for start in starts]
@@ -194,7 +195,7 @@ class _Known:
 
 
 def random_sets(number: int, count: int, k: int, rng: np.random.Generator) -> Bools:
-    """Sets of 1 to k members; those rated best come more often."""
+    """Draws sets of 1 to k members; highly ranked components are more frequent."""
     weights = np.exp(-np.arange(count) / 10.0)
     sets = np.zeros((number, count), dtype=bool)
     for members in sets:
@@ -204,13 +205,13 @@ def random_sets(number: int, count: int, k: int, rng: np.random.Generator) -> Bo
 
 
 def _first_sets(number: int, count: int, k: int, rng: np.random.Generator) -> Bools:
-    """Every component alone, and random sets for what is left."""
+    """Returns every component alone, and random sets for the remaining rows."""
     alone = np.eye(count, dtype=bool)[:number]
     return np.vstack([alone, random_sets(max(0, number - count), count, k, rng)])
 
 
 def _with_room(masks: NDArray[np.bool_], k: int, rng: np.random.Generator) -> Bools:
-    """The sets, of full ones a member less: what could take its place should show."""
+    """Removes a member from sets of k, so that candidates for its place can be measured."""
     smaller = masks.copy()
     for mask in smaller:
         inside = np.flatnonzero(mask)

@@ -14,28 +14,28 @@ from broca.searches.measuring import Bools, Floats, Measuring
 from broca.searches.pilot import spread_masks
 
 SHORT = 16
-"""Most components on the short list."""
+"""Maximum number of components on the short list."""
 
 _ROUNDS = 2
-"""Most rounds: more of them decide on too few rows each (experiments/LOG.md)."""
+"""Maximum number of rounds: more rounds would have too few rows each (experiments/LOG.md)."""
 _MOVERS = 8
-"""Places on the short list for those whose loss moves the task's answers most, in either direction
-and whatever they do to others."""
+"""Places on the short list for the components whose ablation changes the task's responses most, in
+either direction and regardless of the others."""
 _SHARED = 0.5
-"""Share of the masks that the others are asked about as well: of two estimates whose difference
-counts, one is a mean over many tasks, and steadier."""
+"""Share of the masks that are measured on the others too: their estimate, a mean over many tasks,
+has less noise than the task's."""
 _RESAMPLES = 20
 _NOTHING = 0.01
-"""An effect below which a component does nothing."""
+"""Effect below which a component counts as having none."""
 _SIZES = 6
-"""Groups of masks of about one size that are compared in a round, at most."""
+"""Maximum number of groups of masks of similar size in a round."""
 _FEWEST_ALIKE = 20
-"""Masks that each of them has at least; where a round has fewer, it is one group."""
+"""Minimum number of masks of a group; a round with fewer masks is one group."""
 
 
 @dataclass(frozen=True)
 class Screened:
-    """What screening found.
+    """The result of screening.
 
     Attributes:
         target: Effect of each component on the task, `(components,)`.
@@ -43,9 +43,9 @@ class Screened:
         short: Columns of the short list.
         frequency: Share of resamples in which the task needs each component, `(components,)`.
         universal: Share of resamples in which the others need it, `(components,)`.
-        weight: What an effect on the others counts for.
-        estimates: Effects on the task without shrinkage, and how sure they are.
-        additivity: How well effects on the task add up; None where nothing varied.
+        weight: Weight of an effect on the others.
+        estimates: Effects on the task without shrinkage, with their uncertainty.
+        additivity: How well effects on the task add up; None if responses are constant.
     """
 
     target: Floats
@@ -59,24 +59,24 @@ class Screened:
 
     @property
     def contrast(self) -> Floats:
-        """Effect on the task beyond that on the others, of the short list."""
+        """Effect on the task minus the weighted effect on the others, for the short list."""
         beyond: Floats = (self.target - self.weight * self.others)[self.short]
         return beyond
 
     def masks(self, sets: Bools) -> Bools:
-        """Masks over all components of sets over the short list."""
+        """Returns the masks over all components of sets over the short list."""
         masks = np.zeros((len(sets), len(self.target)), dtype=bool)
         masks[:, self.short] = sets
         return masks
 
 
 def screen(measuring: Measuring, share: float, rows: int) -> Generator[Plan, Measurement, Screened]:
-    """Narrows the candidates down to a short list; every round keeps an equal share of them.
+    """Reduces the candidates to a short list; every round keeps the same share of them.
 
     Args:
         measuring: Measures.
         share: Share of the candidates that a mask ablates.
-        rows: Rows to spend.
+        rows: Number of rows to measure.
     """
     count = measuring.problem.components
     alive = np.arange(count)
@@ -85,7 +85,7 @@ def screen(measuring: Measuring, share: float, rows: int) -> Generator[Plan, Mea
     rounds = max(1, min(_ROUNDS, halvings, masks_in_all // SHORT))
     per_round = masks_in_all // rounds
     shrink = min(1.0, SHORT / count) ** (1 / rounds)
-    masks = shared = np.zeros((0, count), dtype=bool)  # shared: the others answered them too
+    masks = shared = np.zeros((0, count), dtype=bool)  # shared: measured on the others too
     task, others = np.zeros(0), np.zeros(0)
     effects, general, moves = np.zeros(count), np.zeros(count), np.zeros(count)
     for number in range(rounds):
@@ -115,10 +115,11 @@ def screen(measuring: Measuring, share: float, rows: int) -> Generator[Plan, Mea
 
 
 def _alike(masks: Bools, per_round: int) -> NDArray[np.intp]:
-    """Which masks are compared when effects are estimated: `(masks,)`, equal for those that are.
+    """Returns the group of each mask within which effects are estimated, `(masks,)`.
 
-    Masks of a round and of about one size: later rounds draw from fewer components, and a
-    component in a mask is more often in a large one, and would take the blame for the others.
+    A group has masks of the same round and of similar size. Later rounds draw from fewer
+    components, and large masks contain a component more often; without groups the component would
+    be blamed for the loss of the others.
     """
     strata = np.zeros(len(masks), dtype=np.intp)
     groups = int(np.clip(per_round // _FEWEST_ALIKE, 1, _SIZES))
@@ -133,7 +134,7 @@ def _alike(masks: Bools, per_round: int) -> NDArray[np.intp]:
 def _losses(
     measuring: Measuring, masks: Bools
 ) -> Generator[Plan, Measurement, tuple[Floats, Floats]]:
-    """What every mask costs the task, and what the first part of them cost the others."""
+    """Measures the task's loss for every mask, and the others' for the first part of them."""
     if not measuring.problem.others:
         lost = yield from measuring.drops(masks)
         return lost, np.zeros(0)
@@ -144,12 +145,12 @@ def _losses(
 
 
 def rows_per_mask(*, others: bool) -> float:
-    """Rows that a mask of the screening takes on average, with other tasks or without."""
+    """Returns the mean number of rows of a screening mask, with or without other tasks."""
     return 1 + _SHARED if others else 1.0
 
 
 def _effects(masks: Bools, responses: Floats) -> Floats:
-    """Effect of each column: never positive, and graded where the Lasso alone would say zero."""
+    """Returns the effect of each column, never positive; zeros of the Lasso are graded too."""
     lasso = NonPositiveLasso().fit(masks, responses).coef_
     centered = masks - masks.mean(axis=0)
     slope = centered.T @ (responses - responses.mean()) / (masks.var(axis=0).sum() + len(masks))
@@ -158,14 +159,14 @@ def _effects(masks: Bools, responses: Floats) -> Floats:
 
 
 def _penalty(masks: Bools, responses: Floats) -> float | None:
-    """The penalty that cross-validation chooses; None where nothing varied."""
+    """Returns the penalty that cross-validation chooses; None if responses are constant."""
     return NonPositiveLasso().fit(masks, responses).penalty_ if len(masks) else None
 
 
 def _often(
     masks: Bools, responses: Floats, penalty: float | None, rng: np.random.Generator
 ) -> Floats:
-    """How often each component has an effect when the rows are drawn anew, `(components,)`."""
+    """Returns the share of resamples in which each component has an effect, `(components,)`."""
     count = np.zeros(masks.shape[1])
     if penalty is None:
         return count
@@ -177,10 +178,10 @@ def _often(
 
 
 def _best(alive: NDArray[np.intp], contrast: Floats, moves: Floats, keep: int) -> NDArray[np.intp]:
-    """The candidates of most contrast, and a part that moves the task's answers most.
+    """Returns the candidates of largest contrast, and those that change the task's responses most.
 
-    A weak effect drowns in the scatter of the answers that it moves up and down, but rows without
-    such a component scatter little: that it moves them shows long before where to.
+    A component that changes responses in both directions has a weak mean effect but a large effect
+    on their variance, which is detected with fewer rows.
     """
     movers = round(_MOVERS / SHORT * keep)
     chosen = alive[np.argsort(contrast[alive], kind="stable")][: max(1, keep - movers)].tolist()

@@ -1,24 +1,25 @@
-"""Focus: screen groups cheaply, then settle by joint sets what screening cannot see.
+"""Focus: screens random groups, then tests joint sets for effects that screening misses.
 
-Three facts decide its form. A row may have its own mask, so that rows and not masks are what
-costs. Effects add up well enough to find who matters, and badly enough that the best set is not the
-set of the best. And what every task needs wins any search that looks at one task alone. So:
+Its form follows from three facts. A row may have its own mask, so that rows determine the cost, not
+masks. Effects add up well enough to find the components that matter, but not well enough to make
+the best set the set of the best components. And components that every task needs win any search
+that measures only one task. The stages are:
 
-1. a pilot finds the share of components whose loss the task partly survives;
-2. screening narrows them down to a short list: fresh random masks over those that are left, on the
+1. a pilot finds the share of components whose ablation destroys the task only partly; 2. screening
+narrows them down to a short list: fresh random masks over those that are left, on the
    task and on the others, rated by what the task loses beyond what the others lose, and by how far
    its answers move either way;
 3. joint rounds measure small sets from the short list and learn what sets are worth, pairs
    included; the next sets are those that may be the best; between rounds, gradients where such sets
    are ablated show what matters only beside them, and it joins the short list;
-4. the best meet on fresh items under the task's own metric, in a knock-out;
-5. every member of the winner has to show what it adds, or what it does alone; else it goes, and
+4. a knock-out compares the best sets on fresh items in the task's own metric; 5. every member of
+the winner has to show what it adds, or what it does alone; else it goes, and
    of the sets that remain the simplest that does harm is the answer.
 
-The answer has at most k members, and none where no set does specific harm. It stops before the
-budget is spent once the answer is stable: when the sets that may be the best all cost the task
-nearly what it has, when no item tells those of the knock-out apart, or when even the winner
-certainly does no harm.
+The answer has at most k members, and none if no set does specific harm. The search stops before the
+budget is spent once the answer is stable: when all sets that may be the best cost the task nearly
+its whole response, when the sets of the knock-out are equal on every item, or when the winner
+significantly does no harm.
 """
 
 from __future__ import annotations
@@ -38,29 +39,29 @@ from broca.searches.pilot import MOST_MASKS, SHARES, pilot
 from broca.searches.records import Method
 
 _ROWS_PER_HALVING = 200
-"""Rows of the task in screening for each halving on the way to the short list."""
+"""Number of rows of the task in screening for each halving of the candidates."""
 _SCREEN = (0.4, 0.7)
-"""Least and most part of the budget for screening."""
+"""Minimum and maximum share of the budget for screening."""
 _WIDENING = 0.35
-"""Part of what screening leaves for gradients beside promising sets."""
+"""Share of the rows after screening for gradients beside promising sets."""
 _LATER = (0.3, 0.25, 0.25)
-"""Parts of what is left then: joint rounds, knock-out, members."""
+"""Shares of the remaining rows: joint rounds, knock-out, members."""
 _OFTEN = 0.9
-"""Share of resamples in which the others need a component that is called universal."""
+"""Minimum share of resamples in which the others need a universal component."""
 
 
 @dataclass(frozen=True)
 class StageRows:
-    """Rows of each stage; the last proof has what is left.
+    """Number of rows of each stage; the last comparison has the remaining rows.
 
     Attributes:
         intact: The intact model, for the items' fixed effects.
         pilot: Masks of each size in the pilot.
         screen: Screening.
-        widening: Gradients beside promising sets; none where rows return no gradients.
+        widening: Gradients beside promising sets; 0 if rows return no gradients.
         joint: Joint rounds.
         knock_out: The knock-out on fresh items.
-        members: What members add, and do alone.
+        members: Tests of the members.
     """
 
     intact: int
@@ -73,15 +74,15 @@ class StageRows:
 
     @classmethod
     def of(cls, budget: int, *, components: int, per_mask: float, gradients: bool) -> StageRows:
-        """Shares a budget out.
+        """Divides a budget among the stages.
 
-        The rows that find a few among many grow with the logarithm of how many there are; what
-        settles a short list does not.
+        The rows of screening grow with the logarithm of the number of components; the rows of later
+        stages do not.
 
         Args:
-            budget: Rows in all.
+            budget: Total number of rows.
             components: Number of components.
-            per_mask: Rows that a screening mask takes on average.
+            per_mask: Mean number of rows of a screening mask.
             gradients: Whether rows return gradients.
         """
         intact = budget // 20
@@ -97,16 +98,16 @@ class StageRows:
 
 @dataclass(frozen=True, kw_only=True)
 class Focus:
-    """Finds the small set whose loss harms the task most beyond what it does to the others.
+    """Finds the small set whose ablation has the largest specific drop.
 
     Without a budget it spends 800 rows for each measured task.
 
     Attributes:
         cost: Specific drop that each further member of a set must add.
-        least: Least drop of the task beyond the others that is a finding.
-        gradients: Whether to ask for gradients where rows return them; each counts as three rows.
-        contrast: What a drop of the others counts for. 1 looks for the largest specific drop, the
-            task's less the others' mean; 0 for the largest drop of the task, whoever else suffers.
+        least: Minimum specific drop of a finding.
+        gradients: Whether to use gradients if rows return them; each counts as three rows.
+        contrast: Weight of the others' mean drop. 1 looks for the largest specific drop, 0 for the
+            largest drop of the task.
         stop: Whether to stop before the budget is spent once the answer is stable.
     """
 
@@ -128,11 +129,11 @@ class Focus:
                 raise BadInput(f"focus's {name} must be true or false, not {value}")
 
     def require(self, problem: Problem) -> int:
-        """The budget in rows."""
+        """Returns the budget in rows."""
         return budget_of(problem, "focus")
 
     def generate(self, problem: Problem) -> SearchGenerator:
-        """Screens, settles the set, and ranks."""
+        """Screens, decides on the set, and ranks."""
         budget = self.require(problem)
         gradients = self.gradients and problem.differentiable
         stages = StageRows.of(
@@ -214,7 +215,7 @@ class Focus:
 
 
 def _notes(measuring: Measuring, budget: int) -> tuple[str, ...]:
-    """Whether fewer rows than the budget were enough, and why."""
+    """Returns a note if fewer rows than the budget were enough."""
     if not measuring.enough:
         return ()
     reasons = "; ".join(measuring.enough)

@@ -1,4 +1,4 @@
-"""Settling: the most promising sets on fresh items, and which members the winner needs."""
+"""Settling: compares the most promising sets on fresh items, and tests the winner's members."""
 
 from __future__ import annotations
 
@@ -14,36 +14,38 @@ from broca.searches.focus.joint import Promising
 from broca.searches.measuring import Bools, Floats, Measuring, Table
 
 Harms = dict[int, tuple[float, float, float]]
-"""By place on the short list: the effect of a component alone, and its 90 % interval around it."""
+"""By place on the short list: low end, effect and high end (90 %) of ablating a component alone."""
 
 _HEATS = 3
-"""Heats of the knock-out."""
+"""Number of heats of the knock-out."""
 _ENTERING = 8
-"""Items on which sets meet first in the knock-out; where they cannot be paid for, fewer enter."""
+"""Minimum number of items of the first heat; a small budget admits fewer sets."""
 _FEWEST_ITEMS = 4
-"""Items on which members are asked; where they cannot be paid for, fewer are asked alone."""
+"""Minimum number of items for members; a small budget tests fewer of them alone."""
 _MISFIT = 0.1
-"""Standard error of forecasts beside the statistical one: pairs are not all there is,
-and the response is not the metric."""
+"""Standard error of forecasts in addition to the statistical error, because the model has only
+pairs and the response is not the metric."""
 _EVIDENT = 1.645
-"""Standard errors by which a set has to be worth more than nothing to be a finding, by the last
-items and by all that was learned before."""
+"""Number of standard errors by which the worth of a finding must exceed zero, on the last items and
+by all earlier measurements."""
 _SURELY = 2.0
-"""Standard errors by which a member has to add more than its cost to stay without more ado."""
+"""Number of standard errors by which a member must exceed its cost to stay without further
+tests."""
 _CLOSE = 1.0
-"""Standard errors by which a set may stay behind the best and still be preferred as the simpler."""
+"""Number of standard errors by which a simpler set may be worse than the best and still be
+preferred."""
 
 
 @dataclass(frozen=True)
 class Winner:
-    """The set that won the knock-out, and what is known of it then.
+    """The winner of the knock-out and its measurements.
 
     Attributes:
-        members: `(short list,)`.
-        task: What it cost the task on fresh items, `(items,)`.
-        others: What it cost the others, `(items,)`.
-        worth: What it is worth, by these items and by what was predicted.
-        error: The standard error of that.
+        members: The members, `(short list,)`.
+        task: Drops of the task on fresh items, `(items,)`.
+        others: Drops of the others, `(items,)`.
+        worth: Worth by these items and by the forecast.
+        error: Standard error of the worth.
     """
 
     members: Bools
@@ -53,7 +55,7 @@ class Winner:
     error: float
 
     def surely_below(self, least: float) -> bool:
-        """Whether it is significantly worth less."""
+        """Whether its worth is significantly below `least`."""
         return self.worth + _SURELY * self.error < least
 
 
@@ -62,9 +64,9 @@ class Settled:
     """The answer.
 
     Attributes:
-        members: The set that was chosen, `(short list,)`.
-        harms: What components that were asked alone do.
-        reason: Why the set is no finding; empty where it is one.
+        members: The selected set, `(short list,)`.
+        harms: Effects of the components that were ablated alone.
+        reason: Why the set is no finding; empty if it is a finding.
     """
 
     members: Bools
@@ -74,14 +76,14 @@ class Settled:
 
 @dataclass(frozen=True)
 class _Additions:
-    """What the members of a set were found to add, and components to do alone.
+    """The additions of the members to a set, and the effects of components alone.
 
     Attributes:
         inside: Places of the members, `(members,)`.
-        adds: What each adds to the set, `(members,)`.
-        errors: Standard errors of that, `(members,)`.
-        harms: What components do alone.
-        lasting: Places of those that significantly harm alone, best rated first.
+        adds: Drop that each adds to the set, `(members,)`.
+        errors: Standard errors of these drops, `(members,)`.
+        harms: Effects of components alone.
+        lasting: Places of the components that significantly harm alone, the highest ranked first.
     """
 
     inside: NDArray[np.intp]
@@ -94,23 +96,23 @@ class _Additions:
 def knock_out(
     measuring: Measuring, promising: Promising, rows: int, *, least: float
 ) -> Generator[Plan, Measurement, Winner]:
-    """Measures sets on fresh items, in heats, and each time keeps the better half.
+    """Measures sets on fresh items in heats, and keeps the better half after each.
 
-    What the joint rounds predicted counts as some items more: few items alone would pick by luck.
-    Findings that no item has told apart yet are as good as one another: the heats end.
+    The forecasts of the joint rounds count like further items, because a few items alone would
+    choose by chance. The heats end if the remaining sets are equal on every item.
 
     Args:
         measuring: Measures.
-        promising: What the joint rounds learned.
-        rows: Rows to spend.
-        least: Least harm that is a finding.
+        promising: The result of the joint rounds.
+        rows: Number of rows to measure.
+        least: Minimum specific drop of a finding.
     """
     sets, before = promising.sets, measuring.rows
     predicted, errors = promising.model.values(sets), promising.model.errors(sets)
     met = Table.of_none(len(sets), measuring.weight)
     for heat in range(_HEATS):
         affordable = rows // _HEATS // measuring.bundle_rows(1)
-        fit = slice(max(1, affordable // _ENTERING - 1))  # the best come first
+        fit = slice(max(1, affordable // _ENTERING - 1))  # the best sets come first
         sets, predicted, errors, met = sets[fit], predicted[fit], errors[fit], met.pick(fit)
         items = max(1, affordable // (len(sets) + 1))
         table = yield from measuring.crossed(promising.screened.masks(sets), items)
@@ -124,7 +126,7 @@ def knock_out(
         if measuring.stop and alike and heat < _HEATS - 1:
             measuring.forgo(
                 rows - (measuring.rows - before),
-                f"no item tells the {len(sets)} best sets apart",
+                f"the {len(sets)} best sets are equal on every item",
             )
             break
     return Winner(sets[0], met.task[0], met.others[0], float(worth[0]), float(error[0]))
@@ -139,17 +141,17 @@ def settle(
     cost: float,
     least: float,
 ) -> Generator[Plan, Measurement, Settled]:
-    """Asks of each member what it adds and what it does alone; settles the set and its size.
+    """Measures what each member adds and does alone; decides on the set and its size.
 
-    Where even the winner significantly does next to no harm, nothing more is measured.
+    If the winner's worth is significantly below `least`, nothing more is measured.
 
     Args:
-        measuring: Measures; what is left of its rows goes to the last comparison.
-        promising: What the joint rounds learned.
+        measuring: Measures the rows; the last comparison uses the remaining rows.
+        promising: The result of the joint rounds.
         winner: The set that won the knock-out.
         rows: Rows for the members.
-        cost: What each member must add.
-        least: Least harm that is a finding.
+        cost: Minimum drop that each member must add.
+        least: Minimum specific drop of a finding.
     """
     if measuring.stop and winner.surely_below(least):
         measuring.forgo(
@@ -170,7 +172,7 @@ def settle(
 
 
 def _no_finding(task: Floats, others: Floats) -> str:
-    """Why a set is none: what it cost the task and the others, `(items,)`."""
+    """Returns why a set is no finding, from its drops of the task and of the others, `(items,)`."""
     return (
         f"the best set found costs the task {task.mean():.2f} and the others {others.mean():.2f} "
         f"on {len(task)} fresh items: no specific harm"
@@ -218,10 +220,10 @@ def _measure_members(
 
 
 def _answers(winner: Bools, additions: _Additions, cost: float, k: int) -> Bools:
-    """The sets of the last comparison, in the order of preference: `(answers, short list)`.
+    """Returns the sets of the last comparison in order of preference, `(answers, short list)`.
 
-    Members leave one by one, those first that add least, but for those that significantly add. What
-    significantly harms alone stays to the end, and is put back.
+    Members that do not add significantly are removed one by one, the smallest addition first.
+    Components that significantly harm alone are removed last, and are put back.
     """
     worth = dict(zip(additions.inside.tolist(), additions.adds.tolist(), strict=True))
     sure = set(additions.inside[additions.adds - _SURELY * additions.errors > cost].tolist())
@@ -229,7 +231,7 @@ def _answers(winner: Bools, additions: _Additions, cost: float, k: int) -> Bools
         set(worth) - sure, key=lambda place: (place in additions.lasting, worth[place])
     )
     gone = [leaving[:number] for number in range(len(leaving) + bool(sure))]
-    if len(leaving) > 1:  # which of two adds least is often a matter of luck
+    if len(leaving) > 1:  # the order of the smallest additions is often random
         gone.append(leaving[1:2])
     answers = [winner]
     for places in gone:
@@ -242,7 +244,7 @@ def _answers(winner: Bools, additions: _Additions, cost: float, k: int) -> Bools
 
 
 def _with(members: Bools, more: list[int], k: int) -> Bools:
-    """The set with as many of `more` as there is room for."""
+    """Returns the set with as many of `more` as fit into k members."""
     larger = members.copy()
     for place in more:
         larger[place] |= larger.sum() < k
@@ -252,12 +254,12 @@ def _with(members: Bools, more: list[int], k: int) -> Bools:
 def _blended(
     table: Table, drops: Floats, predicted: Floats, errors: Floats
 ) -> tuple[Floats, Floats]:
-    """Joins means over fresh items with forecasts, each weighed by its precision.
+    """Combines means over fresh items with forecasts, weighted by precision.
 
     Args:
-        table: Whose items they are.
-        drops: `(sets, rows)`.
-        predicted: `(sets,)`.
+        table: The table of the items.
+        drops: Drops of the sets, `(sets, rows)`.
+        predicted: Forecasts, `(sets,)`.
         errors: Standard errors of the forecasts, `(sets,)`.
 
     Returns:
@@ -270,14 +272,14 @@ def _blended(
 
 
 def first_good(table: Table, sets: Bools, model: PairwiseModel, cost: float, harmful: Bools) -> int:
-    """The first set that the best one does not significantly beat; a harmful one if there is any.
+    """Returns the first set that the best does not significantly beat, of the harmful if any.
 
     Args:
         table: Drops of the sets on fresh items.
-        sets: In the order of preference, `(sets, short list)`.
-        model: Foretells what they are worth.
-        cost: What each member must add.
-        harmful: Which do specific harm, `(sets,)`.
+        sets: The sets in order of preference, `(sets, short list)`.
+        model: The model of their worth.
+        cost: Minimum drop that each member must add.
+        harmful: Whether each set does specific harm, `(sets,)`.
     """
     specifics, predicted = table.specifics(), model.values(sets)
     worth, _ = _blended(table, specifics, predicted, model.errors(sets))

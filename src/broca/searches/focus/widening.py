@@ -1,8 +1,8 @@
-"""Widening: what matters only beside others has no effect of its own by which to be screened.
+"""Widening: finds components that matter only together with others, which screening misses.
 
-Stand-ins act once those that they stand in for are gone, and a link of a chain that is cut already
-costs nothing more. So the gates' gradients are taken where a promising set is ablated: one row
-rates every component by what it adds to that set.
+A backup acts only once the component that it backs up is ablated, and a further component of a
+broken circuit costs nothing more. The gradients of the gates are therefore taken with a promising
+set ablated: one row estimates what every component adds to that set.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from broca.searches.measuring import Bools, Floats, Measuring
 from broca.searches.pilot import random_masks
 
 ROW = 3
-"""What a row with its gradient counts for."""
+"""Cost in rows of a row with its gradient."""
 
 _ITEMS = 8
-"""Most items of the task, and of the others, for each set."""
+"""Maximum number of items of the task, and of the others, for each set."""
 _EXTRA = 0.05
-"""Share of the components that are ablated besides: saturated answers move."""
+"""Share of further components that are ablated at random, so that saturated responses change."""
 _CLIPPED = 0.98
-"""Quantile of a component's slopes beyond which they are clipped: a few are huge."""
+"""Quantile beyond which a component's slopes are clipped, because a few are huge."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """What components add to sets, by gradients.
+    """The additions of components to sets, estimated by gradients.
 
     Attributes:
         sets: Masks of the sets, `(sets, components)`.
-        adds: What each component costs the task beyond the others when its gate closes beside each
-            set, or what it costs there if it is one of the set, `(sets, components)`.
-        errors: Their standard errors, `(sets, components)`.
-        open: Components that were not ablated in the rows of each set, `(sets, components)`.
+        adds: Specific drop when each component's gate closes with each set ablated; for a member of
+            the set, its part of the set's drop, `(sets, components)`.
+        errors: Standard errors of these drops, `(sets, components)`.
+        open: Whether each component was intact in the rows of each set, `(sets, components)`.
     """
 
     sets: Bools
@@ -46,11 +46,11 @@ class Beside:
     open: Bools
 
     def newcomers(self, known: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-        """Components that add most: to all sets on average, and in turn to one of them.
+        """Returns the components that add most: to all sets on average, and to each set in turn.
 
         Args:
-            known: Columns that are not new.
-            most: How many to return, if there are as many.
+            known: Columns that are already on the short list.
+            most: Maximum number of components to return.
         """
         precision = self.open / np.square(self.errors)
         average = (self.adds * precision).sum(axis=0) / np.maximum(precision.sum(axis=0), 1e-9)
@@ -68,12 +68,12 @@ class Beside:
 def look_beside(
     measuring: Measuring, sets: Bools, items: int
 ) -> Generator[Plan, Measurement, Beside]:
-    """Takes gradients where sets are ablated, and a few random components with them.
+    """Measures gradients with sets ablated, together with a few random components.
 
     Args:
         measuring: Measures.
         sets: Masks of the sets, `(sets, components)`.
-        items: Items of the task, and as many of the others, for each set.
+        items: Number of items of the task, and of the others, for each set.
     """
     number, components = sets.shape
     few = np.full(number, max(1, round(_EXTRA * components)))
@@ -83,17 +83,17 @@ def look_beside(
     if others is not None:
         shared, more = _mean(others)
         adds, variance = adds - measuring.weight * shared, variance + measuring.weight**2 * more
-    # a few items do not know their own spread: half of it is that of all sets
+    # a few items estimate their variance badly: half of it is the mean of all sets
     errors = np.sqrt((variance + variance.mean(axis=0)) / 2) + 1e-3
     return Beside(sets, adds, errors, ~masks)
 
 
 def sets_and_items(rows: int, bundle: int) -> tuple[int, int]:
-    """How many sets, and items for each, some rows allow.
+    """Returns how many sets, and items for each, some rows allow.
 
     Args:
-        rows: Rows to spend.
-        bundle: Rows of one item of the task and one of the others.
+        rows: Number of rows to measure.
+        bundle: Number of rows of an item of the task and an item of the others.
     """
     affordable = rows // (ROW * bundle)
     items = max(1, min(_ITEMS, affordable // 2))
@@ -101,7 +101,7 @@ def sets_and_items(rows: int, bundle: int) -> tuple[int, int]:
 
 
 def _mean(slopes: Floats) -> tuple[Floats, Floats]:
-    """Mean over items, without the few huge ones, and its variance: `(sets, components)` each."""
+    """Returns the clipped mean over items and its variance, `(sets, components)` each."""
     most = np.quantile(np.abs(slopes), _CLIPPED, axis=(0, 1))
     clipped = np.clip(slopes, -most, most)
     means: Floats = clipped.mean(axis=1)

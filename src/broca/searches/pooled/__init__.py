@@ -1,4 +1,4 @@
-"""Pooled: every row of a search, whatever it was asked for, tells what sets are worth."""
+"""Pooled: all rows of a search enter one model of the worth of sets."""
 
 from broca.searches.pooled.search import METHOD, Pooled
 

@@ -1,4 +1,4 @@
-"""Sparse Bayesian linear regression: draws of which coefficients are real, and how large."""
+"""Sparse Bayesian linear regression: draws which coefficients are nonzero, and their values."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _CHAINS = 32
-"""Chains that are drawn side by side."""
+"""Number of parallel chains."""
 _WARMING = 15
-"""Sweeps before the first draw that counts."""
+"""Number of burn-in sweeps."""
 _AGAIN = 2
-"""The same where chains go on with some more rows."""
+"""Number of burn-in sweeps when chains continue with more rows."""
 _KEPT = 6
-"""Sweeps whose draws count, those of every chain."""
+"""Number of sweeps of every chain whose draws are kept."""
 _LEAST_NOISE = 0.02
-"""Standard deviation of a row that is assumed even where rows agree."""
+"""Minimum standard deviation of a row, even if rows agree."""
 _WIDTHS = np.array([1e-9, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
-"""Standard deviations of effects: the first stands for nothing."""
+"""Standard deviations of effects; the first stands for no effect."""
 _PRIOR = np.array([2.0, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
-"""How many effects of each width are imagined beside those of a kind: a Dirichlet prior."""
+"""Prior counts of effects of each width: a Dirichlet prior."""
 
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Holds BLAS to one thread where matrices are so small that threads wait for each other."""
+    """Limits BLAS to one thread for small matrices, for which several threads are slower."""
     import scipy.linalg.blas  # noqa: F401  # the controller sees libraries that are loaded
     from threadpoolctl import ThreadpoolController
 
@@ -41,15 +41,15 @@ def _blas() -> ThreadpoolController:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What rows with equal noise say of coefficients: sums over rows.
+    """The sufficient statistics of rows with equal noise.
 
     Attributes:
         gram: Products of features, `(features, features)`.
         moments: Products of features and responses, `(features,)`.
         squares: Sum of squared responses.
         rows: Number of rows.
-        design_effect: How many rows count as one, since rows on one item say the same of it: 1
-            where no item repeats (Kish 1965, "Survey Sampling").
+        design_effect: Number of rows that count as one because rows of the same item are
+            correlated: 1 without repeated items (Kish 1965, "Survey Sampling").
     """
 
     gram: Floats
@@ -60,13 +60,13 @@ class Evidence:
 
     @classmethod
     def of(cls, described: Floats, responses: Floats, items: NDArray[np.intp], mains: int) -> Self:
-        """What rows say.
+        """Computes the statistics of rows.
 
         Args:
             described: Features of each row, `(rows, features)`.
-            responses: `(rows,)`.
-            items: The item of each row, `(rows,)`.
-            mains: How many of the first features tell the design effect.
+            responses: Responses, `(rows,)`.
+            items: Item of each row, `(rows,)`.
+            mains: Number of first features from which the design effect is estimated.
         """
         gram = described.T @ described
         ridge = np.eye(mains) * max(1.0, 0.01 * len(responses))
@@ -89,17 +89,17 @@ class Evidence:
         )
 
     def residual(self, coefficients: Floats) -> float:
-        """Sum of squares that coefficients leave unexplained."""
+        """Returns the residual sum of squares of coefficients."""
         explained = coefficients @ (2 * self.moments - self.gram @ coefficients)
         return max(0.0, self.squares - float(explained))
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Coefficients, drawn from what is believed of them.
+    """Draws of coefficients from their posterior.
 
     Attributes:
-        values: `(draws, coefficients)`.
+        values: The draws, `(draws, coefficients)`.
     """
 
     values: Floats
@@ -111,37 +111,37 @@ class Draws:
         return mean
 
     def of(self, described: Floats) -> Floats:
-        """Draws of linear combinations, `(draws, combinations)`.
+        """Returns the draws of linear combinations, `(draws, combinations)`.
 
         Args:
-            described: `(combinations, coefficients)`.
+            described: The combinations, `(combinations, coefficients)`.
         """
         drawn: Floats = self.values @ described.T
         return drawn
 
     def variances(self, described: Floats) -> Floats:
-        """Variances of linear combinations, `(combinations,)`."""
+        """Returns the variances of linear combinations, `(combinations,)`."""
         variances: Floats = self.of(described).var(axis=0)
         return variances
 
 
 class Posterior:
-    """Draws of coefficients that are nothing or normal around zero, by Gibbs sampling.
+    """Gibbs sampling of coefficients that are zero or normal around zero.
 
-    Every coefficient is nothing or of one of several widths, and how common these are among
-    coefficients of its kind is drawn too: where most effects are nothing a weak one is taken for
-    noise, where many effects are weak it is believed (BayesR: Erbe et al. 2012, Moser et al. 2015).
+    Every coefficient is zero or has one of several widths, and the frequency of the widths among
+    coefficients of a kind is drawn too. A weak effect counts as noise if most effects are zero, and
+    is kept if many effects are weak (BayesR: Erbe et al. 2012, Moser et al. 2015).
 
-    Where other tasks are measured too, what the task loses is what they lose and something beyond,
-    each with coefficients of its own. What rows do not tell apart is then taken for a loss of all,
-    not for one of the task alone.
+    If other tasks are measured too, the task's loss is the sum of their loss and a specific loss,
+    each with its own coefficients. A loss that the rows do not separate is then attributed to all
+    tasks, not to the task alone.
 
     Args:
-        kinds: The kind of every coefficient, numbers from 0, `(coefficients,)`.
+        kinds: Kind of every coefficient, numbered from 0, `(coefficients,)`.
 
     Attributes:
-        task: Draws of what the task loses.
-        others: Draws of what the others lose, on average; 0 where none are measured.
+        task: Draws of the coefficients of the task's loss.
+        others: Draws of the coefficients of the others' mean loss; 0 without other tasks.
     """
 
     def __init__(self, kinds: NDArray[np.intp]) -> None:
@@ -155,12 +155,12 @@ class Posterior:
         return self._task_noise.deviations
 
     def fit(self, task: list[Evidence], others: list[Evidence], rng: np.random.Generator) -> None:
-        """Draws coefficients given what rows say; goes on from the last draws.
+        """Draws coefficients given the evidence, starting at the last draws.
 
         Args:
-            task: What each group of rows of the task says.
-            others: The same of the others; empty where none are measured.
-            rng: Draws.
+            task: Evidence of each group of rows of the task.
+            others: Evidence of each group of rows of the others; empty without other tasks.
+            rng: Generator of the draws.
         """
         beyond, shared = self._beyond, self._shared
         warming = _AGAIN if len(self.task.values) else _WARMING
@@ -185,13 +185,13 @@ class Posterior:
 
 
 class _Noise:
-    """How far rows of each group scatter around what their masks cost."""
+    """The noise of each group of rows."""
 
     def __init__(self) -> None:
         self.deviations = np.zeros(0)
 
     def weigh(self, evidence: list[Evidence]) -> tuple[Floats, Floats]:
-        """What all groups say together, each by its precision: products and moments."""
+        """Sums the evidence of all groups, weighted by precision: products and moments."""
         if len(self.deviations) != len(evidence):
             spread = np.array([each.squares / each.rows for each in evidence])
             self.deviations = np.sqrt(np.maximum(spread, _LEAST_NOISE**2))
@@ -201,7 +201,7 @@ class _Noise:
         return gram, weights @ np.array([each.moments for each in evidence])
 
     def estimate(self, evidence: list[Evidence], coefficients: Floats) -> None:
-        """Learns the noise from what chains leave unexplained, `(coefficients, chains)`."""
+        """Estimates the noise from the residuals of the chains, `(coefficients, chains)`."""
         left = [
             np.mean([each.residual(chain) for chain in coefficients.T]) / each.rows
             for each in evidence
@@ -210,13 +210,14 @@ class _Noise:
 
 
 class _Chains:
-    """Coefficients of sparse effects, as chains draw them side by side.
+    """Parallel chains of draws of sparse coefficients.
 
     Args:
-        kinds: The kind of every coefficient, `(coefficients,)`.
+        kinds: Kind of every coefficient, `(coefficients,)`.
 
     Attributes:
-        last: Each chain's last draw, `(coefficients, chains)`: those of all chains are one row.
+        last: Each chain's last draw, `(coefficients, chains)`; a row has one coefficient of all
+            chains.
     """
 
     def __init__(self, kinds: NDArray[np.intp]) -> None:
@@ -229,9 +230,9 @@ class _Chains:
         """Draws each coefficient of each chain given the others.
 
         Args:
-            gram: Products of features, weighed, `(coefficients, coefficients)`.
+            gram: Weighted products of features, `(coefficients, coefficients)`.
             moments: Products of features and responses for each chain, `(coefficients, chains)`.
-            rng: Draws.
+            rng: Generator of the draws.
         """
         from scipy.linalg.blas import dger
 
@@ -243,7 +244,7 @@ class _Chains:
         score += np.log(variance / np.square(_WIDTHS))[:, :, None] / 2
         score += rng.gumbel(size=score.shape)
         half = variance[:, :, None] / 2
-        variance[:, 0] = 0.0  # nothing is exactly nothing
+        variance[:, 0] = 0.0  # no effect is exactly zero
         spread = np.sqrt(variance)
         normal = rng.normal(size=last.shape)
         part = np.empty(last.shape, dtype=np.intp)
@@ -260,7 +261,7 @@ class _Chains:
         self._draw_weights(part, rng)
 
     def _draw_weights(self, part: NDArray[np.intp], rng: np.random.Generator) -> None:
-        """Draws, for each kind, how common nothing and each width are."""
+        """Draws, for each kind, the frequency of no effect and of each width."""
         for kind in range(self._weights.shape[1]):
             mine = part[self._kinds == kind]
             counts = np.stack([(mine == width).sum(axis=0) for width in range(len(_PRIOR))], axis=1)

@@ -1,19 +1,19 @@
-"""Pooled: every row of a search adds to one belief about all sets, whatever stage asked for it.
+"""Pooled: the rows of all stages of a search update one posterior over all sets.
 
-Where effects are small and many, a stage that decides by its own few rows decides by noise. So no
-stage throws away what an earlier one learned:
+If effects are small and many, a stage that decides by its own few rows decides by noise. Every
+stage therefore uses the rows of all earlier stages:
 
 1. a pilot finds the size of masks that costs about a third of the intact response;
 2. a screen of random masks about that size, a fresh one for every row of the task, a part of them
    on the others too;
 3. rounds of small sets that may be the best by all rows so far (Thompson sampling), each on another
-   item that the screen did not see, in the task's own metric;
-4. the sets believed best meet on the same items, and the better half goes on;
-5. each member of the winner is left out in turn, and those that are not believed to add leave; what
-   costs the task much alone comes back, if the set is worth no less with it.
+item that the screen did not use, in the task's own metric; 4. the best sets of the posterior are
+compared on the same items, and the better half is kept; 5. each member of the winner is left out in
+turn, and members that do not add are removed; a component that costs the task much alone is added
+again if the set is worth no less with it.
 
-The answer is one of three: found, nothing of `least` or more, not enough rows to tell. Where no
-budget is given the search goes on in the third case.
+The answer is one of three: found, nothing of `least` or more, not enough rows to tell. Without a
+given budget, the search continues in the third case.
 """
 
 from __future__ import annotations
@@ -35,60 +35,60 @@ from broca.searches.pooled.beliefs import Beliefs, Bools, Features
 from broca.searches.records import Method
 
 _SCREEN = 0.45
-"""Part of the rows for the screen."""
+"""Share of the rows for the screen."""
 _ROUNDS = 0.35
-"""Part for the rounds; what is left is for the sets that meet."""
+"""Share of the rows for the rounds; the comparison of sets has the rest."""
 _NUMBER = 6
-"""Most rounds: each begins with what the one before learned."""
+"""Maximum number of rounds; each updates the posterior."""
 _ROUND = 100
-"""Fewest rows of a round: fewer would not change what is believed."""
+"""Minimum number of rows of a round; fewer would not change the posterior."""
 _SHARED = 0.25
-"""Share of the screen's masks that the others are asked about: their mean is the steadier."""
+"""Share of the screen's masks that are measured on the others, whose mean has less noise."""
 _SPREAD = 0.5
-"""Mask sizes vary by up to this factor's exponential around the pilot's."""
+"""Half the range of the logarithm of mask sizes around the pilot's size."""
 _SHORT = 20
-"""Components over which sets are proposed, and whose interactions are learned."""
+"""Number of components of the short list: sets are proposed from them, with interactions."""
 _COLUMNS = 256
-"""Most components with a coefficient of their own, those that rows move most."""
+"""Maximum number of components with a coefficient, those of largest estimated effect."""
 _HOPE = 0.5
-"""Standard errors that a component is given for the short list: it may do more than it seems to."""
+"""Number of standard errors that are added to an effect when the short list is chosen."""
 _MEETING = 8
-"""Sets that meet on fresh items."""
+"""Number of sets that are compared on fresh items."""
 _HEATS = 3
-"""Times that they meet; the better half goes on."""
+"""Number of heats of the comparison; each keeps the better half."""
 _PART = 0.05
-"""Part of what the set is worth that each member has to add."""
+"""Share of the set's worth that each member must add."""
 _SPECIFIC = 0.2
-"""Part of what a member takes from the task that the others must not lose as well: noise should not
-decide over a member that harms all tasks alike."""
+"""Share of a member's loss of the task that must be specific, so that noise does not decide about a
+member that harms all tasks alike."""
 _DOUBT = 0.25
-"""Standard errors by which what a member adds is counted lower: more would cost weak members that
-do add, fewer would keep idle ones (experiments/LOG.md)."""
+"""Number of standard errors that are subtracted from a member's addition: more would remove weak
+members that add, fewer would keep members that do not (experiments/LOG.md)."""
 _MEMBERS = 0.5
-"""Part of the rows of the meetings that is kept for members."""
+"""Share of the rows of the comparison that is reserved for members."""
 _LASTING = 0.25
-"""Part of those for members that add nothing beside the others, but cost much alone."""
+"""Share of these rows for components that add nothing to the set but cost much alone."""
 _CERTAIN = 1.645
-"""Standard errors on either side of a 90 % interval; a finding is that far above nothing."""
+"""Standard errors of a 90 % interval, by which the worth of a finding exceeds zero."""
 
 _OFTEN = 0.9
-"""Probability that the others lose half of `least` without a component that is called universal."""
+"""Minimum probability that the others lose half of `least` without a universal component."""
 _LEFT = 4
-"""A search goes on only where this fraction of its budget, 1 / `_LEFT`, is left."""
+"""A search continues only if at least 1 / `_LEFT` of its budget is left."""
 _FAR = 20
-"""More than this many times the rows spent is not stated as a number: the estimate is a guess."""
+"""Factor of the measured rows above which the number of needed rows is not stated."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a search says.
+    """The outcome of a search.
 
     Attributes:
-        answer: Which of three answers.
+        answer: The answer, one of three.
         members: The best set, `(components,)`.
-        worth: What it costs the task beyond the others.
-        error: Standard error of that.
-        bound: What the best of all sets costs at most, at 95 %.
+        worth: Specific drop of the set.
+        error: Standard error of the worth.
+        bound: Upper bound, at 95 %, of the worth of the best set.
     """
 
     answer: AnswerInfo
@@ -104,7 +104,7 @@ class Outcome:
 
     @property
     def reason(self) -> str:
-        """Why nothing was selected, in words; empty where something was."""
+        """Why nothing was selected; empty otherwise."""
         known = f"the best set costs the task {self.worth:.2f} +- {self.error:.2f} more than others"
         if self.found:
             return ""
@@ -117,17 +117,17 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Pooled:
-    """Finds the set whose loss harms the task most beyond what it does to the others.
+    """Finds the set whose ablation has the largest specific drop.
 
-    Without a budget it spends 800 rows for each measured task, and where these do not tell whether
-    there is anything to find, up to four times as many.
+    Without a budget it measures 800 rows for each measured task, and up to four times as many if
+    these do not give an answer.
 
     Attributes:
-        cost: Specific drop that each member of a set must add, at least; a twentieth of the set's
-            where that is more.
-        least: Least drop of the task beyond the others that is a finding.
-        contrast: What a drop of the others counts for. 1 looks for the largest specific drop, the
-            task's less the others' mean; 0 for the largest drop of the task, whoever else suffers.
+        cost: Minimum specific drop that each member of a set must add; a twentieth of the set's
+            drop if that is more.
+        least: Minimum specific drop of a finding.
+        contrast: Weight of the others' mean drop. 1 looks for the largest specific drop, 0 for the
+            largest drop of the task.
     """
 
     cost: float = 0.005
@@ -143,11 +143,11 @@ class Pooled:
             raise BadInput(f"pooled's contrast must be 0 or more, not {self.contrast}")
 
     def require(self, problem: Problem) -> int:
-        """The budget in rows."""
+        """Returns the budget in rows."""
         return budget_of(problem, "pooled")
 
     def generate(self, problem: Problem) -> SearchGenerator:
-        """Screens, proposes sets, settles the answer, and ranks."""
+        """Screens, proposes sets, decides on the answer, and ranks."""
         budget = self.require(problem)
         measuring = Measuring(problem, budget, self.contrast)
         yield from measuring.measure_intact(budget // 20)
@@ -158,19 +158,19 @@ class Pooled:
             rng=measuring.rng,
             intact=measuring.intact_level,
         )
-        measuring.observed.clear()  # masks of any size say little of small sets
+        measuring.observed.clear()  # masks of any size give little evidence about small sets
         search = _Search(self, measuring, size)
         outcome = yield from search.spend(measuring.left)
         return search.ranked((yield from search.go_on(outcome)))
 
 
 class _Search:
-    """A search and what it believes so far.
+    """A search and its posterior.
 
     Args:
-        strategy: Its options.
-        measuring: Measures.
-        size: About how many components a mask of the screen ablates.
+        strategy: The options of the search.
+        measuring: Measures the rows.
+        size: Approximate number of components that a mask of the screen ablates.
     """
 
     def __init__(self, strategy: Pooled, measuring: Measuring, size: int) -> None:
@@ -187,10 +187,10 @@ class _Search:
             Features(none, none),
             measuring.rng,
         )
-        self._learned = 0  # measurements that the beliefs know already
+        self._learned = 0  # measurements that are already in the posterior
 
     def spend(self, rows: int) -> Generator[Plan, Measurement, Outcome]:
-        """Spends rows on a screen, on rounds and on settling the answer."""
+        """Spends rows on a screen, on rounds and on the decision."""
         measuring, before = self._measuring, self._measuring.rows
         if not measuring.knows_confirm:
             yield from measuring.measure_confirm(rows // 20)
@@ -200,7 +200,7 @@ class _Search:
         return (yield from self._settle())
 
     def go_on(self, outcome: Outcome) -> Generator[Plan, Measurement, Outcome]:
-        """Spends as many rows again while those spent do not tell, as far as the problem allows."""
+        """Spends as many rows again while there is no answer, up to the limit of the problem."""
         measuring, problem = self._measuring, self._measuring.problem
         budget = budget_of(problem, "pooled")
         most = GOING_ON * budget if problem.rows is None else budget
@@ -213,7 +213,7 @@ class _Search:
         return outcome
 
     def _learn(self) -> None:
-        """Takes what was measured since the last time."""
+        """Adds the new measurements to the posterior."""
         for observed in self._measuring.observed[self._learned :]:
             self._beliefs.add(observed)
             if observed.part == "items":
@@ -222,7 +222,7 @@ class _Search:
         self._learned = len(self._measuring.observed)
 
     def _screen(self, rows: int) -> Generator[Plan, Measurement, None]:
-        """Measures random masks, a fresh one for every row of the task, and lists the promising."""
+        """Measures random masks, a new mask for every row of the task, and makes the short list."""
         measuring, problem = self._measuring, self._measuring.problem
         number = int(rows / (1 + _SHARED)) if problem.others else rows
         factors = np.exp(measuring.rng.uniform(-_SPREAD, _SPREAD, number))
@@ -263,9 +263,9 @@ class _Search:
             beliefs.fit()
 
     def _settle(self) -> Generator[Plan, Measurement, Outcome]:
-        """Lets the sets believed best meet on fresh items, and takes out members that add nothing.
+        """Compares the best sets on fresh items, and removes members that add nothing.
 
-        Spends the rows that are left.
+        It spends the remaining rows.
         """
         measuring, beliefs = self._measuring, self._beliefs
         sets = beliefs.candidates(_MEETING)
@@ -277,7 +277,7 @@ class _Search:
             better = np.argsort(-beliefs.values(sets), kind="stable")
             sets = sets[better[: (len(sets) + 1) // 2]]
         outcome = self._outcome(sets[0])
-        if not outcome.found:  # the rows kept for its members tell more of the set
+        if not outcome.found:  # the rows of its members are further evidence on the set
             yield from self._meet(sets[:1], measuring.left)
             outcome = self._outcome(sets[0])
         if outcome.found:
@@ -287,10 +287,10 @@ class _Search:
         return outcome
 
     def _proven(self, members: Bools) -> Generator[Plan, Measurement, Outcome]:
-        """What the answer is once its set has met fresh items: all rows may prove it, or these.
+        """Returns the answer after the set was measured on fresh items: by all rows, or by these.
 
-        Rows of all sets are described by pairs, and a set whose members each cost all there is may
-        be worth more than that says.
+        The model has only pairs, and underestimates a set of which each member alone destroys the
+        task.
         """
         met = yield from self._meet(members[None], self._measuring.left)
         outcome = self._outcome(members)
@@ -310,7 +310,7 @@ class _Search:
         return met
 
     def _outcome(self, members: Bools) -> Outcome:
-        """Which of the three answers holds."""
+        """Returns the outcome with one of the three answers."""
         beliefs, least = self._beliefs, self._strategy.least
         worth = float(beliefs.values(members[None])[0])
         error = float(beliefs.errors(members[None])[0])
@@ -323,10 +323,10 @@ class _Search:
         return self._untold(outcome)
 
     def _untold(self, outcome: Outcome) -> Outcome:
-        """The answer that there are not enough rows, and how many would do.
+        """Returns the answer that there are not enough rows, and how many would be enough.
 
-        Errors shrink with the root of the number of rows. The rows that are stated bring the bound
-        down to `least`.
+        Errors decrease with the root of the number of rows. The stated number of rows brings the
+        bound down to `least`.
         """
         least, spent = self._strategy.least, self._measuring.rows
         known = min(max(outcome.worth, 0.0), 0.75 * least)
@@ -336,10 +336,10 @@ class _Search:
         return replace(outcome, answer=AnswerInfo("not enough rows", outcome.bound, needed))
 
     def _without_idle(self, outcome: Outcome) -> Generator[Plan, Measurement, Bools]:
-        """The set without members that do not add more than their cost, or harm all tasks alike.
+        """Removes members that do not add more than their cost, or that harm all tasks alike.
 
-        Every member is left out in turn, on the same items. Members leave one by one, the idlest
-        first.
+        Every member is left out in turn, on the same items. Members are removed one by one, the
+        smallest addition first.
         """
         beliefs, members = self._beliefs, outcome.members
         if members.sum() < 2:
@@ -358,11 +358,11 @@ class _Search:
         return members
 
     def _with_lasting(self, members: Bools) -> Generator[Plan, Measurement, Bools]:
-        """The set and components that certainly cost the task much alone, while there is room.
+        """Adds components that significantly cost the task much alone, up to k members.
 
-        Where the loss of one component already loses the task, a second one adds nothing, although
-        the task needs it as well. Such components come back together, unless the larger set turns
-        out to be worth less.
+        If ablating a component already destroys the task, a second component adds nothing although
+        the task needs it too. Such components are added together, unless the larger set is worth
+        less.
         """
         beliefs, measuring, least = self._beliefs, self._measuring, self._strategy.least
         short = beliefs.features.short
@@ -383,7 +383,7 @@ class _Search:
         return larger if gains.mean() >= -max(self._strategy.cost, error) else members
 
     def ranked(self, outcome: Outcome) -> Ranking:
-        """Components by what the task loses with each alone; the selected ones first."""
+        """Ranks components by the task's loss without each alone, the selected components first."""
         beliefs, measuring = self._beliefs, self._measuring
         components, columns = self._masks.shape[1], beliefs.features.columns
         effects, halves = np.zeros(components), np.zeros(components)
@@ -420,7 +420,7 @@ class _Search:
         )
 
     def _recorded(self, outcome: Outcome) -> dict[str, object]:
-        """The settings that were used, and what the answer rests on."""
+        """Returns the settings that were used, and the figures of the answer."""
         strategy, measuring = self._strategy, self._measuring
         return {
             "rows": measuring.rows,
@@ -436,7 +436,7 @@ class _Search:
 
 
 def _each_left_out(members: Bools) -> Bools:
-    """The set without each of its members in turn, `(members, components)`."""
+    """Returns the set without each of its members in turn, `(members, components)`."""
     inside = np.flatnonzero(members)
     smaller = np.repeat(members[None], len(inside), axis=0)
     smaller[np.arange(len(inside)), inside] = False
