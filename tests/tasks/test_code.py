@@ -151,7 +151,7 @@ def test_task_that_executes_code_by_itself_is_refused():
 
     with pytest.raises(BadInput, match="`allow_code`"):
         require_enclosed(Task, allowed=False)
-    with pytest.raises(TaskUnusable, match=r"'own_means'.*means of its own.*cannot enclose"):
+    with pytest.raises(TaskUnusable, match=r"'own_means'.*by itself.*cannot isolate"):
         require_enclosed(Task, allowed=True)
     Task.UNSAFE_CODE = False
     require_enclosed(Task, allowed=False)

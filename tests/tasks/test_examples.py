@@ -155,7 +155,7 @@ def test_settings_are_checked():
     ]:
         with pytest.raises(BadInput, match=message):
             Task.from_examples(PAIRS, **settings)
-    with pytest.raises(BadInput, match="are for own examples"):
+    with pytest.raises(BadInput, match="are for examples"):
         Task("gsm8k", until="\n")
     with pytest.raises(BadInput, match=r"`Task\.from_examples` takes"):
         Task(PAIRS)

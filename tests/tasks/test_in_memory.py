@@ -157,7 +157,9 @@ def test_a_function_scores_a_task_of_a_file(tmp_path):
     benchmark = catalog.load(broca.Task("generation", metric=length), REQUESTS)
     assert (benchmark.metric, benchmark.rescored) == ("length", True)
     assert benchmark.score(benchmark.items[0], [Generation("the whole text", 3)]) == 14.0
-    with pytest.raises(TaskUnusable, match="asks for loglikelihood_rolling, of which a function"):
+    with pytest.raises(
+        TaskUnusable, match="requests loglikelihood_rolling, which gives a function"
+    ):
         catalog.load(broca.Task("rolling", metric=length), REQUESTS)
 
 

@@ -1,4 +1,4 @@
-"""What is asked: lm-eval tasks and the shipped ones, their items, splits and metrics."""
+"""Tasks of lm-eval and shipped tasks, with their items, splits and metrics."""
 
 from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark

@@ -1,4 +1,4 @@
-"""Finds tasks by name: own examples, shipped ones, a folder's, and every task of lm-eval."""
+"""Finds tasks by name: examples, shipped tasks, a folder's tasks, and all tasks of lm-eval."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Catalog:
     """The tasks that runs can name; runs that share a catalog build each of them once.
 
     The names of lm-eval's own tasks are read from thousands of files, which takes about a second
-    (`TaskIndex`); that is done only when a name is neither shipped nor in `include_path`, and once
-    in a process. Own examples need none of it.
+    (`TaskIndex`); this is done only for a name that is neither shipped nor in `include_path`, once
+    in a process, and never for examples.
 
     Args:
         include_path: A folder of lm-eval YAML tasks to add.
@@ -127,17 +127,18 @@ class Catalog:
 
     @property
     def built(self) -> list[tuple[str, tuple[Any, ...]]]:
-        """Every task that was built: its name, and lm-eval's own objects."""
+        """Every task that was built: its name, and lm-eval's objects."""
         return [(key[0], benchmark.harness_tasks) for key, (_, benchmark) in self._built.items()]
 
     def name_of(self, task: str | Task) -> str:
-        """The name by which a task is known to this catalog and in results.
+        """Returns the name of a task in this catalog and in results.
 
-        Every method that takes a name then means the task that was given, whatever else has its
+        From then on, the name means this task in every method, even if another task has the same
         name.
 
         Raises:
-            BadInput: Another task of this name was given before, or it is neither name nor task.
+            BadInput: Another task of this name was given before, or `task` is neither a name nor a
+                task.
         """
         if isinstance(task, str):
             return task
@@ -151,10 +152,10 @@ class Catalog:
         return task.name
 
     def names_of(self, tasks: str | Task | Iterable[str | Task]) -> list[str]:
-        """Names of several tasks: of a list, of one task, or of one string joined by commas.
+        """Returns the names of several tasks: a list, one task, or a string joined by commas.
 
         Raises:
-            BadInput: As `name_of` raises it.
+            BadInput: As in `name_of`.
         """
         if isinstance(tasks, str):
             tasks = tasks.split(",")
@@ -164,13 +165,13 @@ class Catalog:
         return [name for name in names if name]
 
     def is_own(self, task: str | Task) -> bool:
-        """Whether a task is examples of a person's own, which have no other tasks by default."""
+        """Whether a task consists of the user's examples, which have no other tasks by default."""
         name = self.name_of(task)
         given = self._given.get(name)
         return name.endswith(SUFFIX) or name.startswith(PREFIX) or bool(given and given.examples)
 
     def require_names(self, tasks: Iterable[str | Task]) -> None:
-        """Refuses names that mean no task; no data are loaded but files of examples.
+        """Refuses names that mean no task; only files of examples are loaded.
 
         Args:
             tasks: Names or tasks; the names of the paper's groups stand for their members.
@@ -190,13 +191,13 @@ class Catalog:
                     self._origin(member)
 
     def require(self, task: str | Task, options: TaskOptions | None = None) -> None:
-        """Refuses a task or an option of it that is misspelt, before anything costly is done.
+        """Refuses a misspelt task or task option, before anything slow is done.
 
-        The data of the task are loaded, and the next `load` takes them from here.
+        The data of the task are loaded, and the next `load` uses them.
 
         Args:
             task: The task that will be loaded.
-            options: How it will be asked: its metric, its split and its reference are looked at.
+            options: Options of the task, of which metric, split and reference are checked.
 
         Raises:
             BrocaError: No task has this name, it cannot be loaded, or it has no such metric or
@@ -221,7 +222,7 @@ class Catalog:
                 require_locate_split(member, options.locate_split)
 
     def _examples_are_elsewhere(self, name: str) -> bool:
-        """Whether a name stands for examples in memory or of a data set."""
+        """Whether a name means examples in memory or a data set."""
         given = self._given.get(name)
         return name.startswith(PREFIX) or bool(given and given.examples)
 
@@ -237,16 +238,16 @@ class Catalog:
         """Loads a task, a group or a tag and builds its items, once for equal arguments.
 
         Args:
-            task: Its name, the path of a JSON-lines file, `data:` and a data set, or a task.
-            tokenizer: For the model that will be asked.
-            metric: The metric to use; by default the one that the task was given with or that the
-                paper reports for its tasks, else see `TaskOptions.metric`.
-            options: How it is asked; as its file says by default.
+            task: A name, the path of a JSON-lines file, `data:` and a data set, or a task.
+            tokenizer: Tokenizer of requests for the model.
+            metric: The metric to use; by default the metric of the given task, or of the paper for
+                its tasks, else see `TaskOptions.metric`.
+            options: Options of the task; by default those of its file.
             require_split: Whether a task without the locate split of the options is refused.
 
         Raises:
             UnknownName: No task has this name.
-            BadInput: The tokenizer has no chat template, and one is wanted; or a file of examples
+            BadInput: A chat template is requested and the tokenizer has none, or a file of examples
                 cannot be read.
             TaskUnusable: Its data are missing, it has no items, or it cannot be scored.
         """
@@ -254,7 +255,7 @@ class Catalog:
         key = (name, metric, options, require_split, tokenizer.identity)
         if key not in self._built:
             benchmark = self._build(name, tokenizer, metric, options, require_split)
-            self._built[key] = tokenizer, benchmark  # which keeps its identity its own
+            self._built[key] = tokenizer, benchmark  # which keeps its identity unique
         return self._built[key][1]
 
     def _build(
@@ -288,7 +289,7 @@ class Catalog:
                 score_with(task, function)
             metric, group = None, None
         alone = group is None and len(tasks) == 1
-        with refused(f"task '{name}' could not be asked"):
+        with refused(f"task '{name}' could not be prepared"):
             return Benchmark.build(
                 tasks,
                 tokenizer,
@@ -299,7 +300,7 @@ class Catalog:
             )
 
     def _examples(self, name: str, options: TaskOptions) -> Task | None:
-        """The task of own examples that a name means; None for a task of a task file."""
+        """Returns the task of examples that a name means; None for a task of a task file."""
         given = self._given.get(name)
         if given is not None and given.examples:
             return given
@@ -317,7 +318,7 @@ class Catalog:
         return None
 
     def harness_tasks(self, name: str) -> tuple[list[Any], Any | None]:
-        """Loads lm-eval's own objects: the tasks that a name means, and their group if any.
+        """Loads lm-eval's objects: the tasks that a name means, and their group if any.
 
         Raises:
             UnknownName: No task has this name.
@@ -330,7 +331,7 @@ class Catalog:
         if not packaged:
             skip_retries_if_unreachable()
         with refused(f"task '{name}' could not be loaded"):
-            # the package's own tasks execute nothing, and the metric takes seconds to import
+            # shipped tasks execute no code, and the metric takes seconds to import
             with nullcontext() if packaged else code_tasks(allowed=self._allow_code):
                 loaded = manager.load([name])
             tasks = list(loaded["tasks"].values())
@@ -339,11 +340,11 @@ class Catalog:
             return tasks, loaded.get("groups", {}).get(name)
 
     def _origin(self, name: str) -> Origin:
-        """Where a name of a task, a group or a tag is defined.
+        """Returns where the name of a task, a group or a tag is defined.
 
         Raises:
-            UnknownName: Nowhere.
-            TaskUnusable: In a file that cannot be read.
+            UnknownName: No file defines the name.
+            TaskUnusable: The file that defines it cannot be read.
         """
         if self._include_path is not None and name in self._included_manager.all_tasks:
             return "included"
@@ -370,7 +371,7 @@ class Catalog:
         )
 
     def _manager_of(self, name: str, origin: Origin) -> Any:
-        """The manager that knows a name and everything that it stands for."""
+        """Returns the manager that knows a name and all tasks that it stands for."""
         if origin == "shipped":
             return self._shipped_manager
         if origin == "instruct":
@@ -380,12 +381,12 @@ class Catalog:
         outside = _outside_members(name, self._included_manager.task_index)
         if not outside:
             return self._included_manager
-        # lm-eval lets the last folder that defines a name decide
+        # in lm-eval, the last folder that defines a name takes precedence
         return _manager(*harness_index().folders_of(outside), self._include_path)
 
 
 def _manager(*folders: Path | None) -> Any:
-    """lm-eval's manager of the tasks in some folders; the last one that defines a name decides."""
+    """Returns lm-eval's manager of the tasks in some folders; the last folder takes precedence."""
     from lm_eval.tasks import TaskManager
 
     named = [str(folder) for folder in folders if folder is not None]
@@ -395,13 +396,13 @@ def _manager(*folders: Path | None) -> Any:
 
 @cache
 def _harness_manager(folders: tuple[Path, ...]) -> Any:
-    """lm-eval's manager of some of its own tasks, which do not change while a process runs."""
+    """Returns lm-eval's manager of some of its own tasks, cached for the process."""
     return _manager(*folders)
 
 
 @cache
 def harness_index() -> TaskIndex:
-    """The names of lm-eval's own tasks; lm-eval itself is not imported."""
+    """Returns the index of lm-eval's own tasks, without importing lm-eval."""
     spec = find_spec("lm_eval")
     assert spec is not None, "lm-eval is a dependency"
     assert spec.submodule_search_locations, "lm-eval is a package"
@@ -410,13 +411,13 @@ def harness_index() -> TaskIndex:
 
 @contextmanager
 def refused(what: str) -> Iterator[None]:
-    """Turns whatever a task's file, functions or data raise into one line.
+    """Turns any exception of a task's file, functions or data into one line.
 
     Args:
-        what: What could not be done.
+        what: Beginning of the message: what failed.
 
     Raises:
-        TaskUnusable: Something else than an error of broca was raised.
+        TaskUnusable: An exception other than an error of broca was raised.
     """
     try:
         yield
@@ -427,7 +428,7 @@ def refused(what: str) -> Iterator[None]:
 
 
 def _outside_members(name: str, index: Any) -> list[str]:
-    """Names that a task or group of a folder stands for and that the folder does not define."""
+    """Returns the members of a folder's task or group that the folder does not define."""
     waiting, seen = [name], set[str]()
     while waiting:
         member = waiting.pop()

@@ -1,9 +1,10 @@
-"""Tasks whose metric executes what the model wrote: broca's `code_eval`, which encloses it.
+"""Tasks whose metric executes code that the model wrote: broca's sandboxed `code_eval`.
 
 lm-eval's `mbpp` and `humaneval` fetch the metric `code_eval` from the hub when their files are
-read; that one runs programs beside the evaluation, with a few functions of Python switched off.
-While broca reads a task, `evaluate.load("code_eval")` gives the metric of this file instead: same
-arguments, same results, every program in a sandbox. The task definitions are lm-eval's, unchanged.
+read; that metric runs programs in subprocesses with a few Python functions disabled. While broca
+reads a task, `evaluate.load("code_eval")` returns the metric of this file instead: it has the same
+arguments and the same results, and runs every program in a sandbox. The task definitions are
+lm-eval's, unchanged.
 """
 
 from __future__ import annotations
@@ -26,15 +27,14 @@ _NAME = "code_eval"
 
 
 class ProgramsWanted(Exception):
-    """Raised by the metric in place of a score while programs are only collected."""
+    """Raised by the metric instead of a score while programs are only collected."""
 
 
 class CodeEval:
     """pass@k of candidate programs that are executed in a sandbox.
 
     Args:
-        sandbox: Where they are executed; one that fits this machine by default, made when first
-            needed.
+        sandbox: The sandbox; by default one that fits this machine, made on first use.
     """
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
@@ -44,7 +44,7 @@ class CodeEval:
 
     @cached_property
     def sandbox(self) -> Sandbox:
-        """Where programs are executed."""
+        """The sandbox in which programs are executed."""
         return self._given or Sandbox()
 
     def compute(
@@ -58,16 +58,16 @@ class CodeEval:
         """Scores candidates as Hugging Face's metric `code_eval` does.
 
         Args:
-            predictions: For each problem, its candidates.
-            references: For each problem, the tests that are appended to a candidate.
+            predictions: Candidates of each problem.
+            references: Tests of each problem, which are appended to a candidate.
             k: Sizes of the samples for pass@k; those beyond a problem's candidates are left out.
-            _: Its other arguments, workers and time limit, are the sandbox's own here.
+            _: Other arguments of the metric, workers and time limit, which the sandbox sets here.
 
         Returns:
-            pass@k for each k, and what became of each candidate by problem.
+            pass@k for each k, and the outcome of each candidate by problem.
 
         Raises:
-            ValueError: There are not as many problems as tests.
+            ValueError: The numbers of problems and of tests differ.
         """
         programs = [
             [f"{candidate}\n{tests}" for candidate in candidates]
@@ -91,7 +91,7 @@ class CodeEval:
         return scores, results
 
     def verdicts(self, programs: Sequence[str]) -> list[Verdict]:
-        """Executes programs, several at once, each only once."""
+        """Executes distinct programs, several at once."""
         named = {_digest(program): program for program in programs}
         missing = {name: one for name, one in named.items() if name not in self._verdicts}
         if self._collected is not None and missing:
@@ -103,13 +103,12 @@ class CodeEval:
         return [self._verdicts[_digest(program)] for program in programs]
 
     def run_ahead(self, scorings: Iterable[Callable[[], object]]) -> None:
-        """Executes all programs that some scorings will ask for, several at once.
+        """Executes all programs that some scorings need, several at once.
 
-        A score is computed for one row at a time; asked one by one, programs would wait for each
-        other.
+        Scores are computed row by row, so that programs would otherwise run one after the other.
 
         Args:
-            scorings: Functions that compute a score and may ask this metric.
+            scorings: Functions that compute a score and may use this metric.
         """
         self._collected = {}
         try:
@@ -124,7 +123,7 @@ class CodeEval:
 
 
 def pass_at_k(total: int, right: int, size: int) -> float:
-    """Probability that one of `size` candidates drawn from `total` is among the `right` ones.
+    """Returns the probability that a sample of `size` of `total` candidates has a right one.
 
     The unbiased estimator 1 - C(total - right, size) / C(total, size) (Chen et al. 2021, eq. 1).
     """
@@ -132,30 +131,30 @@ def pass_at_k(total: int, right: int, size: int) -> float:
 
 
 _metric = CodeEval()
-# One for the process: lm-eval reads a task's module once, and the module keeps the metric it got.
+# One for the process: lm-eval reads a task's module once, and the module keeps its metric.
 
 
 def run_code_ahead(scorings: Iterable[Callable[[], object]]) -> None:
-    """Executes the programs that several scorings will ask for; nothing where no task runs code."""
+    """Executes the programs that several scorings need; does nothing if no task runs code."""
     if "sandbox" in _metric.__dict__:
         _metric.run_ahead(scorings)
 
 
 def code_isolation() -> str:
-    """What encloses the programs, for a reader of the result."""
+    """Describes the isolation of the programs, for the reader of a result."""
     return _metric.sandbox.description
 
 
 @contextmanager
 def code_tasks(*, allowed: bool) -> Iterator[None]:
-    """Gives tasks that are read within this context broca's `code_eval`.
+    """Lets tasks that are read within this context use broca's `code_eval`.
 
     Args:
         allowed: Whether code may be executed at all.
 
     Raises:
-        BadInput: A task needs the metric, and code may not be executed; or nothing on this machine
-            can enclose it.
+        BadInput: A task needs the metric, and code may not be executed or cannot be isolated on
+            this machine.
     """
     patched: list[tuple[Any, Any]] = []
 
@@ -175,7 +174,7 @@ def code_tasks(*, allowed: bool) -> Iterator[None]:
     finder = _OnImport("evaluate", patch)
     if "evaluate" in sys.modules:
         patch(sys.modules["evaluate"])
-    else:  # to import it takes seconds, and few tasks do
+    else:  # importing it takes seconds, and few tasks need it
         sys.meta_path.insert(0, finder)
     try:
         yield
@@ -186,18 +185,18 @@ def code_tasks(*, allowed: bool) -> Iterator[None]:
 
 
 class _OnImport(MetaPathFinder):
-    """Calls a function with a package as soon as somebody imports it, while on `sys.meta_path`."""
+    """A finder on `sys.meta_path` that calls a function with a package when it is imported."""
 
     def __init__(self, name: str, call: Callable[[Any], None]) -> None:
         self._name, self._call = name, call
 
     def leave(self) -> None:
-        """Takes the finder from `sys.meta_path`, if it is there."""
+        """Removes the finder from `sys.meta_path` if it is there."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """The spec that the other finders find, with a loader that calls the function."""
+        """Returns the spec of the other finders, with a loader that calls the function."""
         if fullname != self._name:
             return None
         self.leave()
@@ -208,17 +207,17 @@ class _OnImport(MetaPathFinder):
 
 
 class _Calling(Loader):
-    """Loads a module as another loader does, and calls a function with it."""
+    """Loads a module with another loader, and calls a function with it."""
 
     def __init__(self, loader: Any, call: Callable[[Any], None]) -> None:
         self._loader, self._call = loader, call
 
     def create_module(self, spec: ModuleSpec) -> Any:
-        """As the other loader does."""
+        """Creates the module with the other loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: Any) -> None:
-        """Runs the module's code, then the function."""
+        """Executes the module, then calls the function."""
         self._loader.exec_module(module)
         self._call(module)
 
@@ -226,21 +225,21 @@ class _Calling(Loader):
 _REFUSAL = (
     "{task} executes code that the model writes, which is off by default: allow it with "
     "`allow_code` (or confirm_run_unsafe_code after `broca lm-eval`); "
-    "docs/sandbox.md says what encloses it and what that does not protect from"
+    "docs/sandbox.md describes the isolation and its limits"
 )
 
 
 def executes_code(task: Any) -> bool:
-    """Whether a harness task executes what the model writes."""
+    """Whether a harness task executes code that the model writes."""
     return bool(getattr(task, "UNSAFE_CODE", False)) or _uses_metric(task)
 
 
 def require_enclosed(task: Any, *, allowed: bool) -> None:
-    """Checks that a harness task executes no code, or only in the sandbox and with permission.
+    """Refuses a harness task that executes code without permission or outside of the sandbox.
 
     Raises:
-        BadInput: It executes code, and that was not allowed.
-        TaskUnusable: It executes code by itself, outside of the sandbox.
+        BadInput: The task executes code, and this was not allowed.
+        TaskUnusable: The task executes code itself, outside of the sandbox.
     """
     if not executes_code(task):
         return
@@ -248,14 +247,14 @@ def require_enclosed(task: Any, *, allowed: bool) -> None:
         raise BadInput(_REFUSAL.format(task=f"task '{task.task_name}'"))
     if not _uses_metric(task):
         raise TaskUnusable(
-            f"task '{task.task_name}' executes code by means of its own, which broca cannot "
-            f"enclose: it runs only those that use the metric {_NAME}, such as mbpp and humaneval"
+            f"task '{task.task_name}' executes code by itself, which broca cannot "
+            f"isolate: it runs only tasks that use the metric {_NAME}, such as mbpp and humaneval"
         )
-    _ = _metric.sandbox  # refuses now, before anything is measured, where nothing can enclose it
+    _ = _metric.sandbox  # refuses before anything is measured if no isolation is possible
 
 
 def _uses_metric(task: Any) -> bool:
-    """Whether a function of the task's own module holds broca's metric."""
+    """Whether a function of the task's module contains broca's metric."""
     listed = getattr(task.config, "metric_list", None) or []
     functions = [one.get("metric") for one in listed]
     functions.append(getattr(task.config, "process_results", None))

@@ -1,8 +1,8 @@
-"""Data sets of the hub and of files whose columns are known, as tasks.
+"""Tasks from data sets of the hub and from files with known columns.
 
 The data sets of the neurons paper have short names; any other id, folder or JSON-lines file works
-whose columns are known or named by the caller. An example keeps what it is about (`content`) and
-its other wordings (`paraphrases`). A right answer is one that greedy decoding would give.
+if its columns are known or named by the caller. An example keeps its topic (`content`) and its
+`paraphrases`. An answer is right if greedy decoding gives it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from broca.models.hub import skip_retries_if_unreachable
 from broca.tasks.examples import Task
 
 PREFIX = "data:"
-"""What marks a data set among the names of tasks."""
+"""Prefix of data sets among the names of tasks."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class DataSet:
     """A data set with a short name.
 
     Attributes:
-        path: Its id on the hub.
-        config: Its configuration there, if it has several.
-        split: The split that is used.
-        capability: What it measures.
+        path: Id on the hub.
+        config: Configuration on the hub, if it has several.
+        split: Split that is used.
+        capability: Capability that it measures.
     """
 
     path: str
@@ -46,8 +46,8 @@ DATA_SETS: dict[str, DataSet] = {
     "imdb": DataSet("stanfordnlp/imdb", None, "train", "language"),
     "counterfact": DataSet("azhx/counterfact", None, "train", "facts"),
 }
-"""The paper's data sets that have an id on the hub. zsRE and Code25K have none that is certain:
-give their files or ids (zsRE's columns are known; name the others with `fields`)."""
+"""The paper's data sets that have a known id on the hub. For zsRE and Code25K, give their files or
+ids (zsRE's columns are known; name the others with `fields`)."""
 
 Example = dict[str, Any]
 Reader = Callable[[Mapping[str, Any]], Example]
@@ -61,14 +61,14 @@ def read_data_set(
     Args:
         name: With or without `data:`: a short name, a hub id, a folder, or a JSON-lines file.
         limit: Maximum number of rows to read, from the first.
-        fields: Which column is the `prompt` and which the `answer`, where they are not known.
+        fields: The columns of `prompt` and `answer` if they are unknown.
 
     Returns:
         A task of its rows, named with `data:`; answers follow their prompts after a space.
 
     Raises:
-        BadInput: It cannot be read, or its columns are not known.
-        TaskUnusable: It has no rows.
+        BadInput: The data set cannot be read, or its columns are unknown.
+        TaskUnusable: The data set has no rows.
     """
     name = name.removeprefix(PREFIX)
     data_set = DATA_SETS.get(name, DataSet(name, None, "train", name))
@@ -79,7 +79,7 @@ def read_data_set(
         raise TaskUnusable(f"data set '{name}' has no rows")
     for example in examples:
         answer = example["answer"].strip()
-        example["answer"] = f" {answer}" if answer else ""  # an empty one is left out and counted
+        example["answer"] = f" {answer}" if answer else ""  # empty: left out and counted
     return Task(
         PREFIX + name,
         capability=data_set.capability,
@@ -89,7 +89,7 @@ def read_data_set(
 
 
 def _rows(data_set: DataSet) -> tuple[Any, list[str] | None]:
-    """The rows of a data set, and the names of its labels where it has some."""
+    """Returns the rows of a data set, and the names of its labels if it has labels."""
     import datasets
 
     path = Path(data_set.path).expanduser()
@@ -113,7 +113,7 @@ def _rows(data_set: DataSet) -> tuple[Any, list[str] | None]:
 def _reader(
     name: str, columns: set[str], labels: list[str] | None, fields: Mapping[str, str]
 ) -> Reader:
-    """How to make an example of a row, by the columns it has."""
+    """Returns the reader of rows with these columns."""
     unknown = set(fields) - {"prompt", "answer"}
     missing = [column for column in fields.values() if column not in columns]
     if unknown or missing:
@@ -145,13 +145,13 @@ def _worded(prompts: list[Any], answer: str, content: str) -> Example:
 
 
 def _prompt_answer(row: Mapping[str, Any]) -> Example:
-    """Data of the user's own: prompt, answer, and paraphrases if there are some."""
+    """Reads the user's data: prompt, answer, and paraphrases if any."""
     prompts = [row["prompt"], *(row.get("paraphrases") or [])]
     return _worded(prompts, str(row["answer"]), str(row.get("content") or row["prompt"]))
 
 
 def _question_answer(row: Mapping[str, Any]) -> Example:
-    """GSM8K: calculator notes are cut, the solution ends with its number."""
+    """GSM8K: calculator annotations are removed; the solution ends with its number."""
     answer = re.sub(r"<<.*?>>", "", str(row["answer"]))
     return _plain(f"Question: {row['question']}\nAnswer:", answer, str(row["question"]))
 
@@ -162,7 +162,7 @@ def _query_response(row: Mapping[str, Any]) -> Example:
 
 
 def _rewrite(row: Mapping[str, Any]) -> Example:
-    """CounterFact: the true object is the answer, whatever edit is asked for."""
+    """CounterFact: the true object is the answer, not the edit."""
     rewrite = row["requested_rewrite"]
     prompt = rewrite["prompt"].replace("{}", rewrite["subject"])
     return _worded([prompt, *row["paraphrase_prompts"]], str(rewrite["target_true"]["str"]), prompt)
@@ -187,4 +187,4 @@ _READERS: tuple[tuple[set[str], Reader], ...] = (
     ({"query", "response"}, _query_response),
     ({"question", "answer"}, _question_answer),
 )
-"""Known columns, the most particular first."""
+"""Known columns, the most specific first."""

@@ -1,8 +1,8 @@
-"""What a metric depends on of the answers to a document: rows that agree in it are scored once.
+"""The parts of answers that determine a metric; rows with equal parts are scored once.
 
-Log-likelihoods differ from mask to mask, so that answers to multiple choice never repeat; which
-choice is the likeliest does. Asking lm-eval only once for each likeliest choice of an item takes a
-fifth off the time that small models need for such tasks.
+Log-likelihoods differ from mask to mask, so that answers to multiple choice never repeat, but the
+likeliest choice does. Calling lm-eval only once for each likeliest choice of an item saves a fifth
+of the time of small models on such tasks.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ _UNITS: dict[str, Callable[[str], float]] = {
     "acc_norm": lambda choice: float(len(choice)),
     "acc_bytes": lambda choice: float(len(choice.encode("utf-8"))),
 }
-"""What lm-eval divides a choice's log-likelihood by before it takes the largest."""
+"""The length of a choice by which lm-eval divides its log-likelihood."""
 
 
 def takes_likeliest(task: Any, metric: Metric) -> bool:
-    """Whether a harness task's metric looks at nothing but the likeliest choice.
+    """Whether a harness task's metric depends only on the likeliest choice.
 
-    It does where lm-eval itself computes it: neither a function nor a filter of the task's own
-    stands between.
+    This holds if lm-eval computes the metric itself, without a function or filter of the task.
     """
     from lm_eval.api.task import ConfigurableTask
 
@@ -43,10 +42,10 @@ def takes_likeliest(task: Any, metric: Metric) -> bool:
 
 
 def likeliest(metric: Metric, choices: Sequence[str], outputs: Sequence[Output]) -> Hashable:
-    """The choice that the metric looks at; the answers themselves where it looks at none.
+    """Returns the likeliest choice by the metric; the answers themselves if there is none.
 
     Args:
-        metric: One for which `takes_likeliest` holds.
+        metric: A metric for which `takes_likeliest` holds.
         choices: The choices' texts.
         outputs: The answers to the document's requests, in their order.
     """

@@ -22,14 +22,14 @@ _PLACES = frozenset(
         "validation_split", "test_split", "fewshot_split", "tag", "task_alias",
     }
 )  # fmt: skip
-"""Settings that say where data come from: the items themselves are digested instead."""
+"""Settings for the source of the data, which are not digested because the items are."""
 
 
 def definition_digest(benchmark: Benchmark) -> bytes:
-    """Digest of how a task asks and scores: its settings, its functions' files, lm-eval's version.
+    """Returns the digest of a task's settings, its functions' files and lm-eval's version.
 
-    Where its data lie does not enter: the same task copied to another folder is the same task.
-    Neither does a metric function of a rescored task.
+    The path of its data and the metric function of a rescored task are not digested: a task that is
+    copied to another folder is the same task.
 
     Returns:
         16 bytes.
@@ -38,7 +38,7 @@ def definition_digest(benchmark: Benchmark) -> bytes:
 
 
 def item_digests(benchmark: Benchmark, items: Sequence[Item]) -> list[bytes]:
-    """Digest of every item: its task's definition, its document, and its requests' tokens.
+    """Returns the digest of every item: its task's definition, its document, its requests' tokens.
 
     Returns:
         16 bytes for each item.
@@ -52,15 +52,15 @@ def item_digests(benchmark: Benchmark, items: Sequence[Item]) -> list[bytes]:
 
 
 def margin_digest(benchmark: Benchmark, item: Item, digest: bytes) -> bytes:
-    """Digest of an item as its margin asks it: with the answers that are compared.
+    """Returns the digest of an item's margin, which includes the compared answers.
 
     Args:
-        benchmark: Its task.
+        benchmark: Task of the item.
         item: The item.
-        digest: Of the item itself.
+        digest: Digest of the item.
 
     Returns:
-        16 bytes; those of the item where it has no margin.
+        16 bytes; the digest of the item if it has no margin.
     """
     margin = benchmark.margin(item)
     if margin is None:
@@ -73,7 +73,7 @@ def _part(part: PreparedTask) -> dict[str, Any]:
     kept = {name: value for name, value in settings.items() if name not in _PLACES}
     metadata = dict(kept.pop("metadata", None) or {})
     metadata.pop("config_source", None)
-    # functions of the caller's may change without a trace: outputs are shared, scores are not kept
+    # a caller's function may change undetected: outputs are shared, scores are not kept
     rescored = bool(metadata.get("rescored"))
     if rescored:
         kept.pop("metric_list", None)
@@ -94,7 +94,7 @@ def _asked(requests: Sequence[Request]) -> list[Any]:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Digest of a tokenizer: what it does to text, and its special tokens.
+    """Returns the digest of a tokenizer and its special tokens.
 
     Returns:
         32 hexadecimal digits.
@@ -105,7 +105,7 @@ def tokenizer_digest(tokenizer: Any) -> str:
 
 
 def _code(task: Any) -> Iterator[str]:
-    """Digests of the files that hold the task's own functions, helpers beside them included."""
+    """Returns the digests of the task's functions' files, with other files in their folders."""
     config = task.config
     named = [getattr(config, name, None) for name in vars(config)]
     for one in [*named, type(task)]:
@@ -113,7 +113,7 @@ def _code(task: Any) -> Iterator[str]:
             continue
         try:
             file = inspect.getsourcefile(one)
-        except TypeError:  # a callable object without a source of its own
+        except TypeError:  # a callable object without source code
             file = None
         if file is not None and Path(file).is_file():
             yield hashlib.blake2b(Path(file).read_bytes(), digest_size=DIGEST_BYTES).hexdigest()

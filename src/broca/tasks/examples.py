@@ -1,4 +1,4 @@
-"""Tasks of a person's own: pairs of prompt and answer, or prompts with choices."""
+"""Tasks from the user's examples: pairs of prompt and answer, or prompts with choices."""
 
 from __future__ import annotations
 
@@ -12,40 +12,41 @@ from typing import Any, Literal
 from broca.errors import BadInput, TaskUnusable
 
 MetricFunction = Callable[[str, Any], float]
-"""A function of the model's output and the right answer; of the output and the whole example where
-its second parameter is called `document`. More is better, and 1 is right."""
+"""A function of the model's output and the right answer, or of the output and the whole example if
+its second parameter is called `document`. Higher is better, and 1 is right."""
 
 SUFFIX = ".jsonl"
-"""What marks a file of examples among the names of tasks."""
+"""Suffix of files of examples among the names of tasks."""
 
 TaskKind = Literal["generate_until", "multiple_choice", "loglikelihood"]
-"""How examples are asked, in lm-eval's words."""
+"""lm-eval's output types of examples."""
 
 _KINDS: dict[str, TaskKind] = {"answer": "generate_until", "choices": "multiple_choice"}
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A task as a person gives it: own examples, or the name of a task of the catalog.
+    """A task that the user defines: examples, or the name of a task of the catalog.
 
     The prompt and the answer are joined without a delimiter. Answers are decoded greedily up to the
     end of the sequence or `until`, and compared with both sides stripped (`exact_match`). Choices
     are compared by their likelihood (`acc`; `acc_norm` divides by their length).
 
     Attributes:
-        name: What it is called in results; without examples the name of a task of the catalog or
-            the path of a JSON-lines file.
-        metric: Name of its metric, or a function; see `MetricFunction`.
+        name: Name in results; without examples the name of a task of the catalog or the path of a
+            JSON-lines file.
+        metric: Name of the metric, or a function; see `MetricFunction`.
         until: Strings that end a generation, besides the end of the sequence.
-        max_new_tokens: Longest generation; by default the tokens of the longest answer and 8 more.
-        capability: What it measures; its name by default.
+        max_new_tokens: Maximum number of tokens of a generation; by default those of the longest
+            answer plus 8.
+        capability: Capability that it measures; by default its name.
         examples: Its examples: `prompt` and `answer`, or `prompt`, `choices` and `label` (an
-            index), and whatever else they hold.
-        kind: How they are asked, in lm-eval's words; `loglikelihood` asks whether greedy decoding
-            would give the answer.
+            index), and any other fields.
+        kind: lm-eval's output type; `loglikelihood` tests whether greedy decoding gives the answer.
 
     Raises:
-        BadInput: A metric of the wrong type, or a setting that a named task brings itself.
+        BadInput: The metric has the wrong type, or a setting is given that a named task defines
+            itself.
     """
 
     name: str
@@ -74,8 +75,8 @@ class Task:
             raise BadInput(f"`max_new_tokens` must be at least 1, not {self.max_new_tokens}")
         if not self.examples and not self.name.endswith(SUFFIX) and (until or self.max_new_tokens):
             raise BadInput(
-                f"`until` and `max_new_tokens` are for own examples: task '{self.name}' says "
-                "itself where a generation ends"
+                f"`until` and `max_new_tokens` are for examples: task '{self.name}' defines "
+                "the end of a generation itself"
             )
 
     @classmethod
@@ -89,18 +90,18 @@ class Task:
         max_new_tokens: int | None = None,
         capability: str = "",
     ) -> Task:
-        """Makes a task of examples.
+        """Makes a task from examples.
 
         Args:
             examples: Pairs of prompt and answer, dictionaries, a `datasets.Dataset` with such
                 columns, or the path of a JSON-lines file with one such dictionary a line. A label
                 is the index of the right choice or its text.
-            name: What to call it in results, by default `examples` or the path; tasks of one run
-                need different names.
-            metric: Name of its metric, or a function; see `MetricFunction`.
+            name: Name in results; by default `examples` or the path. Tasks of a run need different
+                names.
+            metric: Name of the metric, or a function; see `MetricFunction`.
             until: Strings that end a generation.
             max_new_tokens: Longest generation.
-            capability: What it measures; its name by default.
+            capability: Capability that it measures; by default its name.
 
         Raises:
             BadInput: The file cannot be read, or an example is not of a known form; the message
@@ -134,10 +135,10 @@ class Task:
     from_file = from_examples
 
     def by_wording(self) -> Task:
-        """The same task with an example for every wording: `paraphrases` become examples.
+        """Returns the task with an example for every paraphrase.
 
-        All wordings of an example share its `content`, which is its prompt where it names none;
-        `wording` numbers them.
+        All paraphrases of an example share its `content`, by default its prompt; `wording` numbers
+        them.
         """
         worded = [wording for example in self.examples for wording in _worded(example)]
         return replace(self, examples=tuple(worded))
@@ -154,7 +155,7 @@ def _worded(example: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, Any]]:
-    """What the lines of a JSON-lines file hold, with their places; blank lines are left out."""
+    """Returns the objects of a JSON-lines file with their places; blank lines are left out."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -174,11 +175,11 @@ def _lines(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
-    """A checked example, and the field that says how it is asked.
+    """Checks an example, and returns it with the field that determines its kind.
 
     Args:
         content: The example.
-        place: What to call it in messages.
+        place: Its name in messages.
     """
     if isinstance(content, tuple | list) and len(content) == 2:
         content = dict(zip(("prompt", "answer"), content, strict=True))
@@ -188,7 +189,7 @@ def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
     example["prompt"] = _text(example, "prompt", place)
     if example.get("choices") is None:
         answer = example.get("answer")
-        # an empty one is right for a model that says nothing more
+        # an empty answer is right if the model ends the sequence
         empty = isinstance(answer, str) and not answer.strip()
         example["answer"] = "" if empty else _text(example, "answer", place)
         return example, "answer"
@@ -201,7 +202,7 @@ def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
 
 
 def _text(example: Mapping[str, Any], key: str, place: str) -> str:
-    """A field as text; numbers are written out."""
+    """Returns a field as text; numbers are converted."""
     value = example.get(key)
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
@@ -218,7 +219,7 @@ def _text(example: Mapping[str, Any], key: str, place: str) -> str:
 
 
 def _label(example: Mapping[str, Any], place: str) -> int:
-    """The index of the right choice, from an index or a choice's text."""
+    """Returns the index of the right choice, from an index or a choice's text."""
     label, choices = example.get("label"), example["choices"]
     if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(choices):
         return label

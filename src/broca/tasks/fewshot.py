@@ -1,9 +1,9 @@
 """Solved examples never come from scored items.
 
-lm-eval draws a question's examples from the task's few-shot split, and leaves out that question
-alone where this is the split that is scored. Here documents are then set aside, by seed, for
-examples only: a few tens, at most a tenth of the split. Nothing changes for a task whose examples
-come from another split.
+lm-eval draws a question's examples from the task's few-shot split; if this is the scored split, it
+excludes only the question itself. In this case broca reserves some documents, by seed, for
+examples: a few tens, at most a tenth of the split. Tasks whose examples come from another split are
+unchanged.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _FEWEST_ITEMS = 8
 
 
 def set_fewshot(task: Any, wanted: int | None) -> str | None:
-    """Sets how many examples a task gets, by lm-eval's rule.
+    """Sets the number of examples of a task, by lm-eval's rule.
 
     Args:
         task: A loaded harness task; it is changed.
-        wanted: Examples for each question; None leaves it to the task.
+        wanted: Number of examples for each question; None leaves it to the task.
 
     Returns:
-        A note where the task fixes 0 and something else was wanted.
+        A note if the task fixes 0 and another number was requested.
     """
     stated = task.get_config("num_fewshot")
     if wanted is not None and stated == 0 != wanted:
@@ -41,13 +41,13 @@ def keep_apart(task: Any, scored_splits: Iterable[str | None]) -> tuple[frozense
 
     Args:
         task: A loaded harness task whose number of examples is set; its sampler may be changed.
-        scored_splits: Official splits that items are taken from.
+        scored_splits: Official splits of the items.
 
     Returns:
         Keys of the documents that must not be items (see `document_key`), and a note on them.
 
     Raises:
-        TaskUnusable: There are fewer documents than examples are wanted.
+        TaskUnusable: There are fewer documents than examples.
     """
     count = task.config.num_fewshot or 0
     if count == 0:
@@ -55,7 +55,7 @@ def keep_apart(task: Any, scored_splits: Iterable[str | None]) -> tuple[frozense
     sampler = getattr(task, "sampler", None)
     if sampler is None:
         raise TaskUnusable(
-            f"task '{task.task_name}' chooses its examples with code of its own: set `num_fewshot` "
+            f"task '{task.task_name}' chooses its examples with its own code: set `num_fewshot` "
             "to 0, so that none is a scored item"
         )
     pool = list(sampler.df)
@@ -68,19 +68,19 @@ def keep_apart(task: Any, scored_splits: Iterable[str | None]) -> tuple[frozense
             f"examples and items come from the same split ({split})"
         )
     _require(task, len(pool), count)
-    if split is None:  # written in the task's file, perhaps copied from what is scored
+    if split is None:  # written in the task's file, perhaps copied from scored documents
         return frozenset(document_key(task, one) for one in pool if _complete(task, one)), None
     return frozenset(), None
 
 
 def document_key(task: Any, document: Any) -> str:
-    """What a document asks and what is right: equal for copies of it."""
+    """Returns prompt and target of a document, which are equal for its copies."""
     choices = task.doc_to_choice(document) if task.config.doc_to_choice is not None else None
     return repr((task.doc_to_text(document), choices, task.doc_to_target(document)))
 
 
 def _pool_split(task: Any) -> str | None:
-    """The split that examples come from; None where the task's file holds them."""
+    """Returns the split of the examples; None if the task's file contains them."""
     own, config = task.fewshot_cfg, task.config
     if own.split is not None:
         return str(own.split)
@@ -90,13 +90,13 @@ def _pool_split(task: Any) -> str | None:
 
 
 def _reserve(task: Any, pool: Sequence[Any], count: int) -> list[Any]:
-    """Documents for examples only: the canonical first ones, or some by seed."""
+    """Returns the documents that are reserved for examples: the first ones, or some by seed."""
     from lm_eval.api.samplers import FirstNSampler
 
     if isinstance(task.sampler, FirstNSampler):
         _require(task, len(pool) - _FEWEST_ITEMS, count)
         return list(pool[:count])
-    # lm-eval draws one more than needed where examples and items share a split
+    # lm-eval draws one more than needed if examples and items share a split
     _require(task, len(pool) - _FEWEST_ITEMS - 1, count)
     size = max(count + 1, min(10 * count, len(pool) // 10))
     order = np.random.default_rng(zlib.crc32(task.task_name.encode())).permutation(len(pool))

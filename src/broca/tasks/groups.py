@@ -1,4 +1,4 @@
-"""Groups of tasks: members, and the score that the group's own configuration makes of theirs."""
+"""Groups of tasks: their members, and the aggregation of scores by the group's configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TaskGroup:
     """An lm-eval group, or the tasks of a tag.
 
     Attributes:
-        name: Its name.
+        name: Name of the group.
         metric: The metric of all its tasks, `NAME,FILTER`.
     """
 
@@ -24,10 +24,10 @@ class TaskGroup:
     _group: Any = field(repr=False)
 
     def score(self, scores: Mapping[str, tuple[float, int]]) -> float:
-        """The group's score, by lm-eval's own code.
+        """Returns the group's score, by lm-eval's own code.
 
         Args:
-            scores: Of every task, its score and its number of items.
+            scores: Score and number of items of every task.
         """
         values = {
             name: {self.metric: value, "sample_len": size} for name, (value, size) in scores.items()
@@ -38,19 +38,19 @@ class TaskGroup:
 def group_of(
     name: str, group: Any | None, tasks: Sequence[Any], *, metric: str | None
 ) -> TaskGroup:
-    """How a group is scored.
+    """Returns the scoring of a group.
 
-    A tag, or a group that states no aggregation, is scored by the mean over its items (lm-eval
-    reports no number for these).
+    A tag, or a group without an aggregation, is scored by the mean over its items (lm-eval reports
+    no number for these).
 
     Args:
-        name: Its name.
+        name: Name of the group.
         group: The lm-eval group; None for a tag.
         tasks: Its tasks.
         metric: `NAME` or `NAME,FILTER`; by default the first that the group aggregates.
 
     Raises:
-        TaskUnusable: The group aggregates no such metric.
+        TaskUnusable: The group does not aggregate this metric.
     """
     from lm_eval.api.group import Group
     from lm_eval.config.group import AggMetricConfig
@@ -86,7 +86,7 @@ def group_of(
 
 
 def _common_metric(name: str, tasks: Sequence[Any]) -> str:
-    """The default metric of the first task if all have it, else the first that all have."""
+    """Returns the default metric of the first task if all have it, else the first common metric."""
     first = [choose_metric(tasks[0], None).name, *metric_names(tasks[0])]
     common = [one for one in first if all(one in metric_names(task) for task in tasks)]
     if not common:

@@ -1,4 +1,4 @@
-"""Tasks of lm-eval's own kind from examples in memory, and metrics that are functions."""
+"""lm-eval tasks from examples in memory, and metrics that are functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from broca.tasks.examples import MetricFunction, Task
 from broca.tasks.tokenizing import RequestTokenizer
 
 SLACK = 8
-"""Tokens that a generation may be longer than the longest answer."""
+"""Number of tokens by which a generation may exceed the longest answer."""
 
 _FIELDS = {
     "generate_until": ("prompt", "answer"),
@@ -30,7 +30,7 @@ _METRICS = {
 
 
 class Documents(list[dict[str, Any]]):
-    """Documents with the columns that lm-eval looks for; it keeps what they hold as it is."""
+    """Documents with the columns that lm-eval expects; the values are unchanged."""
 
     def __init__(self, documents: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
         super().__init__(documents)
@@ -38,11 +38,11 @@ class Documents(list[dict[str, Any]]):
 
 
 def harness_task(task: Task, tokenizer: RequestTokenizer) -> Any:
-    """An lm-eval task whose documents are a task's examples.
+    """Returns an lm-eval task whose documents are a task's examples.
 
     Args:
         task: A task with examples.
-        tokenizer: For the model that will be asked; the longest answer is counted in its tokens.
+        tokenizer: Tokenizer of the model, which measures the longest answer.
     """
     documents = Documents(task.examples, _FIELDS[task.kind])
     config: dict[str, Any] = {
@@ -72,28 +72,28 @@ def harness_task(task: Task, tokenizer: RequestTokenizer) -> Any:
 
 
 def exact_match(document: dict[str, Any], results: Sequence[str]) -> dict[str, float]:
-    """Whether an output is the answer, both stripped."""
+    """Whether an output equals the answer after stripping white space."""
     return {"exact_match": float(results[0].strip() == document["answer"].strip())}
 
 
 def score_with(task: Any, function: MetricFunction) -> None:
     """Makes a function the only metric of a harness task, and marks the task as rescored.
 
-    The function gets the whole generation, or the text of the likeliest choice; no filter of the
-    task's own comes before it.
+    The function gets the whole generation, or the text of the likeliest choice, without the task's
+    filters.
 
     Args:
         task: A loaded harness task; it is changed.
         function: The metric.
 
     Raises:
-        TaskUnusable: The task asks for no text that a function could score.
+        TaskUnusable: The task has no text output that a function could score.
     """
     kind = task.OUTPUT_TYPE
     several_inputs: int = getattr(task, "multiple_input", 0)
     if kind not in ("generate_until", "multiple_choice") or several_inputs:
         raise TaskUnusable(
-            f"`metric`: task '{task.task_name}' asks for {kind}, of which a function has no text "
+            f"`metric`: task '{task.task_name}' requests {kind}, which gives a function no text "
             "to score; name one of its own metrics"
         )
     name = str(getattr(function, "__name__", "metric")).strip("<>")
@@ -109,7 +109,7 @@ def score_with(task: Any, function: MetricFunction) -> None:
             answer = choices[answer] if isinstance(answer, int) else answer
         try:
             return {name: function(output, document if whole else answer)}
-        except Exception as error:  # a function of the caller's may raise anything
+        except Exception as error:  # a caller's function may raise anything
             raise TaskUnusable(
                 f"`metric` '{name}' of task '{task.task_name}' failed on output {output!r:.60}: "
                 f"{type(error).__name__}: {error}"
@@ -130,7 +130,7 @@ def _takes_document(function: MetricFunction) -> bool:
     """Whether the second parameter of a function is called `document`."""
     try:
         parameters = list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):  # some functions that are written in C say nothing
+    except (TypeError, ValueError):  # some functions that are written in C have no signature
         return False
     return parameters[1:2] == ["document"]
 

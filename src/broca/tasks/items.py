@@ -1,4 +1,4 @@
-"""Items and requests: what is asked, in tokens."""
+"""Items and their requests, in tokens."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ RequestKind = Literal["loglikelihood", "generate_until"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question to the model, in lm-evaluation-harness's words.
+    """A request to the model, as in lm-evaluation-harness.
 
     Attributes:
         kind: `loglikelihood` scores `continuation` after `context`; `generate_until` decodes
             greedily after `context`.
         context: Tokens of the prompt.
-        continuation: Tokens whose log-likelihood is asked; empty for generation.
+        continuation: Tokens whose log-likelihood is requested; empty for a generation.
         stop: Strings that end a generation, checked on the decoded text.
-        max_new_tokens: Longest generation.
-        cut: Tokens cut from the left of the prompt to fit the model's context.
+        max_new_tokens: Maximum number of tokens of a generation.
+        cut: Number of tokens that were removed from the left of the prompt to fit the model's
+            context.
     """
 
     kind: RequestKind
@@ -31,7 +32,7 @@ class Request:
 
     @property
     def length(self) -> int:
-        """Tokens that a batch must hold for this request."""
+        """Number of tokens of this request in a batch."""
         return len(self.context) + len(self.continuation) + self.max_new_tokens
 
 
@@ -41,7 +42,7 @@ class LogLikelihood:
 
     Attributes:
         value: Sum of the log-probabilities of the continuation, in nats.
-        greedy: Whether greedy decoding would produce it.
+        greedy: Whether greedy decoding gives the continuation.
     """
 
     value: float
@@ -54,7 +55,7 @@ class Generation:
 
     Attributes:
         text: The decoded text up to the first stop string.
-        tokens: How many tokens were generated.
+        tokens: Number of generated tokens.
     """
 
     text: str
@@ -66,14 +67,15 @@ Output = LogLikelihood | Generation
 
 @dataclass(frozen=True)
 class Item:
-    """One benchmark question.
+    """A benchmark question.
 
     Attributes:
-        task: Name of the task it belongs to.
+        task: Name of its task.
         number: Position among the task's documents.
-        prompt: Its text, for reports.
+        prompt: The prompt as text, for reports.
         target: The right answer as text, for reports.
-        requests: What is asked of the model, in the order the task's metric wants the answers.
+        requests: Requests to the model, in the order in which the task's metric expects the
+            answers.
     """
 
     task: str

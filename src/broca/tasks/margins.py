@@ -1,15 +1,16 @@
-"""The margin and the probability: continuous responses that say more than right or wrong.
+"""The margin and the probability: continuous responses.
 
-For multiple choice it is log p(gold) - log sum of p over the other choices; for a single answer
-under teacher forcing the mean log-probability of its tokens. Higher is better. The accuracy can
-change while the margin does not (a generation that goes wrong after a good start) and the reverse
-(a choice that stays first with less confidence); the metric itself has the last word.
+For multiple choice the margin is log p(gold) - log sum of p over the other choices; for a single
+answer it is the mean log-probability of its tokens under teacher forcing. Higher is better. The
+accuracy can change while the margin does not (a generation that goes wrong after a good start), and
+the margin can change while the accuracy does not (a choice that stays first with less confidence);
+verification therefore uses the metric.
 
-A margin has no bounds: one row in which an answer becomes hopeless outweighs a hundred others. The
-probability is the same measurement bounded: of the right choices among all choices, or of the whole
-answer. It lies between 0 and 1 as accuracy does, so that tasks can be compared and averaged. An
-answer of more than `STRETCH` tokens counts as that many of its average tokens, else its probability
-would be near 0 on the intact model already.
+A margin is unbounded, so that a row with a very negative margin outweighs a hundred others. The
+probability is a bounded function of the margin: of the right choices among all choices, or of the
+whole answer. It lies between 0 and 1 like the accuracy, so that tasks can be compared and averaged.
+An answer of more than `STRETCH` tokens counts as that many average tokens, because its probability
+would otherwise be near 0 on the intact model.
 """
 
 from __future__ import annotations
@@ -27,38 +28,38 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 STRETCH = 8
-"""Tokens whose joint probability stands for a longer answer's."""
+"""Number of average tokens whose joint probability represents a longer answer."""
 
 
 @dataclass(frozen=True)
 class Margin:
-    """How to ask for the margin of one item.
+    """The requests of the margin of an item.
 
     Attributes:
-        requests: Log-likelihoods to ask for.
-        gold: Which of them is right, or all that are; None for a single answer under teacher
-            forcing, in one request or several whose values sum.
+        requests: The log-likelihood requests.
+        gold: Position of the right request, or of several; None for a single answer under teacher
+            forcing, whose value is the sum over one or several requests.
     """
 
     requests: tuple[Request, ...]
     gold: int | tuple[int, ...] | None
 
     def gold_alone(self) -> Margin | None:
-        """The margin of the first right answer alone; None where several requests make it up."""
+        """Returns the margin of the first right answer only; None if it has several requests."""
         if self.gold is None:
             return self if len(self.requests) == 1 else None
         right, _ = self._sides
         return Margin((self.requests[right[0]],), None)
 
     def of(self, totals: Tensor) -> Tensor:
-        """The margin from the requests' log-likelihoods `(requests,)`, differentiable."""
+        """Returns the margin from the requests' log-likelihoods `(requests,)`, differentiable."""
         if self.gold is None:
             return totals.sum() / self._tokens
         right, wrong = self._sides
         return totals[right].logsumexp(0) - totals[wrong].logsumexp(0)
 
     def of_answers(self, answers: Sequence[LogLikelihood]) -> float:
-        """The margin from the engine's answers to the requests."""
+        """Returns the margin from the engine's answers to the requests."""
         totals = np.array([answer.value for answer in answers])
         if self.gold is None:
             return float(totals.sum() / self._tokens)
@@ -66,13 +67,13 @@ class Margin:
         return float(np.logaddexp.reduce(totals[right]) - np.logaddexp.reduce(totals[wrong]))
 
     def probability(self, margin: float) -> float:
-        """The probability that belongs to a margin, between 0 and 1."""
+        """Returns the probability of a margin, between 0 and 1."""
         if self.gold is None:
             return float(np.exp(min(self._tokens, STRETCH) * margin))
         return float(expit(margin))
 
     def slope(self, margin: float) -> float:
-        """Derivative of the probability with respect to the margin."""
+        """Returns the derivative of the probability with respect to the margin."""
         probability = self.probability(margin)
         if self.gold is None:
             return min(self._tokens, STRETCH) * probability

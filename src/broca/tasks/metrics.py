@@ -1,7 +1,7 @@
-"""Which metric of a task is used, and one number for each item.
+"""Chooses a task's metric, and computes its value for each item.
 
-A metric is named as lm-eval names it in its results: `acc_norm`, or with the filter that the
-answers pass first, `exact_match,flexible-extract`.
+A metric is named as in lm-eval's results: `acc_norm`, or with the filter of the answers,
+`exact_match,flexible-extract`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Metric:
     """A metric of a task.
 
     Attributes:
-        name: Its key in what the task's `process_results` returns.
-        filter: The filter that the answers pass first.
+        name: Key in the dictionary that the task's `process_results` returns.
+        filter: The filter of the answers.
         aggregate: The task's own aggregation over items.
-        higher_is_better: Whether more of it is better.
-        stated: Whether the task lists it; else it is what the first of its functions returns.
+        higher_is_better: Whether a higher value is better.
+        stated: Whether the task lists it; otherwise its function returns it.
     """
 
     name: str
@@ -36,22 +36,22 @@ class Metric:
 
     @property
     def full_name(self) -> str:
-        """Name and filter, the filter left out where it is `none`."""
+        """Name and filter; a filter `none` is left out."""
         return self.name if self.filter == "none" else f"{self.name},{self.filter}"
 
 
 def metric_names(task: Any) -> list[str]:
-    """The metrics of a harness task, in its order."""
+    """Returns the metrics of a harness task, in its order."""
     return [str(name) for name in task.aggregation()]
 
 
 def filter_names(task: Any) -> list[str]:
-    """The filters of a harness task, in its order."""
+    """Returns the filters of a harness task, in its order."""
     return [one.name for one in getattr(task, "_filters", None) or []] or ["none"]
 
 
 def full_metric_names(task: Any) -> tuple[str, ...]:
-    """What `choose_metric` takes: every metric after every filter."""
+    """Returns the names that `choose_metric` accepts: every metric with every filter."""
     return tuple(
         name if one == "none" else f"{name},{one}"
         for name in metric_names(task)
@@ -60,11 +60,11 @@ def full_metric_names(task: Any) -> tuple[str, ...]:
 
 
 def choose_metric(task: Any, wanted: str | None) -> Metric:
-    """The metric that is used.
+    """Chooses the metric of a task.
 
-    By default `acc_norm` where the task has it (choices of different lengths are to be compared per
-    letter), else the task's first; after the filter `flexible-extract` where it has it (the strict
-    one measures the format as well), else after the first.
+    The default is `acc_norm` if the task has it (which compares choices of different lengths per
+    letter), else the task's first metric; the default filter is `flexible-extract` if the task has
+    it (a strict filter also measures the format), else its first filter.
 
     Args:
         task: A loaded harness task.
@@ -104,21 +104,21 @@ def choose_metric(task: Any, wanted: str | None) -> Metric:
 
 
 def _returns_unlisted(task: Any) -> bool:
-    """Whether a function of the task's own computes its metrics, under names it does not list."""
+    """Whether a function of the task computes metrics that the task does not list."""
     listed = getattr(task.config, "metric_list", None) or []
     return any(callable(one.get("metric")) for one in listed)
 
 
 def raw_value(metric: Metric, values: dict[str, Any], item: str) -> Any:
-    """What the task returned for the metric and one item.
+    """Returns the task's value of a metric for an item.
 
     Args:
         metric: The metric.
-        values: What `process_results` returned.
-        item: What to call the item in a message.
+        values: The dictionary that `process_results` returned.
+        item: Name of the item in messages.
 
     Raises:
-        TaskUnusable: It returned no such metric.
+        TaskUnusable: The task returned no such metric.
     """
     if metric.name in values:
         return values[metric.name]
@@ -130,10 +130,10 @@ def raw_value(metric: Metric, values: dict[str, Any], item: str) -> Any:
 
 
 def number_of(metric: Metric, raw: Any, item: str) -> float:
-    """One number for an item, in the direction of the metric, from what the task returned.
+    """Returns the number of an item, in the direction of the metric, from the task's value.
 
-    Perplexities are aggregated from log-likelihoods: an item's number is then its negative
-    log-likelihood, for each word or byte where the task counts them.
+    Perplexities are aggregated from log-likelihoods: an item's number is its negative
+    log-likelihood, per word or byte if the task counts them.
 
     Raises:
         TaskUnusable: The metric is not a number for a single item.
@@ -153,12 +153,12 @@ def number_of(metric: Metric, raw: Any, item: str) -> float:
 
 
 def aggregate(metric: Metric, numbers: Sequence[float], weights: Sequence[float] | None) -> float:
-    """The task's score from the numbers of its items, by the task's own aggregation.
+    """Returns the task's score from the numbers of its items, by the task's own aggregation.
 
     Args:
         metric: The metric.
-        numbers: What `number_of` gave for every item.
-        weights: The words or bytes of every item, where the metric counts them.
+        numbers: The number of every item, from `number_of`.
+        weights: Words or bytes of every item, if the metric counts them.
     """
     if _is_perplexity(metric):
         return float(metric.aggregate([-number for number in numbers]))
@@ -175,7 +175,7 @@ def _is_perplexity(metric: Metric) -> bool:
 
 
 def is_weighted(metric: Metric) -> bool:
-    """Whether items count by their words or bytes."""
+    """Whether items are weighted by their words or bytes."""
     from lm_eval.api.metrics import bits_per_byte, weighted_perplexity
 
     return metric.aggregate in (bits_per_byte, weighted_perplexity)

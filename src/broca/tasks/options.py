@@ -7,7 +7,7 @@ from broca.options import Reference, TaskOptions
 
 
 def reference_function(options: TaskOptions) -> Reference | None:
-    """The function that gives right answers, if one was named.
+    """Returns the function that gives right answers, if one was named.
 
     Raises:
         BadInput: The file or the function does not exist, or cannot be loaded.
@@ -30,7 +30,7 @@ def reference_function(options: TaskOptions) -> Reference | None:
     module = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # a file of the user's may raise anything
+    except Exception as error:  # the user's file may raise anything
         raise BadInput(
             f"`reference` '{named}': the file could not be run: {type(error).__name__}: {error}"
         ) from error

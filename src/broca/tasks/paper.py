@@ -1,7 +1,7 @@
 """The tasks of the compressed-sensing paper, with the metrics that it reports.
 
-Facts of Bair, Xu, Sun and Kolter (arXiv 2603.03335). All are tasks of lm-eval, asked with its
-default number of examples; `docs/paper-tasks.md` says where the data come from.
+From Bair, Xu, Sun and Kolter (arXiv 2603.03335). All are tasks of lm-eval, with its default number
+of examples; `docs/paper-tasks.md` describes the data.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class PaperTask:
     Attributes:
         name: lm-eval's name of the task, group or tag.
         metric: The metric that the paper reports, `NAME` or `NAME,FILTER`.
-        skill: What it stands for in the paper.
-        data: Where lm-eval takes its items from.
-        executes_code: Whether its metric executes what the model wrote.
+        skill: The skill that it represents in the paper.
+        data: The source of its items in lm-eval.
+        executes_code: Whether its metric executes code that the model wrote.
     """
 
     name: str
@@ -47,25 +47,25 @@ _TABLE = (
 )
 
 PAPER_TASKS: Mapping[str, PaperTask] = MappingProxyType({task.name: task for task in _TABLE})
-"""By name. The metric is the default where such a task is named without one."""
+"""The tasks by name. Their metric is the default of such a task."""
 
 PAPER_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"general": ("hellaswag", "boolq", "arc_challenge", "mmlu")}
 )
-"""Groups that the paper scores by the plain mean over their members, each in its own metric."""
+"""Groups that the paper scores by the mean over their members, each in its own metric."""
 
 
 def paper_metric(name: str) -> str | None:
-    """The metric that the paper reports for a task; None for all other tasks."""
+    """Returns the metric that the paper reports for a task; None for all other tasks."""
     return PAPER_TASKS[name].metric if name in PAPER_TASKS else None
 
 
 def group_score(group: str, scores: Mapping[str, float]) -> float:
-    """The score of a group of `PAPER_GROUPS`: the plain mean over its members.
+    """Returns the score of a group of `PAPER_GROUPS`, the mean over its members.
 
     Args:
         group: Its name.
-        scores: Score of every member by name; others are left out of account.
+        scores: Score of every member by name; other names are ignored.
     """
     members = PAPER_GROUPS[group]
     return sum(scores[name] for name in members) / len(members)

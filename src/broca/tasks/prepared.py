@@ -1,4 +1,4 @@
-"""One lm-eval task with its requests built, once a run, as the options say."""
+"""An lm-eval task whose requests are built once, according to the options."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class PreparedTask:
     Attributes:
         name: The task's name.
         metric: The metric that is used.
-        located: How many of the documents, the last ones, come from the locate split.
-        delimiter: What stands between a prompt and its answer.
-        splits: Names of the scored split and of the locate split; empty where there is none.
-        notes: What the reader should know.
+        located: Number of documents from the locate split, which are the last ones.
+        delimiter: Text between a prompt and its answer.
+        splits: Names of the scored split and of the locate split; empty for none.
+        notes: Notes for the reader.
     """
 
     name: str
@@ -57,57 +57,57 @@ class PreparedTask:
 
     @property
     def harness_task(self) -> Any:
-        """lm-eval's own task object."""
+        """lm-eval's task object."""
         return self._task
 
     @property
     def kind(self) -> str:
-        """The task's output type, in lm-eval's words."""
+        """lm-eval's output type of the task."""
         return str(self._task.OUTPUT_TYPE)
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        """Its metrics after each of its filters."""
+        """Names of its metrics with each of its filters."""
         return full_metric_names(self._task)
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the task's file says about it."""
+        """The metadata in the task's file."""
         return dict(self._task.config.metadata or {})
 
     def prompt(self, number: int) -> str:
-        """The text that document `number` is asked with."""
+        """Returns the prompt of document `number`."""
         return str(self._instances[number][0].args[0])
 
     def document(self, number: int) -> Any:
-        """Document `number`, as its data hold it."""
+        """Returns document `number` of the data."""
         return self._instances[number][0].doc
 
     def place(self, number: int) -> tuple[str, int]:
-        """The split that holds document `number`, and its place there: lm-eval's `doc_id`."""
+        """Returns the split of document `number` and its position there, lm-eval's `doc_id`."""
         place = int(self._instances[number][0].doc_id)
         if number < len(self) - self.located:
             return self.splits[0], place
         return self.splits[1], self._chosen[place]
 
     def requests(self, number: int) -> tuple[Request, ...]:
-        """All requests of document `number`."""
+        """Returns all requests of document `number`."""
         return tuple(request for group in self._requests[number] for request in group)
 
     def target(self, number: int) -> Any:
-        """What the task's file gives as right for document `number`: text, index or several."""
+        """Returns the task's target of document `number`: text, index or several."""
         with compiled_once():
             return self._task.doc_to_target(self.document(number))
 
     def target_text(self, number: int) -> str:
-        """The right answer as text: a choice's text where the task stores its index."""
+        """Returns the right answer as text; for an index, the text of the choice."""
         target, choices = self.target(number), self.choices(number)
         if isinstance(target, int) and choices and 0 <= target < len(choices):
             return choices[target]
         return str(target)
 
     def choices(self, number: int) -> list[str]:
-        """The choices of document `number`; none for other kinds of task."""
+        """Returns the choices of document `number`; none for other kinds of task."""
         if self._task.config.doc_to_choice is None:
             return []
         if number not in self._choices:
@@ -117,7 +117,7 @@ class PreparedTask:
         return self._choices[number]
 
     def right_choices(self, number: int) -> tuple[int, ...]:
-        """Which choices of document `number` are right; none where the task does not say."""
+        """Returns the right choices of document `number`; none if the task does not state them."""
         choices = self.choices(number)
         if getattr(self._task, "multiple_input", 0):
             with compiled_once():
@@ -132,10 +132,10 @@ class PreparedTask:
         return tuple(one for one in placed if isinstance(one, int) and 0 <= one < len(choices))
 
     def metrics(self, number: int, outputs: Sequence[Output]) -> dict[str, Any]:
-        """Everything that the task's own code computes for one document.
+        """Returns all values that the task's code computes for a document.
 
         Args:
-            number: Of the document.
+            number: Number of the document.
             outputs: The answers to `requests(number)`, in their order.
         """
         responses, start = [], 0
@@ -146,7 +146,7 @@ class PreparedTask:
         return self._processed(number, responses)
 
     def decisive(self, number: int, outputs: Sequence[Output]) -> Hashable:
-        """What the metric depends on of some answers: answers that agree in it score the same."""
+        """Returns the part of answers that determines the metric."""
         if not self._takes_likeliest:
             return tuple(outputs)
         return likeliest(self.metric, self.choices(number), outputs)
@@ -156,17 +156,17 @@ class PreparedTask:
         return takes_likeliest(self._task, self.metric)
 
     def metrics_of_text(self, number: int, text: str) -> dict[str, Any]:
-        """What the task's own code computes for one document if `text` is the generation."""
+        """Returns all values that the task's code computes for a document and a generation."""
         return self._processed(number, [text])
 
     def weight(self, number: int) -> float:
-        """The words or bytes that a perplexity counts in document `number`."""
+        """Returns the number of words or bytes of document `number` for a perplexity."""
         with compiled_once():
             values = self._task.process_results(self.document(number), [0.0])
         return float(raw_value(self.metric, values, self.item(number))[1])
 
     def item(self, number: int) -> str:
-        """What to call document `number` in a message."""
+        """Returns the name of document `number` in messages."""
         return f"item {number} of task '{self.name}'"
 
     def _processed(self, number: int, responses: Sequence[Any]) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class PreparedTask:
 
 
 def _response(instance: Instance, answers: Sequence[Output]) -> Any:
-    """Answers to one harness request in the form that the harness's metrics expect."""
+    """Returns answers to a harness request in the form that the harness's metrics expect."""
     if instance.request_type == "loglikelihood_rolling":
         return sum(answer.value for answer in answers if isinstance(answer, LogLikelihood))
     (answer,) = answers
@@ -205,14 +205,14 @@ def prepare(
 
     Args:
         task: A loaded `lm_eval.api.task.Task`; its settings are changed.
-        tokenizer: For the model that will be asked.
-        options: How the task is asked.
-        metric: The metric, as `choose_metric` takes it.
-        require_split: Whether a task without the locate split is refused; else its scored documents
-            serve for everything.
+        tokenizer: Tokenizer of requests for the model.
+        options: Options of the task.
+        metric: The metric, as for `choose_metric`.
+        require_split: Whether a task without the locate split is refused; otherwise its scored
+            documents are used for all parts.
 
     Raises:
-        BadInput: The tokenizer has no chat template, and one is wanted.
+        BadInput: A chat template is requested and the tokenizer has none.
         TaskUnusable: The task has no items that can be scored, no such metric or split, too few
             examples, or unsupported requests.
     """
@@ -226,7 +226,7 @@ def prepare(
         if require_split:
             require_locate_split(task, options.locate_split)
         notes.append(
-            f"{task.task_name} has no split {options.locate_split} apart from the scored one: its "
+            f"{task.task_name} has no split {options.locate_split} besides the scored one: its "
             "scored documents were cut in three"
         )
     chat: Callable[..., str] | None = None
@@ -276,7 +276,7 @@ def prepare(
 
 
 def _delimiter(task: Any, *, chat: bool) -> str:
-    """What lm-eval puts before a choice: in a chat template, only what a prefix calls for."""
+    """Returns lm-eval's delimiter before a choice; in a chat template, only that of a prefix."""
     prefix = task.get_config("gen_prefix")
     if chat and (not prefix or prefix[-1:].isspace()):
         return ""
@@ -284,11 +284,11 @@ def _delimiter(task: Any, *, chat: bool) -> str:
 
 
 def set_generation(task: Any, settings: Mapping[str, Any]) -> None:
-    """Replaces settings of a task's generations, by lm-eval's rule; other tasks have none.
+    """Replaces settings of a generation task, by lm-eval's rule.
 
     Args:
         task: A loaded harness task; it is changed.
-        settings: What `TaskOptions.generation` holds.
+        settings: The value of `TaskOptions.generation`.
     """
     if task.OUTPUT_TYPE != "generate_until" or not settings:
         return
@@ -308,7 +308,7 @@ def _limit(task: Any, limit: float | None) -> int | None:
 def _built(
     task: Any, options: TaskOptions, chat: Callable[..., str] | None, *, limit: int | None
 ) -> list[tuple[Instance, ...]]:
-    """The requests of every document, document by document."""
+    """Builds the requests of every document."""
     task.set_fewshot_seed(_SEED)
     try:
         task.build_all_requests(
@@ -332,13 +332,13 @@ def _built(
 
 
 def _own_locate_split(task: Any) -> str | None:
-    """The locate split that the task's own file states, so that no word of it is ever reported."""
+    """Returns the locate split that the task's file states, whose items are never reported."""
     stated = (task.config.metadata or {}).get("locate_split")
     return None if stated is None else str(stated)
 
 
 def _splits(task: Any, wanted: str | None) -> tuple[str | None, str | None]:
-    """The split that is scored, and the other one that was asked for, by their own names."""
+    """Returns the names of the scored split and of the requested locate split."""
     config = task.config
     scored = config.test_split or config.validation_split
     if wanted is None:
@@ -351,10 +351,10 @@ def _splits(task: Any, wanted: str | None) -> tuple[str | None, str | None]:
 
 
 def require_locate_split(task: Any, wanted: str) -> None:
-    """Refuses a split that a task does not have beside the one that it is scored on.
+    """Refuses a locate split that a task does not have besides the scored split.
 
     Raises:
-        TaskUnusable: It has no such split.
+        TaskUnusable: The task has no such split.
     """
     scored, locate = _splits(task, wanted)
     if locate is None:
@@ -371,7 +371,7 @@ def _no_split(task: Any, wanted: str, scored: str | None) -> str:
 
 
 def _on_split(task: Any, split: str, excluded: frozenset[str]) -> tuple[Any, list[int]]:
-    """The same task on some documents of another split, chosen by its name, and their places."""
+    """Returns the task on documents of another split, drawn by its name, and their positions."""
     documents = task.dataset[split]
     if task.config.process_docs is not None:
         documents = task.config.process_docs(documents)
@@ -392,9 +392,9 @@ def _on_split(task: Any, split: str, excluded: frozenset[str]) -> tuple[Any, lis
 
 
 def _has_answer(task: Any, group: Sequence[Instance]) -> bool:
-    """Whether a document has an answer that can be given.
+    """Whether a document has an answer that a model can give.
 
-    An empty target is one where a stop string can end a generation at once.
+    An empty target is possible if a stop string can end the generation at once.
     """
     if task.OUTPUT_TYPE != "generate_until" or callable(task.config.process_results):
         return True

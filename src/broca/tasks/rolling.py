@@ -1,7 +1,7 @@
-"""Cuts a text into the windows over which lm-eval sums its log-likelihood.
+"""Divides a text into the windows over which lm-eval sums its log-likelihood.
 
-Every token is predicted once. The first window follows the prefix token; the later ones are as long
-as the model allows, so that their tokens have as much context as there is room for.
+Every token is predicted once. The first window follows the prefix token; later windows are as long
+as the model allows, so that their tokens have as much context as possible.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from broca.tasks.items import Request
 
 
 def rolling_requests(tokens: Sequence[int], *, prefix: int, max_length: int) -> tuple[Request, ...]:
-    """Returns the log-likelihood requests whose values sum to that of the text.
+    """Returns the requests whose log-likelihoods sum to that of the text.
 
     Args:
-        tokens: The text.
-        prefix: Token that the first token is conditioned on.
-        max_length: The longest input of the model, in tokens.
+        tokens: Tokens of the text.
+        prefix: Token before the first token.
+        max_length: Maximum number of input tokens of the model.
     """
     requests: list[Request] = []
     start = 0

@@ -1,8 +1,8 @@
 """Names of the tasks in a folder of lm-eval YAML files, without parsing the files.
 
-lm-eval has fourteen thousand task files, and parsing them takes half a minute. Which names they
-define stands at the beginning of a few lines: `task`, `group`, `tag`, `class` and `include`. These
-are read from the text; a file that states them in any but the plainest way is parsed.
+lm-eval has fourteen thousand task files, and parsing them takes half a minute. A few lines define
+their names: `task`, `group`, `tag`, `class` and `include`. These are read from the text; a file
+with an unusual form of these lines is parsed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _IGNORED_FOLDERS = {"__pycache__", ".ipynb_checkpoints"}
 
 
 class _NotPlain(Exception):
-    """The file states a name in a way that only a parser reads."""
+    """The file states a name in a form that needs a parser."""
 
 
 @dataclass(frozen=True)
 class _Stated:
-    """What a file says of its names, with what it includes merged in."""
+    """The names that a file states, merged with those of the file that it includes."""
 
     values: Mapping[str, Any]
 
@@ -49,7 +49,7 @@ class _Stated:
 
     @property
     def is_group(self) -> bool:
-        """Whether what the file defines is a group."""
+        """Whether the file defines a group."""
         return "group" in self.values and "class" not in self.values
 
     @property
@@ -73,7 +73,7 @@ class TaskIndex:
 
     @cached_property
     def _found(self) -> tuple[dict[str, tuple[str, ...]], frozenset[str], frozenset[str]]:
-        """The files behind every name; which of the names are groups, and which are tags."""
+        """The files of every name, the groups and the tags."""
         files: dict[str, tuple[str, ...]] = {}
         tagged: dict[str, list[str]] = {}
         groups: list[str] = []
@@ -110,7 +110,7 @@ class TaskIndex:
         return name in self._found[0]
 
     def folders_of(self, names: Iterable[str]) -> tuple[Path, ...]:
-        """The folders that hold what some names mean, members of groups and tags included.
+        """Returns the folders of the tasks that some names mean, members of groups included.
 
         Args:
             names: Tasks, groups or tags; names that are not in the index are left out.
@@ -118,8 +118,8 @@ class TaskIndex:
         Returns:
             Folders of which none contains another, for `TaskManager(include_path=...)`. They are in
             the reverse order of their paths, because the last folder that defines a name counts
-            there. Where the tasks of one tag lie in several of them, it is the one folder around
-            them all, because a tag counts there as the last folder has it.
+            there. If the tasks of a tag are in several folders, their common parent is returned,
+            because lm-eval uses the tag of the last folder only.
         """
         files, groups, tags = self._found
         waiting, seen = list(names), set[str]()
@@ -141,7 +141,7 @@ class TaskIndex:
         return tuple(sorted(outermost, key=Path.as_posix, reverse=True))
 
     def _stated(self, path: str) -> _Stated | None:
-        """What a file states; None if it cannot be read."""
+        """Returns the names that a file states; None if it cannot be read."""
         if path not in self._read:
             try:
                 self._read[path] = _Stated(self._merged(path, ()))
@@ -155,7 +155,7 @@ class TaskIndex:
         return self._read[path]
 
     def _merged(self, path: str, above: Sequence[str]) -> dict[str, Any]:
-        """A file's names over those of the file that it includes."""
+        """Merges a file's names over those of the file that it includes."""
         if path in above:
             raise _NotPlain
         if path not in self._texts:
@@ -169,10 +169,10 @@ class TaskIndex:
 
 
 def _plain(path: str) -> dict[str, Any]:
-    """What a file itself states, where it is plain to see.
+    """Reads the names that a file itself states, without parsing it.
 
     Raises:
-        _NotPlain: It is not.
+        _NotPlain: A parser is needed.
     """
     with open(path, "rb", buffering=0) as file:
         text = file.read().decode("utf-8")
@@ -199,7 +199,7 @@ def _plain(path: str) -> dict[str, Any]:
 
 
 def members_of(members: Any) -> list[str]:
-    """The names in the `task` list of a group, those of groups within it included."""
+    """Returns the names in the `task` list of a group, with those of nested groups."""
     names: list[str] = []
     for member in members if isinstance(members, list) else [members]:
         if isinstance(member, str):
@@ -224,10 +224,10 @@ def _without_comment(text: str) -> str:
 
 
 def _scalar(text: str) -> str:
-    """A plain or quoted text.
+    """Reads a plain or quoted text.
 
     Raises:
-        _NotPlain: It is anything else.
+        _NotPlain: The text has another form.
     """
     found = _SCALAR.fullmatch(_without_comment(text))
     if found is None or (found[1] and _NO_TEXT.fullmatch(found[1])):
@@ -236,7 +236,7 @@ def _scalar(text: str) -> str:
 
 
 def _parsed(path: str) -> dict[str, Any]:
-    """A file as lm-eval reads it, with what it includes."""
+    """Parses a file as lm-eval does, with the file that it includes."""
     from lm_eval.tasks._yaml_loader import load_yaml
 
     content: dict[str, Any] = load_yaml(path, resolve_func=False, recursive=True)

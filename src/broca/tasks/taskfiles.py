@@ -1,4 +1,4 @@
-"""Task files that cannot be read; lm-eval skips them without a word."""
+"""Task files that cannot be read, which lm-eval skips silently."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class BrokenFile:
     """A YAML file that cannot be read.
 
     Attributes:
-        names: Tasks and groups that it seems to define.
-        message: What is wrong with it and where.
+        names: Tasks and groups that it probably defines.
+        message: The error and its place.
     """
 
     names: frozenset[str]
@@ -42,7 +42,7 @@ def broken_files(folder: Path) -> tuple[BrokenFile, ...]:
 
 
 def _misnamed(content: dict[str, Any]) -> str:
-    """What is wrong with the names that a file gives; empty if nothing is."""
+    """Returns the error in the names of a file; empty if there is none."""
     for key in ("group",) if "group" in content else ("task",):
         if key in content and not (isinstance(content[key], str) and content[key].strip()):
             return f"its '{key}' is {content[key]!r}, where a name in quotes is needed"
@@ -57,7 +57,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return ""  # a folder, or not ours to read: the message says so
+        return ""  # a folder, or not readable: the message says so
 
 
 def _what(error: Exception) -> str:

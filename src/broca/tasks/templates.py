@@ -1,7 +1,7 @@
 """Compiles each of lm-eval's prompt templates once.
 
-lm-eval compiles a task's Jinja templates anew for every document and every score, which takes
-longer than the model does on small ones. Within this context its environment remembers them.
+lm-eval compiles a task's Jinja templates again for every document and every score, which takes
+longer than running a small model. Within this context its environment caches them.
 """
 
 from __future__ import annotations

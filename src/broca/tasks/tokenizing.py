@@ -1,8 +1,8 @@
 """Turns lm-eval's requests into tokens, by lm-eval's own rules.
 
 The rules are those of lm-eval's `hf` model: spaces at the end of a context move to the
-continuation, an empty context becomes the prefix token, and what does not fit the model's context
-is cut from the left.
+continuation, an empty context becomes the prefix token, and a prompt that does not fit the model's
+context is truncated from the left.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from broca.tasks.items import Request
 from broca.tasks.rolling import rolling_requests
 
 _DEFAULT_NEW_TOKENS = 256
-"""lm-eval's default for tasks that state no limit."""
+"""lm-eval's default for tasks without a limit."""
 
 
 class RequestTokenizer:
-    """Tokenizes the requests of one model.
+    """Tokenizes requests for a model.
 
     Args:
         tokenizer: The model's tokenizer.
-        max_length: The longest input of the model, in tokens.
+        max_length: Maximum number of input tokens of the model.
     """
 
     def __init__(self, tokenizer: Any, *, max_length: int) -> None:
@@ -46,20 +46,20 @@ class RequestTokenizer:
 
     @property
     def name(self) -> str:
-        """What tells its chat prompts from those of others: where it comes from, its template."""
+        """Identifies its chat prompts: the source of the tokenizer and its template."""
         origin = str(self._tokenizer.name_or_path).replace("/", "__")
         return f"{origin}-{zlib.crc32(str(self._tokenizer.chat_template).encode()):08x}"
 
     @property
     def identity(self) -> tuple[int, int, str]:
-        """Equal for tokenizers that make the same requests, as long as this one exists."""
+        """Equal for tokenizers that make the same requests, while this object exists."""
         return id(self._tokenizer), self._max_length, self.name
 
     def requests(self, instance: Instance) -> tuple[Request, ...]:
-        """Tokenizes one lm-eval request: one of ours, or several whose values sum (rolling).
+        """Tokenizes an lm-eval request: one request, or several whose values sum (rolling).
 
         Returns:
-            The requests; none where there is nothing to take the likelihood of.
+            The requests; none if the text is empty.
 
         Raises:
             TaskUnusable: A kind of request, or a way of sampling, that is not supported.
@@ -82,7 +82,7 @@ class RequestTokenizer:
     ) -> str:
         """Writes messages in the tokenizer's chat template, as lm-eval's `hf` model does.
 
-        A template that refuses a system message gets the others without it.
+        If the template refuses a system message, it is left out.
 
         Raises:
             BadInput: The tokenizer has no chat template, or it refuses the messages.
@@ -110,7 +110,7 @@ class RequestTokenizer:
         """Refuses a tokenizer without a chat template.
 
         Raises:
-            BadInput: It has none.
+            BadInput: The tokenizer has no chat template.
         """
         if not self._tokenizer.chat_template:
             raise BadInput(
@@ -119,14 +119,14 @@ class RequestTokenizer:
             )
 
     def encode(self, text: str, *, special: bool | None = None) -> list[int]:
-        """Tokenizes text; special tokens as the tokenizer adds them, unless told otherwise."""
+        """Tokenizes text, by default with the tokenizer's special tokens."""
         if special is None and has_bos_prefix(text, self._prefix_text):
             special = False
         options = {} if special is None else {"add_special_tokens": special}
         return list(self._tokenizer.encode(text, **options))
 
     def loglikelihood(self, context: str, continuation: str) -> Request:
-        """Tokenizes a context and the continuation whose log-likelihood is asked."""
+        """Tokenizes a context and the continuation whose log-likelihood is requested."""
         if context == "":
             tokens = self.encode(continuation, special=False)
             if self._prefix is not None and tokens[:1] != [self._prefix]:
@@ -153,7 +153,7 @@ class RequestTokenizer:
         return tokens
 
     def rolling(self, text: str) -> tuple[Request, ...]:
-        """Tokenizes a text whose whole log-likelihood is asked; none for an empty one."""
+        """Tokenizes a text whose whole log-likelihood is requested; none for an empty text."""
         return rolling_requests(self.encode(text), prefix=self._prefix, max_length=self._max_length)
 
     def _generation(self, task: str, context: str, options: dict[str, Any]) -> Request:

@@ -1,4 +1,4 @@
-"""Runs programs that a model wrote, enclosed, and says whether they came to their end."""
+"""Runs programs that a model wrote in isolation, and reports whether they finished."""
 
 from broca.tasks.sandbox.isolation import ISOLATIONS, Isolation, Limits
 from broca.tasks.sandbox.runner import Sandbox, Verdict

@@ -1,4 +1,4 @@
-"""What stands between a program and the machine, strongest first."""
+"""The ways to isolate a program from the machine, strongest first."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ ISOLATIONS: dict[Isolation, str] = {
     "kernel": "Landlock and seccomp (no network, no other process, no files but Python's)",
     "guard": "Python's audit events (they stop programs that err, not programs that attack)",
 }
-"""The ways to isolate, strongest first, as a reader of the result sees them."""
+"""Descriptions of the isolations for the reader of a result, strongest first."""
 
 _MIB = 2**20
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one program may use.
+    """The resource limits of a program.
 
     Attributes:
-        cpu_s: Seconds of processor time of each of its processes.
-        wall_s: Seconds on the clock; more than `cpu_s`, so that a busy machine changes nothing.
-        memory_mib: Address space of each of its processes.
-        processes: Processes and threads together (under bubblewrap; elsewhere it cannot fork).
-        file_mib: Size of a file, and of all its files together under bubblewrap.
-        open_files: Open files of each of its processes.
+        cpu_s: Processor time of each of its processes, in seconds.
+        wall_s: Wall time in seconds; more than `cpu_s`, so that a busy machine does not change
+            results.
+        memory_mib: Address space of each of its processes, in MiB.
+        processes: Number of processes and threads (under bubblewrap; elsewhere it cannot fork).
+        file_mib: Size of a file in MiB; under bubblewrap also of all its files together.
+        open_files: Number of open files of each of its processes.
     """
 
     cpu_s: int = 3
@@ -49,11 +50,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start one program.
+    """The command that starts a program.
 
     Attributes:
         command: The command line.
-        environment: All of its environment.
+        environment: The complete environment.
     """
 
     command: tuple[str, ...]
@@ -63,14 +64,14 @@ class Launch:
 def launch(
     isolation: Isolation, limits: Limits, *, folder: str, slot: int, token_length: int
 ) -> Launch:
-    """The command that starts the worker in its enclosure.
+    """Returns the command that starts the worker in isolation.
 
     Args:
-        isolation: What encloses it.
-        limits: What it may use.
-        folder: An empty folder of its own; under bubblewrap a fresh one in memory takes its place.
-        slot: Distinguishes programs that run at the same time, below 256.
-        token_length: Bytes of the token.
+        isolation: The way of isolation.
+        limits: Its resource limits.
+        folder: An empty folder of its own; bubblewrap replaces it by a folder in memory.
+        slot: Number below 256 that distinguishes concurrent programs.
+        token_length: Length of the token in bytes.
     """
     boxed = isolation == "bubblewrap"
     root = os.geteuid() == 0
@@ -81,7 +82,7 @@ def launch(
         "path": _site_folders(),
         "readable": [*_readable(), "/dev/null", "/dev/urandom"],
         "token": token_length,
-        # the limit of processes binds per user, and never root
+        # the limit of processes applies per user, and not to root
         "user": (1 << 30) + (os.getpid() << 8) + slot if boxed and root else None,
         "limits": _resource_limits(limits, count_processes=boxed),
     }
@@ -101,12 +102,12 @@ def launch(
 
 
 def bubblewrap_path() -> str | None:
-    """Where `bwrap` is, if it is installed."""
+    """Returns the path of `bwrap`, if it is installed."""
     return shutil.which("bwrap")
 
 
 def possible() -> list[Isolation]:
-    """What this machine might offer, strongest first; only a trial shows whether it holds."""
+    """Returns the isolations that this machine may support, strongest first, untested."""
     if os.name != "posix":
         return []
     found: list[Isolation] = ["guard"]
@@ -118,7 +119,7 @@ def possible() -> list[Isolation]:
 
 
 def _bubblewrap(limits: Limits, *, root: bool) -> tuple[str, ...]:
-    # root keeps its user namespace: the worker becomes a user of its own, whose processes count
+    # root keeps its user namespace: the worker gets its own user, whose processes are limited
     enclosure: list[str] = [bubblewrap_path() or "bwrap", "--die-with-parent"]
     if root:
         enclosure += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
@@ -127,7 +128,7 @@ def _bubblewrap(limits: Limits, *, root: bool) -> tuple[str, ...]:
             enclosure += ["--cap-add", capability]
     else:
         enclosure += ["--unshare-all"]
-    # a folder above a bound one would be as private as the real one, which root's often are
+    # the parent of a bound folder would have the real permissions, often private to root
     above = {str(parent) for path in _readable() for parent in Path(path).parents}
     for parent in sorted(above - {"/"}):
         enclosure += ["--perms", "0755", "--dir", parent]
@@ -163,18 +164,18 @@ def _interpreter() -> str:
 
 @cache
 def _site_folders() -> list[str]:
-    """Where installed packages are: programs may import them, as under lm-eval."""
+    """Returns the folders of installed packages, which programs may import, as under lm-eval."""
     return _existing([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
 
 
 def _readable() -> list[str]:
-    """All that a program may read: Python, its packages, shared libraries."""
+    """Returns all paths that a program may read: Python, its packages, shared libraries."""
     return [*_system_paths(), *_python_paths(), *_site_folders()]
 
 
 @cache
 def _python_paths() -> list[str]:
-    """The interpreter, its standard library and its shared libraries."""
+    """Returns the paths of the interpreter, its standard library and its shared libraries."""
     base = {"base": sys.base_prefix, "platbase": sys.base_exec_prefix}
     base |= {"installed_base": sys.base_prefix, "installed_platbase": sys.base_exec_prefix}
     library = sysconfig.get_config_var("LIBDIR") or ""
@@ -189,7 +190,7 @@ def _python_paths() -> list[str]:
 
 @cache
 def _system_paths() -> list[str]:
-    """The system's shared libraries and what finds them."""
+    """Returns the paths of the system's shared libraries and their loader."""
     folders = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"]
     return _existing(folders)
 

@@ -1,4 +1,4 @@
-"""Runs programs, several at once, each in an enclosure of its own."""
+"""Runs programs concurrently, each in its own isolation."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from broca.errors import BadInput
 from broca.tasks.sandbox.isolation import ISOLATIONS, Isolation, Limits, launch, possible
 
 Verdict = Literal["passed", "failed", "timed out"]
-"""`passed`: the program ran to its last statement; `timed out`: it was ended; else `failed`."""
+"""`passed`: the program ran to its last statement; `timed out`: it was killed; else `failed`."""
 
 _TOKEN_BYTES = 32
 _GRACE_S = 0.2
 _OUT_OF_TIME = {
     sign
     for number in (signal.SIGXCPU, signal.SIGKILL)
-    for sign in (-number, 128 + number)  # bubblewrap tells of signals as 128 + their number
+    for sign in (-number, 128 + number)  # bubblewrap reports signals as 128 + their number
 }
 
 
 class Sandbox:
-    """Runs Python programs that nobody has read.
+    """Runs untrusted Python programs.
 
     Args:
-        limits: What one program may use.
-        isolation: What encloses it; by default the strongest that holds on this machine.
-        workers: Programs that run at the same time; by default one a core.
+        limits: Resource limits of a program.
+        isolation: The way of isolation; by default the strongest that works on this machine.
+        workers: Maximum number of concurrent programs; by default the number of cores.
 
     Raises:
-        BadInput: Nothing that can enclose a program holds on this machine, or not this.
+        BadInput: No isolation works on this machine, or the requested one does not.
     """
 
     def __init__(
@@ -68,18 +68,18 @@ class Sandbox:
 
     @property
     def description(self) -> str:
-        """What encloses the programs, for a reader of the result."""
+        """Description of the isolation, for the reader of a result."""
         return ISOLATIONS[self.isolation]
 
     def run(self, program: str) -> Verdict:
-        """Runs one program; equal programs have equal verdicts.
+        """Runs a program; equal programs have equal verdicts.
 
-        Whatever the program does is its verdict: nothing it does raises here.
+        The behaviour of the program only affects its verdict and raises no exception.
         """
         return self._run(program, self.isolation)
 
     def run_all(self, programs: Sequence[str]) -> list[Verdict]:
-        """Runs several programs, `workers` at a time; verdicts in their order."""
+        """Runs several programs, `workers` at a time; returns verdicts in their order."""
         if len(programs) < 2:
             return [self.run(program) for program in programs]
         with ThreadPoolExecutor(self.workers) as pool:
@@ -100,7 +100,7 @@ class Sandbox:
     def _run_in(self, folder: str, program: str, isolation: Isolation, slot: int) -> Verdict:
         token = secrets.token_hex(_TOKEN_BYTES // 2).encode()
         how = launch(isolation, self.limits, folder=folder, slot=slot, token_length=_TOKEN_BYTES)
-        # a model can write lone surrogates, which are not UTF-8: the worker reads question marks
+        # lone surrogates, which are not UTF-8, become question marks
         text = program.encode("utf-8", errors="replace")
         process = subprocess.Popen(
             how.command,
@@ -128,7 +128,7 @@ class Sandbox:
         return "timed out" if late or (ended in _OUT_OF_TIME) else "failed"
 
     def _holds(self, isolation: Isolation) -> bool:
-        """Tries it: a harmless program must pass, and those that reach outside must not."""
+        """Tests an isolation: a harmless program must pass, those that reach outside must fail."""
         if isolation not in possible():
             return False
         if self._run("import math\nassert math.gcd(4, 6) == 2", isolation) != "passed":
@@ -151,7 +151,7 @@ class Sandbox:
 
 
 def _send(descriptor: int, data: bytes, deadline: float) -> None:
-    """Writes all of it unless the reader is gone or time is up."""
+    """Writes all data unless the reader is gone or the deadline has passed."""
     os.set_blocking(descriptor, False)
     left = memoryview(data)
     while left:
@@ -167,7 +167,7 @@ def _send(descriptor: int, data: bytes, deadline: float) -> None:
 
 
 def _receive(descriptor: int, length: int, deadline: float) -> bytes:
-    """Reads `length` bytes, or what came until the end or the deadline."""
+    """Reads `length` bytes, or fewer at the end or the deadline."""
     answer = b""
     while len(answer) < length:
         ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
@@ -179,10 +179,10 @@ def _receive(descriptor: int, length: int, deadline: float) -> bytes:
 
 
 def _end(process: subprocess.Popen[bytes], *, wait_s: float) -> int | None:
-    """Kills the process and all that it started, after a moment to end by itself.
+    """Kills the process and its children, after waiting for its end.
 
     Returns:
-        Its exit status; None if it had to be killed.
+        The exit status; None if it was killed.
     """
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(wait_s)

@@ -1,9 +1,9 @@
-"""Runs one program inside the sandbox and says, on a pipe, that it ran to its end.
+"""Runs a program inside the sandbox and reports on a pipe that it ran to its end.
 
-Its source is handed to a bare interpreter (`python -c`), so it imports nothing of broca. It reads
-the program from standard input and leaves what follows it there: a token, drawn anew by the parent
-for every program. Only after the program's last statement does it read the token and write it back.
-A program that exits early, raises, or prints that it passed never gets that far.
+Its source is passed to a bare interpreter (`python -c`), so that it imports nothing of broca. It
+reads the program from standard input, which then contains a token that the parent draws for every
+program. It reads the token and writes it back only after the program's last statement. A program
+that exits early, raises, or prints that it passed does not return the token.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CLONE, _CLONE3, _CLONE_THREAD = 56, 435, 0x10000
 
 
 def main(settings: dict[str, Any]) -> None:
-    """Reads a program, shuts the doors, runs it, and writes the token if it came to its end."""
+    """Reads a program, isolates it, runs it, and writes the token if it finished."""
     program = _read_program()
     keys, verdict = os.dup(0), os.dup(1)
     with open(os.devnull, "r+b", buffering=0) as nothing:
@@ -50,7 +50,7 @@ def main(settings: dict[str, Any]) -> None:
     sys.path[:] = [path for path in sys.path if path] + settings["path"]
     import random
 
-    random.seed(0)  # so that equal programs have equal verdicts
+    random.seed(0)  # equal programs have equal verdicts
     _enclose(settings)
     length: int = settings["token"]
     _execute(program, (os.read, os.write, keys, verdict, length))
@@ -63,7 +63,7 @@ def _execute(program: str, reply: tuple[Any, Any, int, int, int]) -> None:
 
 
 def _read_program() -> str:
-    """The program: its length in bytes on a line of its own, then its text, and not a byte more."""
+    """Reads the program: a line with its length in bytes, then exactly its text."""
     header = b""
     while not header.endswith(b"\n"):
         byte = os.read(0, 1)
@@ -81,7 +81,7 @@ def _read_program() -> str:
 
 
 def _enclose(settings: dict[str, Any]) -> None:
-    """Limits, identity and, where no namespace does it, what may be touched."""
+    """Sets limits and identity, and restricts access if no namespace does."""
     os.chdir(settings["folder"])
     os.umask(0o077)
     for name, value in settings["limits"].items():
@@ -103,7 +103,7 @@ def _enclose(settings: dict[str, Any]) -> None:
 
 
 def _enclose_by_kernel(readable: list[str], folder: str) -> None:
-    """Landlock for files, seccomp for everything else; neither needs privileges."""
+    """Restricts files by Landlock and system calls by seccomp; neither needs privileges."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -156,7 +156,7 @@ def _landlock(
 
 
 def _seccomp(ctypes: Any, libc: Any, call: Callable[..., int]) -> None:
-    """Answers forbidden system calls with EPERM, by a filter in the kernel's own small language."""
+    """Makes forbidden system calls fail with EPERM, by a BPF filter."""
     load, equal, at_least, masked, give = 0x20, 0x15, 0x35, 0x45, 0x06
     allowed, refuse = 0x7FFF0000, 0x00050000
     code: list[tuple[int, int, int, int]] = [
@@ -164,7 +164,7 @@ def _seccomp(ctypes: Any, libc: Any, call: Callable[..., int]) -> None:
         (equal, 1, 0, 0xC000003E),  # x86-64 and nothing else
         (give, 0, 0, refuse | _EPERM),
         (load, 0, 0, 0),
-        (at_least, 0, 1, 0x40000000),  # nor its 32-bit sister
+        (at_least, 0, 1, 0x40000000),  # nor its 32-bit variant
         (give, 0, 0, refuse | _EPERM),
         (equal, 0, 1, _CLONE3),
         (give, 0, 0, refuse | _ENOSYS),  # libc then uses clone, whose flags can be read
@@ -189,7 +189,7 @@ def _seccomp(ctypes: Any, libc: Any, call: Callable[..., int]) -> None:
 
 
 def _enclose_by_guard(readable: list[str], folder: str) -> None:
-    """Python's own audit events: they stop a program that errs, not one that attacks."""
+    """Restricts access by Python's audit events, which stop mistakes, not attacks."""
     inside, outside = os.path.realpath(folder), [os.path.realpath(path) for path in readable]
     separator, real, exists, as_text = os.sep, os.path.realpath, os.path.exists, os.fsdecode
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -211,7 +211,7 @@ def _enclose_by_guard(readable: list[str], folder: str) -> None:
         return path == place or path.startswith(place + separator)
 
     def is_inside(descriptor: int) -> bool:
-        """Whether names relative to an opened folder, or to none, lie in the program's folder."""
+        """Whether paths relative to an open folder, or to none, lie in the program's folder."""
         if descriptor == -1:
             return True
         opened = f"/proc/self/fd/{descriptor}"
