@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from broca.measurement import Measurement, Plan
 
 _BLOCK = 512
-"""Masks that are answered at once: thousands of components make large matrices."""
+"""Number of masks that are computed at once: thousands of components make large matrices."""
 _LEAST_SLOPE = 0.004
-"""Size of a slope below which its noise shrinks no more."""
+"""Size of a slope below which its noise does not shrink further."""
 
 
 def tiny_tokenizer() -> Any:
@@ -70,13 +70,13 @@ class PlantedProblem:
         noise: Standard deviation of the response of one row.
         seed: Seed of the noise.
         pairs: Columns of components that interact, `(pairs, 2)`.
-        pair_effects: What losing both adds to the sum of their effects, `(pairs,)`.
-        backups: For each planted component its backups: what all of them do is lost only when all
-            are ablated; -1 for none, `(components,)` or `(components, backups)`.
-        saturates: Whether a response levels off smoothly towards 0 rather than being cut there.
+        pair_effects: Effect of ablating both components minus the sum of their effects, `(pairs,)`.
+        backups: Columns of each component's backups, whose common function is lost only when all of
+            them are ablated; -1 for none, `(components,)` or `(components, backups)`.
+        saturates: Whether a response approaches 0 smoothly instead of being clipped at 0.
         binary: Whether a row is right or wrong, with the response as its probability.
-        gradient_noise: Standard deviation of a row's slope in parts of the slope itself, and of
-            `_LEAST_SLOPE` where that is less.
+        gradient_noise: Standard deviation of a row's slope relative to the slope itself, or to
+            `_LEAST_SLOPE` if the slope is smaller.
     """
 
     effects: NDArray[np.float64]
@@ -96,7 +96,7 @@ class PlantedProblem:
 
         Args:
             masks: True where a component is ablated, `(masks, components)`.
-            scale: Gate of ablated components; what is lost is linear in each gate.
+            scale: Gate of ablated components; the loss is linear in each gate.
         """
         total = self._total(self._lost(_closed(masks, scale)))
         if self.saturates:
@@ -138,13 +138,13 @@ class PlantedProblem:
 
     @property
     def _spares(self) -> NDArray[np.intp]:
-        """The backups of every component, `(components, backups)`."""
+        """Returns the backups of every component, `(components, backups)`."""
         if self.backups is None:
             return np.zeros((len(self.effects), 0), dtype=np.intp)
         return self.backups.reshape(len(self.effects), -1)
 
     def _lost(self, closed: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How much of each component is lost; none of one that has a backup left."""
+        """Returns the lost share of each component; 0 for a component with an intact backup."""
         lost = closed.copy()
         for spares in self._spares.T:
             backed = np.flatnonzero(spares >= 0)
@@ -152,14 +152,14 @@ class PlantedProblem:
         return lost
 
     def _total(self, lost: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The response before it saturates or meets its floor, `(masks,)`."""
+        """Returns the response before saturation and clipping, `(masks,)`."""
         total: NDArray[np.float64] = self.baseline + lost @ self.effects
         if len(self.pairs):
             total += lost[:, self.pairs[:, 0]] * lost[:, self.pairs[:, 1]] @ self.pair_effects
         return total
 
     def run(self, plan: Plan) -> Measurement:
-        """Answers a plan like an executor: the expected response, and noise by row."""
+        """Measures a plan like an executor: the expected response with noise for each row."""
         scale = plan.scale or 0.0
         blocks = [plan.masks[at : at + _BLOCK] for at in range(0, len(plan.masks), _BLOCK)]
         mean = np.concatenate([self.means(block, scale) for block in blocks])[plan.mask_index]
@@ -168,7 +168,7 @@ class PlantedProblem:
             by_mask = [self.gradients(block, scale).astype(np.float32) for block in blocks]
             gradients = self._with_noise(np.concatenate(by_mask)[plan.mask_index], plan)
         elif self.binary and plan.response in (None, "accuracy"):
-            # an item is as hard under every mask
+            # the difficulty of an item is the same under every mask
             hard = {
                 item: np.random.default_rng([self.seed, item]).random()
                 for item in set(plan.item_index.tolist())
@@ -177,12 +177,12 @@ class PlantedProblem:
                 hard[item] < one for item, one in zip(plan.item_index.tolist(), mean, strict=True)
             ]
             return Measurement(plan, np.array(right, dtype=float))
-        # the noise of a row depends on its mask and item alone: a repeated row repeats itself
+        # the noise of a row depends only on its mask and item: a repeated row has the same response
         noise = np.array([rng.normal() for rng in self._by_row(plan)])
         return Measurement(plan, mean + self.noise * noise, gradients)
 
     def _with_noise(self, slopes: NDArray[np.float32], plan: Plan) -> NDArray[np.float32]:
-        """Slopes as single items have them: they differ by much more than responses do."""
+        """Adds the noise of items to slopes, which vary between items much more than responses."""
         if not self.gradient_noise:
             return slopes
         spread = self.gradient_noise * np.maximum(np.abs(slopes), _LEAST_SLOPE)
@@ -191,7 +191,7 @@ class PlantedProblem:
         return noisy
 
     def _by_row(self, plan: Plan, *use: int) -> Iterator[np.random.Generator]:
-        """Generators that depend on a row's mask and item alone, and on what they are for."""
+        """Yields a generator for each row, seeded by its mask, its item and the purpose."""
         weights = np.arange(1, plan.masks.shape[1] + 1)
         blocks = [plan.masks[at : at + _BLOCK] for at in range(0, len(plan.masks), _BLOCK)]
         keys = np.concatenate([block @ weights for block in blocks])
@@ -200,7 +200,7 @@ class PlantedProblem:
 
 
 def _closed(masks: NDArray[np.bool_], scale: float) -> NDArray[np.float64]:
-    """How far every gate is closed, `(masks, components)`."""
+    """Returns how far every gate is closed, `(masks, components)`."""
     return np.where(masks, 1 - scale, 0.0).astype(np.float64)
 
 
@@ -222,25 +222,26 @@ def planted_problem(
 ) -> PlantedProblem:
     """Makes a problem in which `planted` components matter and the others nearly do not.
 
-    The planted effects fall from `effect` to half of it; the others are Gaussian with a
-    hundredth of it.
+    The planted effects fall from `effect` to half of it; the others are Gaussian with a standard
+    deviation of a hundredth of it.
 
     Args:
-        components: How many there are.
-        planted: How many of them matter.
+        components: Number of components.
+        planted: Number of components that matter.
         effect: The largest effect.
         noise: Standard deviation of one row's response.
         baseline: Response of the intact model.
-        seed: Seed of everything.
-        moderate: Components of moderate effects: a heavy tail (exponential, a tenth of `effect` on
-            average, at most a third of it).
+        seed: Seed of all random draws.
+        moderate: Number of components with moderate effects, a heavy tail (exponential, a tenth of
+            `effect` on average, at most a third of it).
         pairs: Interactions between random planted or moderate components, Gaussian with a fifth of
             `effect`.
-        redundant: Planted components that have backups, which alone do as little as they do.
-        redundancy: Backups of each of them: with it they make groups of one more.
-        saturates: Whether responses level off towards 0 smoothly.
+        redundant: Number of planted components that have backups; ablating any one of a group alone
+            has little effect.
+        redundancy: Number of backups of each of these components.
+        saturates: Whether responses approach 0 smoothly.
         binary: Whether rows are right or wrong.
-        gradient_noise: Standard deviation of a row's slopes in parts of themselves.
+        gradient_noise: Standard deviation of a row's slopes relative to the slopes themselves.
     """
     rng = np.random.default_rng(seed)
     effects = rng.normal(0, effect / 100, components)

@@ -1,4 +1,4 @@
-"""`broca compare`: what differs between models or runs."""
+"""`broca compare`: compares models or runs."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ def compare(
         models: Models, or out folders of runs or atlases; the first is the reference.
         tasks: T1,T2,...; default: those of the runs.
         heads: Components to ablate together in every model, L0H4+L1H8.
-        revision: A revision of the one model that is given; may be repeated.
-        response: accuracy, margin or probability; default: probability where models share it.
+        revision: A revision of a single model; may be repeated.
+        response: accuracy, margin or probability; default: probability if the models share right
+            answers.
         rows: Rows with random masks for each model and task.
         items: Maximum number of items of a task for these rows.
         limit: Maximum number of report items of a task.
-        level: Level of tests, and rate of false discoveries.
-        seed: Seed of everything random; default: the first run's, or 0.
+        level: Level of tests, and false discovery rate.
+        seed: Seed of all random draws; default: the first run's, or 0.
         out: Folder for comparison.json; default: broca-out.
     """
     from broca.results.comparison import Comparison

@@ -43,7 +43,7 @@ class Collection:
         response: What they return.
         rows: How many for each task.
         tasks: The tasks as the first model is asked them.
-        notes: What the reader should know.
+        notes: Notes for the reader.
     """
 
     labels: Sequence[str]

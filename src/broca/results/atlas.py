@@ -13,14 +13,14 @@ Rows = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class AtlasCost:
-    """What it took.
+    """The cost of an atlas.
 
     Attributes:
-        rows: (mask, item) rows of the measurement, intact and pilot included.
-        scoring_rows: Rows in the tasks' own metrics on the intact model.
-        tokens: Tokens that the model read or wrote, padding excluded.
+        rows: Number of (mask, item) rows under masks, the intact mask and the pilot included.
+        scoring_rows: Number of rows of the intact model in the tasks' own metrics.
+        tokens: Number of tokens that the model read or generated, padding excluded.
         wall_s: Seconds from the loaded model to the atlas.
-        measured: Rows of both kinds that were not in the journal yet.
+        measured: Number of rows of both kinds that were not in the journal yet.
     """
 
     rows: int
@@ -32,18 +32,18 @@ class AtlasCost:
 
 @dataclass(frozen=True)
 class AtlasTask:
-    """One row of the matrix.
+    """A task, a row of the matrix.
 
     Attributes:
         name: The task.
-        capability: What it measures.
+        capability: The capability that it measures.
         metric: Its main metric.
-        intact: Its score on the intact model, on the same items.
-        items: Items that the masks were measured on.
-        at_chance: Whether the intact model cannot do it: it can show no damage, and counts neither
-            as a task that is hurt nor as a control.
-        change: Mean change of the response under the masks.
-        explained: Share of the response's variance on held-out masks that effects explain.
+        intact: Score of the intact model on the same items.
+        items: Number of items on which the masks were measured.
+        at_chance: Whether the intact model is at chance. The task then shows no damage and counts
+            neither as a task that is hurt nor as a control.
+        change: Mean change of the response under the random masks.
+        explained: Share of the response's variance on held-out masks that the effects explain.
     """
 
     name: str
@@ -61,10 +61,10 @@ class UniversalComponent:
     """A component that most tasks need to about the same degree (docs/atlas.md has the rule).
 
     Attributes:
-        name: Such as `L0H3`.
-        effect: Its mean effect over the tasks that the model can do.
-        hurts: The tasks that its loss hurts.
-        effects: Its effect on every task.
+        name: Name, such as `L0H3`.
+        effect: Mean effect over the tasks that the model can do.
+        hurts: The tasks that are hurt when it is ablated.
+        effects: Effect on every task.
     """
 
     name: str
@@ -75,14 +75,14 @@ class UniversalComponent:
 
 @dataclass(frozen=True)
 class SelectedComponent:
-    """A component that a task needs beyond the others.
+    """A component that a task needs more than the other tasks do.
 
     Attributes:
-        name: Such as `L0H3`.
-        effect: Its effect on the task.
-        ci: 90 % interval of it.
-        contrast: The effect minus its mean effect on the tasks of other capabilities.
-        contrast_ci: 90 % interval of that.
+        name: Name, such as `L0H3`.
+        effect: Effect on the task.
+        ci: 90 % interval of the effect.
+        contrast: The effect on the task minus the mean effect on the tasks of other capabilities.
+        contrast_ci: 90 % interval of the contrast.
     """
 
     name: str
@@ -94,13 +94,13 @@ class SelectedComponent:
 
 @dataclass(frozen=True)
 class Selection:
-    """What one task needs beyond the others, as far as a screen can tell.
+    """The components that a task needs more than the others do, by a screen of single components.
 
     Attributes:
         task: The task.
-        controls: The tasks of other capabilities that it was compared with.
-        components: At most k components, the largest contrast first.
-        reason: Why there are none; empty otherwise.
+        controls: The tasks of other capabilities with which it was compared.
+        components: At most k components, by decreasing contrast.
+        reason: Why no component is selected; empty otherwise.
     """
 
     task: str
@@ -111,11 +111,11 @@ class Selection:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Components whose effects over the tasks have the same profile.
+    """Components with similar effects over the tasks.
 
     Attributes:
-        components: Their names, neighbours alike.
-        effects: Their mean effect on every task.
+        components: Names of the components, similar ones beside each other.
+        effects: Mean effect on every task.
     """
 
     components: tuple[str, ...]
@@ -124,16 +124,16 @@ class Cluster:
 
 @dataclass(frozen=True)
 class GroupTest:
-    """Whether selected heads of a capability share key/value groups more often than chance.
+    """A test whether selected heads of a capability share key/value groups more often than chance.
 
     Attributes:
-        group_size: Query heads of a key/value group.
+        group_size: Number of query heads of a key/value group.
         sets: The heads of each capability that has a selection.
-        pairs: Pairs of heads of one capability in one group.
-        expected: Their mean number when heads change places within their layers.
-        effect: `pairs` minus `expected`, in standard deviations; None where it cannot vary.
+        pairs: Number of pairs of heads of the same capability in the same group.
+        expected: Mean number of such pairs when heads are permuted within their layers.
+        effect: `pairs` minus `expected`, in standard deviations; None if the number cannot vary.
         p: One-sided p-value of the permutation test.
-        permutations: How many were tried.
+        permutations: Number of permutations.
     """
 
     group_size: int
@@ -151,7 +151,7 @@ class HeadSet:
 
     Attributes:
         capability: The capability.
-        heads: Their names.
+        heads: Names of the heads.
     """
 
     capability: str
@@ -160,35 +160,35 @@ class HeadSet:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
-    """Every component's effect on every task, and what that says.
+    """The effect of every component on every task, with selections, clusters and tests.
 
     Attributes:
         model: The model.
-        tasks: Rows of the matrix, tasks of like profiles beside one another.
-        components: Columns of the matrix, components of like profiles beside one another; those
-            without a sure effect come last.
-        effects: Change of the response when the component is ablated besides the others of a random
-            mask; negative = the task needs it.
+        tasks: Rows of the matrix, tasks with similar effects beside each other.
+        components: Columns of the matrix, components with similar effects beside each other;
+            components without a significant effect come last.
+        effects: Change of the response when the component is ablated together with the others of a
+            random mask; negative = the task needs it.
         low: Lower ends of the 90 % intervals.
-        high: Upper ends.
+        high: Upper ends of the 90 % intervals.
         universal: Components that most tasks need to about the same degree, worst first.
-        selections: What each task needs beyond the others, in the order of `tasks`.
-        clusters: Components that significantly hurt a task, by profile.
-        task_clusters: Tasks by profile.
-        groups: Whether selections keep to key/value groups; None where that means nothing.
-        groups_note: Why not; empty otherwise.
-        response: What effects are measured in.
-        kinds: Which parts of the model are components, such as `heads`.
-        ablation: What became of ablated components.
-        masks: Fresh masks that effects were estimated from.
-        share: Mean share of the components that a mask ablated, as the pilot chose.
-        least: Least effect that counts.
+        selections: The selected components of each task, in the order of `tasks`.
+        clusters: Clusters of the components that significantly hurt a task.
+        task_clusters: Clusters of the tasks.
+        groups: The test of shared key/value groups; None if it does not apply.
+        groups_note: Why the test does not apply; empty otherwise.
+        response: Response in which effects are measured.
+        kinds: Kinds of components, such as `heads`.
+        ablation: How components were ablated.
+        masks: Number of random masks from which effects were estimated.
+        share: Mean share of components that a mask ablates, chosen by the pilot.
+        least: Smallest effect that counts.
         k: Maximum number of components of a selection.
-        resamples: Resamples behind the intervals.
-        shrunk: Whether masks were so few that effects are too small.
-        seed: Seed of everything random.
-        cost: What it took.
-        notes: What the reader should know.
+        resamples: Number of resamples of the intervals.
+        shrunk: Whether effects are underestimated because there are too few masks.
+        seed: Seed of all random draws.
+        cost: Rows, tokens and time.
+        notes: Notes for the reader.
     """
 
     kind: Literal["atlas"] = "atlas"
@@ -224,16 +224,16 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
                 raise ValueError(f"{name} is not a matrix of tasks x components")
 
     def effect(self, task: str, component: str) -> float:
-        """One cell of the matrix.
+        """Returns an effect of the matrix.
 
         Raises:
-            KeyError: No such row or column.
+            KeyError: The atlas has no such task or component.
         """
         by_task = dict(zip((row.name for row in self.tasks), self.effects, strict=True))
         return dict(zip(self.components, by_task[task], strict=True))[component]
 
     def selected(self, task: str) -> tuple[str, ...]:
-        """Names of what a task needs beyond the others.
+        """Returns the names of the components that a task needs more than the other tasks do.
 
         Raises:
             KeyError: The atlas has no such task.
@@ -242,7 +242,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
         return tuple(component.name for component in by_task[task])
 
     def summary(self) -> tuple[str, ...]:
-        """What is universal, and what was measured."""
+        """Returns the universal components and the size of the measurement."""
         needed = sum(bool(line.components) for line in self.selections)
         universal = listed(tuple(component.name for component in self.universal))
         return (
@@ -253,7 +253,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """A line for each task and component."""
+        """Returns a line for each task and component."""
         return [
             {
                 "task": task.name, "capability": task.capability, "component": component,

@@ -153,7 +153,7 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
         selections: The sets that were ablated as a whole.
         scores: Scores of the intact models and without each selection.
         carries: Tests whether tasks need the selections of other runs.
-        notes: What the reader should know.
+        notes: Notes for the reader.
     """
 
     kind: Literal["comparison"] = "comparison"

@@ -1,4 +1,4 @@
-"""What a localization found: `result.json`."""
+"""The result of a localization: `result.json`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ class SearchInfo:
 
     Attributes:
         method: Name of the method.
-        options: Its settings, those that it chose itself among them.
+        options: Settings of the method, including those that it chose itself.
         seed: Seed of the run.
-        response: What the rows of its last plan returned, which its intervals are in; empty where
-            an older file does not say.
+        response: Response of its last plan, and of its intervals; empty in older files.
     """
 
     method: str
@@ -33,12 +32,12 @@ class SearchInfo:
 
 @dataclass(frozen=True)
 class AdditivityInfo:
-    """How well effects add up, on masks that were held out in turn.
+    """How well effects add up, by cross-validation over masks.
 
     Attributes:
-        explained: Share of the variance of their responses that the linear model explains.
-        rank_correlation: Spearman's, of predicted with measured responses.
-        masks: How many masks.
+        explained: Share of the variance of held-out responses that the linear model explains.
+        rank_correlation: Spearman correlation of predicted and measured responses.
+        masks: Number of masks.
     """
 
     explained: float
@@ -48,15 +47,14 @@ class AdditivityInfo:
 
 @dataclass(frozen=True)
 class AnswerInfo:
-    """Which of three answers a search gives.
+    """The answer of a search, one of three.
 
     Attributes:
-        says: `found`; `nothing`, where no set costs the task `bound` or more beyond the others;
-            `not enough rows`, where the rows spent do not tell.
-        bound: What the best of all sets costs the task beyond the others at most, at 95 %; null
-            where a set was found.
-        rows_needed: About how many rows would tell; null where those spent do, or where that is
-            more than can be guessed.
+        says: `found`; `nothing` if no set has a specific drop of `bound` or more; `not enough rows`
+            if the measured rows cannot decide.
+        bound: Upper bound, at 95 %, of the specific drop of the best set; null if a set was found.
+        rows_needed: Approximate number of rows that would decide; null if the measured rows decide,
+            or if the number cannot be estimated.
     """
 
     says: Literal["found", "nothing", "not enough rows"]
@@ -66,18 +64,18 @@ class AnswerInfo:
 
 @dataclass(frozen=True)
 class RankedComponent:
-    """One line of the ranking.
+    """A line of the ranking.
 
     Attributes:
-        name: Such as `L12H3`.
+        name: Name, such as `L12H3`.
         layer: Decoder layer, from 0.
         head: Number within the layer.
         effect: Change of the response when it is ablated; negative = the task needs it.
-        ci: Interval of the effect, where the method gives one, wide enough to include it: a
-            regression may shrink the effect out of the interval of the unshrunken one.
-        frequency: Share of resamples in which it is selected, where the method gives one.
-        p_value: Of no harm, one-sided, where the method gives one.
-        q_value: The same, corrected for the number of components.
+        ci: Interval of the effect, if the method gives one. It is extended to include the effect,
+            because a regression may shrink an effect out of the interval of the unshrunken effect.
+        frequency: Share of resamples in which it is selected, if the method gives one.
+        p_value: One-sided p-value of no harm, if the method gives one.
+        q_value: p-value corrected for the number of components.
     """
 
     name: str
@@ -91,7 +89,7 @@ class RankedComponent:
 
 
 class NamedPart(Protocol):
-    """What a line of a ranking says of a component."""
+    """The parts of a component's name."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -111,16 +109,16 @@ def ranked(
     p_values: Any = None,
     q_values: Any = None,
 ) -> tuple[RankedComponent, ...]:
-    """The lines of a ranking: components in an order, each with what is known of it.
+    """Makes the lines of a ranking: components in order, each with its statistics.
 
     Args:
         components: All components, by column.
         effects: Effect of each, `(components,)`.
-        order: Columns, most harmful to lose first.
-        intervals: Interval of each effect, `(components, 2)`; NaN where there is none.
-        frequency: How often each is selected, `(components,)`.
-        p_values: Of no harm, `(components,)`.
-        q_values: The same, corrected, `(components,)`.
+        order: Columns, the most harmful ablation first.
+        intervals: Interval of each effect, `(components, 2)`; NaN for none.
+        frequency: Share of resamples in which each is selected, `(components,)`.
+        p_values: p-values of no harm, `(components,)`.
+        q_values: Corrected p-values, `(components,)`.
     """
 
     def known(values: Any, column: int) -> float | None:
@@ -145,22 +143,22 @@ def ranked(
 
 
 def _around(effect: float, low: float, high: float) -> tuple[float, float]:
-    """An interval that is wide enough to hold its estimate, which may be shrunken."""
+    """Extends an interval to include its estimate, which may be shrunken."""
     return min(float(low), effect), max(float(high), effect)
 
 
 @dataclass(frozen=True)
 class Interaction:
-    """How the effects of two components depend on one another, in the task's metric.
+    """The interaction of two components, in the task's metric.
 
     Attributes:
-        first: Name of the first.
-        second: Name of the second.
-        first_effect: Change of the score when the first alone is ablated.
-        second_effect: The same of the second.
+        first: Name of the first component.
+        second: Name of the second component.
+        first_effect: Change of the score when only the first is ablated.
+        second_effect: Change of the score when only the second is ablated.
         joint_effect: Change when both are ablated.
-        interaction: The joint effect less the two single ones: below zero where they stand in for
-            each other, above zero where they harm the same answers.
+        interaction: The joint effect minus the two single effects: negative if the components back
+            each other up, positive if their ablations harm the same answers.
         ci: 90 % interval of the interaction.
     """
 
@@ -175,13 +173,13 @@ class Interaction:
 
 @dataclass(frozen=True)
 class Repeat:
-    """What a search on other items selects.
+    """The selection of a search on other items.
 
     Attributes:
-        seed: Its seed.
+        seed: Seed of the search.
         selected: Names of the components.
-        answer: Which of three answers it gives; null of methods that cannot tell these apart.
-        rows: (mask, item) rows that it measured.
+        answer: Its answer, one of three; null for methods that give none.
+        rows: Number of (mask, item) rows that it measured.
     """
 
     seed: int
@@ -192,15 +190,15 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Cost:
-    """What it took.
+    """The cost of a localization.
 
     Attributes:
-        rows: (mask, item) rows that the search measured.
-        verification_rows: Rows measured on the report items, before and after.
-        tokens: Tokens that the model read or wrote, padding excluded.
+        rows: Number of (mask, item) rows of the search.
+        verification_rows: Number of rows on the report items, intact and ablated.
+        tokens: Number of tokens that the model read or generated, padding excluded.
         wall_s: Seconds from the loaded model to the result.
-        measured: Rows of both kinds that the run measured itself, in all its processes; the others
-            were in the journal, or were asked twice. None where that was not counted.
+        measured: Number of rows of both kinds that the run measured itself, in all its processes;
+            the others were in the journal or were requested twice. None if they were not counted.
     """
 
     rows: int
@@ -215,41 +213,42 @@ _ZERO = AblationInfo("zero", 0.0)
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Localization(Result, file="result.json", page="report.html", verb="broca localize"):
-    """Everything that a localization found, and how.
+    """The result of a localization.
 
     Attributes:
         model: The model.
         task: The task that was localized.
-        others: The tasks that the selection should leave alone.
-        same_skill: Tasks of the same capability, reported apart.
+        others: The tasks that the selection should not affect.
+        same_skill: Tasks of the same capability, reported separately.
         search: The method and its settings.
         cost: Rows, tokens and time.
         baseline: Score of every task on the intact model, on its report items.
-        ranking: All components, most harmful to lose first.
-        selected: Names of the chosen components, at most k.
+        ranking: All components, the most harmful ablation first.
+        selected: Names of the selected components, at most k.
         abstained: Whether nothing was selected.
         reason: Why nothing was selected; empty otherwise.
-        answer: Whether something was found, is not there, or needs more rows; None of methods that
-            cannot tell these apart.
-        verification: What the selection costs on the report items, and the verdict. In the file it
-            leaves out what the localization says: model, heads, ablation, seed, baseline, rows.
-        response: What the effects are measured in.
-        components: Which parts of the model could be ablated, such as `heads`.
-        ablation: What became of them.
-        task_options: How the tasks were asked, where that differs from their files.
-        off_target_effects: Mean change of the other tasks' response when a component is ablated,
-            where the method measures it.
-        shared_effects: Of each component that the other tasks need too, where the method looks for
-            them: minus what every task's score loses when it is ablated alone, on some `report`
-            items of each. What they lose most to comes first.
-        universal: Those of them that most tasks need to about the same degree, by the rule of the
-            atlas.
-        interactions: Pairs of the leading components, the strongest first, if they were requested;
-            on `confirm` items.
-        repeats: What the same search selects on other items, if that was requested.
-        additivity: How well effects add up; None where the method measures no random masks, or
-            too few.
-        notes: What the reader should know, such as cut prompts or other tasks at chance.
+        answer: Whether a set was found, does not exist, or needs more rows; None for methods that
+            give no answer.
+        verification: The drops without the selection on the report items, and the verdict. In the
+            file it omits keys that the localization has: model, heads, ablation, seed, baseline,
+            rows.
+        response: Response in which effects are measured.
+        components: Kinds of components, such as `heads`.
+        ablation: How components were ablated.
+        task_options: Task options that differ from the tasks' files.
+        off_target_effects: Mean change of the other tasks' response when a component is ablated, if
+            the method measures it.
+        shared_effects: For each component that the other tasks need too, if the method looks for
+            them: the change of every task's score when it is ablated alone, on some `report` items.
+            The most harmful component comes first.
+        universal: The components among them that most tasks need to about the same degree, by the
+            rule of the atlas.
+        interactions: Interactions of pairs of the leading components on `confirm` items, the
+            strongest first; empty if they were not requested.
+        repeats: Selections of the same search on other items, if they were requested.
+        additivity: How well effects add up; None if the method measures no random masks, or too
+            few.
+        notes: Notes for the reader, such as truncated prompts or other tasks at chance.
     """
 
     kind: Literal["localization"] = "localization"
@@ -280,17 +279,17 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """All tasks that were measured: the localized one, those of its skill, the others."""
+        """All tasks that were measured: the localized task, those of its skill, the others."""
         return (self.task, *self.same_skill, *self.others)
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict; None where no statistics were requested, or nothing was selected."""
+        """The verdict; None if no statistics were requested, or if nothing was selected."""
         return self.verification.verdict
 
     @property
     def times_selected(self) -> dict[str, int]:
-        """In how many searches, the repeats among them, each component is selected, most first."""
+        """How many searches, repeats included, select each component, in decreasing order."""
         searches = [self.selected, *(repeat.selected for repeat in self.repeats)]
         counts = Counter(name for selected in searches for name in selected)
         return dict(sorted(counts.items(), key=lambda entry: -entry[1]))
@@ -309,7 +308,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         return sum(shares) / len(shares) if shares else None
 
     def summary(self) -> tuple[str, ...]:
-        """The verdict, the selection and how it was found."""
+        """Returns the verdict, the selection and the search."""
         if self.abstained:
             first = f"nothing selected: {self.reason}"
         elif self.verdict is None:
@@ -328,7 +327,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """A line for each component, in the order of the ranking."""
+        """Returns a line for each component, in the order of the ranking."""
         return ranking_records(self.ranking, self.selected, self.off_target_effects)
 
 
@@ -337,7 +336,7 @@ def ranking_records(
     selected: Sequence[str],
     off_target_effects: dict[str, float] | None = None,
 ) -> list[dict[str, Any]]:
-    """A line for each component of a ranking: what is known of it, and whether it is selected."""
+    """Returns a line for each component of a ranking: its statistics and whether it is selected."""
     lines = []
     for line in ranking:
         low, high = line.ci or (None, None)

@@ -46,7 +46,7 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
         by_layer: Number of selected neurons in every layer.
         share_of_neurons: Share of the model's neurons that are selected.
         share_of_parameters: Share of the model's parameters that belong to selected neurons.
-        notes: What the reader should know.
+        notes: Notes for the reader.
     """
 
     kind: Literal["neuron set"] = "neuron set"
@@ -93,7 +93,7 @@ class NeuronExperiment(Result, verb="broca neurons"):
         model: The model.
         settings: Settings of the experiment.
         result: One data class or several; dictionaries and lists if it was read from a file.
-        notes: What the reader should know.
+        notes: Notes for the reader.
     """
 
     kind: Literal["neuron experiment"] = "neuron experiment"

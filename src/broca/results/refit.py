@@ -24,7 +24,7 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
         selected: Names of the selected components, at most k.
         reason: Why nothing was selected; empty otherwise.
         additivity: How well effects add up; None with few masks.
-        notes: What the reader should know.
+        notes: Notes for the reader.
     """
 
     kind: Literal["refit"] = "refit"

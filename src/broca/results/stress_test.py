@@ -102,7 +102,7 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
         positive_control: Shift of a write that must have an effect.
         verdict: The verdict in a word.
         text: The verdict in a sentence.
-        notes: What the reader should know.
+        notes: Notes for the reader.
     """
 
     kind: Literal["stress test"] = "stress test"

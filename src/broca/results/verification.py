@@ -337,7 +337,7 @@ class Verification(Result, file="verification.json", page="verification.html", v
         samples: Outputs of the intact and the ablated model, side by side.
         verdict: The verdict; None without statistics.
         rows: Number of rows on the report items.
-        notes: What the reader should know.
+        notes: Notes for the reader.
         documents: The documents of each part of the items.
     """
 

@@ -1,4 +1,4 @@
-"""How much of a run is done, and how long the rest will take."""
+"""Forecasts the total rows and the remaining time of a run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ HALF_LIFE_S = 60.0
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a forecast says.
+    """A forecast.
 
     Attributes:
-        done: Rows that are done.
-        total: Rows of the run, the done ones included.
-        seconds_left: Time that the other rows take; None before any speed is known.
-        guessed: Whether the speed of some of them is not measured yet, and the slowest one known
-            stands for it.
+        done: Number of measured rows.
+        total: Number of rows of the run, the measured ones included.
+        seconds_left: Expected time of the remaining rows; None before any speed is known.
+        guessed: Whether the speed of some remaining rows is unknown, and the slowest known speed is
+            used for them.
     """
 
     done: int
@@ -36,10 +36,10 @@ class Step:
     Attributes:
         stage: The stage that begins it.
         rows: Maximum number of rows that it measures.
-        kind: Rows of one kind take about the same time, such as those of one response.
-        verb: Whether a verb runs in it, such as a search of a study. The verb knows its rows better
-            than the study, and later steps of the kind are expected to differ as much as it did.
-        returns: Whether the run comes back to it after other steps: its stage ends with the run.
+        kind: Kind of its rows; rows of the same kind take about the same time.
+        verb: Whether a verb runs in it, such as a search of a study. The verb's own count of rows
+            replaces the expected one, and corrects the rows of later steps of the same kind.
+        returns: Whether the run returns to it after other steps; it ends with `complete`.
     """
 
     stage: str
@@ -53,13 +53,13 @@ class Forecast:
     """Counts the rows of a run's steps and measures their speeds.
 
     A step that measures fewer rows than planned, such as a search that stops early, is complete
-    when the next one begins: the rows that it left out leave the total. One that measures more
-    adds to the total. Where some steps are verbs, an unknown speed is the mean of those that are
-    known instead of the slowest.
+    when the next one begins, and its remaining rows are subtracted from the total. A step that
+    measures more adds to the total. If some steps are verbs, an unknown speed is taken as the mean
+    of the known speeds instead of the slowest.
 
     Args:
-        steps: The steps of the run in their order; each stage begins one of them at most.
-        clock: Tells the time in seconds.
+        steps: The steps of the run in their order; each stage begins at most one of them.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class Forecast:
         self._steps: list[Step] = []
         self._done: list[int] = []
         self._planned: list[int] = []
-        """The rows of every step as they were expected at first."""
+        """The initially expected rows of every step."""
         self._factors: dict[str, list[float]] = {}
-        """By kind: rows of finished verbs over those that were expected."""
+        """By kind: measured rows of finished verbs divided by expected rows."""
         self._verb: tuple[float, bool] | None = None
-        """Time that the verb of the current step has left, and whether it is guessed."""
+        """Remaining time of the verb in the current step, and whether it is guessed."""
         self._current: int | None = None
         self._next = 0
         self.add(steps)
@@ -85,8 +85,8 @@ class Forecast:
         """Adds steps that were not known before.
 
         Args:
-            steps: They come last, or where the step is that they replace.
-            instead_of: The stage of a step that has not begun.
+            steps: They are appended, or replace a step.
+            instead_of: Stage of the step to replace, which has not begun.
         """
         place, end = len(self._steps), len(self._steps)
         for number in range(self._next, len(self._steps)):
@@ -97,7 +97,7 @@ class Forecast:
         self._planned[place:end] = [step.rows for step in steps]
 
     def enter(self, stage: str) -> None:
-        """Begins a stage; one that is not a step belongs to none."""
+        """Begins a stage; rows of a stage that begins no step are not counted."""
         self._last = self._clock()
         self._close()
         for place, step in enumerate(self._steps):
@@ -109,7 +109,7 @@ class Forecast:
                 return
 
     def plan(self, rows: int) -> None:
-        """Rows are about to be measured: a step that has fewer left gets more."""
+        """Announces rows of a plan; the rows of the current step grow if fewer are left."""
         if self._current is not None:
             step, done = self._steps[self._current], self._done[self._current]
             self._steps[self._current] = replace(step, rows=max(step.rows, done + rows))
@@ -133,13 +133,13 @@ class Forecast:
         self._add(rows)
 
     def follow(self, done: int, total: int, seconds_left: float | None, *, guessed: bool) -> None:
-        """Takes over how far the verb of the current step is.
+        """Copies the progress of the verb in the current step.
 
         Args:
-            done: Its rows that are done.
-            total: All its rows.
-            seconds_left: Time that it has left; None where it cannot tell.
-            guessed: Whether that rests on speeds that are not measured yet.
+            done: Number of its measured rows.
+            total: Number of all its rows.
+            seconds_left: Its remaining time; None if it is unknown.
+            guessed: Whether that time is based on speeds that are not measured yet.
         """
         if self._current is None:
             return
@@ -149,7 +149,7 @@ class Forecast:
         self.measure(done - self._done[self._current])
 
     def complete(self, stage: str) -> None:
-        """Ends a step that the run came back to: the rows that it left out leave the total."""
+        """Ends a step to which the run returned; subtracts its remaining rows from the total."""
         if self._current is not None and self._steps[self._current].stage == stage:
             self._current = None
         for place, step in enumerate(self._steps[: self._next]):
@@ -157,7 +157,7 @@ class Forecast:
                 self._steps[place] = replace(step, rows=self._done[place], returns=False)
 
     def outlook(self) -> Outlook:
-        """How much is done, and how long the rest takes at the speeds measured so far."""
+        """Returns the forecast at the speeds measured so far."""
         done, total = sum(self._done), sum(step.rows for step in self._steps)
         seconds, guessed = self._verb or (0.0, False)
         left: Counter[str] = Counter()  # rows by kind
@@ -183,7 +183,7 @@ class Forecast:
             self._done[self._current] += rows
 
     def _close(self) -> None:
-        """The current step is complete with the rows that it has."""
+        """Ends the current step with the rows that it has."""
         place, self._current, self._verb = self._current, None, None
         if place is None or self._steps[place].returns:
             return
@@ -192,7 +192,7 @@ class Forecast:
             self._learn(step.kind, step.rows / self._planned[place])
 
     def _learn(self, kind: str, factor: float) -> None:
-        """Expects of the later verbs of a kind what the finished ones took."""
+        """Scales the expected rows of later verbs of a kind by the finished ones' mean factor."""
         factors = self._factors.setdefault(kind, [])
         factors.append(factor)
         mean = sum(factors) / len(factors)

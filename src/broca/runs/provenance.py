@@ -52,7 +52,7 @@ def verification_of(
         level: Level of the tests and intervals.
         rows: Rows that were measured on the report items.
         crossings: Drops of tasks of the same capability without each other's components.
-        notes: What the reader should know.
+        notes: Notes for the reader.
         documents: The documents of each part of the items.
     """
     proof = prove(

@@ -1,4 +1,4 @@
-"""One lm-evaluation-harness task, or group of tasks, as broca uses it: items, metric, score."""
+"""A task of lm-evaluation-harness, or a group of tasks, with its items, metric and score."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from broca.tasks.splits import Split, SplitPart, split_parts
 from broca.tasks.tokenizing import RequestTokenizer
 
 _RIGHT = 1.0 - 1e-9
-"""Least score of an answer that counts as right."""
+"""Minimum score of a right answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +31,11 @@ class Benchmark:
         metric: Name of its main metric.
         higher_is_better: Whether more of the metric is better.
         chance: The score of guessing: 1 / choices for multiple choice, else 0.
-        capability: What the task measures, where its metadata says so; else its own name.
+        capability: The capability that the task measures, by its metadata; else its name.
         relative: Whether losses are shares of the intact model's score.
-        rescored: Whether a caller's function scores it: only outputs may be stored, never scores.
-        notes: What the reader should know about how it was asked.
+        rescored: Whether a caller's function scores it, so that only outputs are stored, not
+            scores.
+        notes: Notes for the reader about its prompts and items.
     """
 
     name: str
@@ -70,14 +71,14 @@ class Benchmark:
 
         Args:
             tasks: A loaded `lm_eval.api.task.Task`, or those of a group.
-            tokenizer: For the model that will be asked.
+            tokenizer: Tokenizer of requests for the model.
             metric: The metric to use; see `choose_metric` for the default.
-            options: How the task is asked; as its file says by default.
-            group: How the tasks are scored together, where there are several.
+            options: Options of the task; by default those of its file.
+            group: Aggregation of several tasks.
             require_split: Whether a task without the locate split is refused.
 
         Raises:
-            BadInput: The tokenizer has no chat template, and one is wanted.
+            BadInput: A chat template is requested and the tokenizer has none.
             TaskUnusable: A task has no items, no such metric or split, or unsupported requests.
         """
         options = options or TaskOptions()
@@ -125,32 +126,32 @@ class Benchmark:
 
     @property
     def task_names(self) -> tuple[str, ...]:
-        """Its tasks: one, or those of the group."""
+        """Names of its task, or of the tasks of the group."""
         return tuple(part.name for part in self._parts)
 
     @property
     def harness_tasks(self) -> tuple[Any, ...]:
-        """lm-eval's own task objects, prepared: one, or those of the group."""
+        """lm-eval's prepared task objects: one, or those of the group."""
         return tuple(part.harness_task for part in self._parts)
 
     @property
     def kind(self) -> str:
-        """Its output type in lm-eval's words; several are joined by `+`."""
+        """lm-eval's output type; several are joined by `+`."""
         return "+".join(dict.fromkeys(part.kind for part in self._parts))
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        """What `metric` takes: every metric of all its tasks after every filter."""
+        """Valid values of `metric`: every metric of all its tasks with every filter."""
         several = [part.metric_names for part in self._parts]
         return tuple(one for one in several[0] if all(one in names for names in several))
 
     @property
     def cut_items(self) -> int:
-        """Items whose prompt was cut to fit the model's context."""
+        """Number of items whose prompt was truncated to fit the model's context."""
         return sum(any(request.cut for request in item.requests) for item in self.items)
 
     def split(self, *, items: int, seed: int) -> Split:
-        """Cuts the items into `locate`, `confirm` and `report`; see `split_parts`."""
+        """Splits the items into `locate`, `confirm` and `report`; see `split_parts`."""
         parts, start = [], 0
         for part in self._parts:
             end, first = start + len(part), start + len(part) - part.located
@@ -159,25 +160,25 @@ class Benchmark:
         return split_parts(self.name, parts, items=items, seed=seed)
 
     def document(self, item: Item) -> Any:
-        """The document that an item was made of, with every field that its data hold."""
+        """Returns the document of an item, with all its fields."""
         part, number = self._place(item)
         return part.document(number)
 
     def document_place(self, item: Item) -> tuple[str, str, int]:
-        """The task of lm-eval, the split and the `doc_id` of the document of an item."""
+        """Returns lm-eval's task, the split and the `doc_id` of an item's document."""
         part, number = self._place(item)
         return part.name, *part.place(number)
 
     def metrics(self, item: Item, outputs: Sequence[Output]) -> dict[str, Any]:
-        """Everything that the task's own code computes for one item, as lm-eval logs it."""
+        """Returns all values that the task's code computes for an item, as lm-eval logs them."""
         part, number = self._place(item)
         return part.metrics(number, outputs)
 
     def score(self, item: Item, outputs: Sequence[Output]) -> float:
-        """Returns the main metric of one item, as the task's own code computes it.
+        """Returns the main metric of an item, as the task's code computes it.
 
-        For a perplexity it is the item's negative log-likelihood (for each word or byte where the
-        task counts them), from which `aggregate` makes the perplexity.
+        For a perplexity it is the item's negative log-likelihood (per word or byte if the task
+        counts them), from which `aggregate` computes the perplexity.
 
         Args:
             item: One of this task's items.
@@ -193,7 +194,7 @@ class Benchmark:
         return self._scored[key]
 
     def right(self, item: Item, text: str) -> bool:
-        """Whether `text` is a right answer to an item that asks for a generation."""
+        """Whether `text` is a right answer to a generation item."""
         part, number = self._place(item)
         if not part.metric.higher_is_better or not text.strip():
             return False
@@ -201,26 +202,26 @@ class Benchmark:
 
     @property
     def wants_own_answers(self) -> bool:
-        """Whether margins take the model's own answers, which have yet to be generated."""
+        """Whether margins use the model's own answers, which are not generated yet."""
         return self._reference == "own" and any(p.kind == "generate_until" for p in self._parts)
 
     def answered(self, answers: Mapping[int, str]) -> Benchmark:
-        """The same task with right answers of the model's own, by item number, for its margins.
+        """Returns the task with right answers of the model, by item number, for its margins.
 
-        Until it is called, the task's target stands in for the model's own answer.
+        Before that, margins use the task's target.
         """
         return replace(self, _answers={**(self._answers or {}), **answers})
 
     def gold_alone(self) -> Benchmark:
-        """The same task with margins of the right answer alone: no choice is compared with it."""
+        """Returns the task with margins of the right answer only, without the other choices."""
         return replace(self, _gold_alone=True)
 
     def margin(self, item: Item) -> Margin | None:
-        """How to ask for the item's margin; None where there is no right answer to ask about.
+        """Returns the requests of the item's margin; None if it has no right answer.
 
-        Multiple choice compares the right choices with the others. A generation takes an answer
-        under teacher forcing, from where the options say; the task's target counts only where the
-        task's own metric accepts it as an answer.
+        Multiple choice compares the right choices with the others. A generation uses an answer
+        under teacher forcing, chosen by the options; the task's target is used only if the task's
+        own metric accepts it as an answer.
         """
         margin = self._margin(item)
         return margin.gold_alone() if margin is not None and self._gold_alone else margin
@@ -248,10 +249,10 @@ class Benchmark:
         Args:
             values: The score of every item.
             items: The items, in the order of the values; needed for groups and for perplexities,
-                whose items do not count alike.
+                whose items have different weights.
 
         Raises:
-            ValueError: The items are needed and were not given.
+            ValueError: The items are needed and missing.
         """
         if items is None:
             if self._group is not None or is_weighted(self._parts[0].metric):
@@ -273,10 +274,10 @@ class Benchmark:
         return self._group.score(scores)
 
     def loss(self, before: float, after: float) -> float:
-        """How much was lost between two scores: positive where the second is worse.
+        """Returns the loss between two scores, positive if the second is worse.
 
-        Where the task's file asks for it (`loss: relative` in its metadata), as a share of the
-        first: a count of words has no scale of its own, and so stands beside accuracies.
+        If the task's metadata has `loss: relative`, the loss is a share of the first score, which
+        makes a count of words comparable with accuracies.
         """
         lost = before - after if self.higher_is_better else after - before
         if not self.relative:
@@ -284,7 +285,7 @@ class Benchmark:
         return lost / before if before > 0 else 0.0
 
     def at_chance(self, score: float, *, items: int) -> bool:
-        """Whether a score over `items` is within one-sided 95 % of guessing, or zero."""
+        """Whether a score over `items` is zero or not above guessing (one-sided 95 %)."""
         if not self.higher_is_better:
             return False
         deviation = math.sqrt(self.chance * (1 - self.chance) / items)

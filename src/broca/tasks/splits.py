@@ -1,4 +1,4 @@
-"""Cuts a task's items once, by seed, into `locate`, `confirm` and `report`."""
+"""Splits a task's items by seed into `locate`, `confirm` and `report`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FEWEST = 8
 
 @dataclass(frozen=True)
 class SplitPart:
-    """The items of one task of a group.
+    """The items of a task of a group.
 
     Attributes:
-        name: The task's name; with the seed it decides the cut.
-        scored: Positions of the items that the task is scored on.
-        located: Positions of those from another official split; empty without one.
+        name: Name of the task; it determines the split together with the seed.
+        scored: Positions of the scored items.
+        located: Positions of items from another official split; empty without one.
     """
 
     name: str
@@ -34,9 +34,9 @@ class Split:
     """Three disjoint, sorted tuples of positions among a task's items.
 
     Attributes:
-        locate: For the search.
-        confirm: For choosing between candidates that the search proposes.
-        report: For every number that is shown.
+        locate: Items of the search.
+        confirm: Items for the choice between candidates of the search.
+        report: Items of all reported numbers.
     """
 
     locate: tuple[int, ...]
@@ -45,26 +45,25 @@ class Split:
 
 
 def split_items(task: str, count: int, *, items: int, seed: int) -> Split:
-    """Cuts `count` documents into three disjoint parts.
+    """Splits `count` documents into three disjoint parts.
 
-    A quarter goes to `locate`, a quarter to `confirm`, half to `report`; of the first two at most
-    `items` are kept. Where a quarter holds fewer than `items`, the parts are smaller and the
-    caller sees it in their lengths.
+    A quarter goes to `locate`, a quarter to `confirm` and half to `report`; each of the first two
+    keeps at most `items`, and fewer if a quarter has fewer.
 
     Args:
-        task: Name of the task; with the seed it decides the cut.
-        count: Documents of the task.
+        task: Name of the task; it determines the split together with the seed.
+        count: Number of documents of the task.
         items: Maximum number of items of `locate` and of `confirm`.
-        seed: Seed of the cut.
+        seed: Seed of the split.
 
     Raises:
-        BadInput: The task has too few documents to cut, or `items` is below 1.
+        BadInput: The task has too few documents, or `items` is below 1.
     """
     return split_parts(task, [SplitPart(task, range(count))], items=items, seed=seed)
 
 
 def split_parts(task: str, parts: Sequence[SplitPart], *, items: int, seed: int) -> Split:
-    """Cuts the items of every task of a group as `split_items` does.
+    """Splits the items of every task of a group like `split_items`.
 
     Items from another official split go to `locate` and `confirm`, half each; all others of that
     task then go to `report`.
@@ -73,10 +72,10 @@ def split_parts(task: str, parts: Sequence[SplitPart], *, items: int, seed: int)
         task: Name of the group.
         parts: Its tasks.
         items: Maximum number of items of `locate` and of `confirm`, over all tasks.
-        seed: Seed of the cut.
+        seed: Seed of the split.
 
     Raises:
-        BadInput: There are too few items to cut, or `items` is below 1.
+        BadInput: There are too few items, or `items` is below 1.
     """
     if items < 1:
         raise BadInput(f"`items` must be at least 1, not {items}")

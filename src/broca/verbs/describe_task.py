@@ -24,7 +24,7 @@ class TaskDescription:
         requests: Number of requests of all items.
         prompt_tokens: Number of tokens of the longest prompt.
         cut_items: Number of prompts that were truncated from the left to fit the model's context.
-        notes: What the reader should know.
+        notes: Notes for the reader.
         first_prompt: The prompt of the first item.
         first_target: Right answer of the first item.
     """

@@ -1,4 +1,4 @@
-"""`explore`: a live page on which components of a model are switched off and questions asked."""
+"""`explore`: a live page that ablates components of a model and answers questions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from broca.verbs.verify import verify
 
 
 class LivePage(AbstractContextManager["LivePage"]):
-    """A live page that is being served; close it, or use it as a context.
+    """A live page that is being served; close it, or use it as a context manager.
 
     Attributes:
-        explorer: What answers the page, and any Python code that asks.
-        url: The page's address.
+        explorer: Answers the requests of the page and of Python code.
+        url: Address of the page.
     """
 
     def __init__(self, explorer: Explorer, server: Server) -> None:
@@ -60,22 +60,22 @@ def explore(
     on_progress: Report | None = None,
     run_options: Annotated[RunOptions, without("ablation_options")],
 ) -> LivePage:
-    """Serves a live page on a model, with the sets of a run where one is given.
+    """Serves a live page on a model, with the sets of a run if a run is given.
 
     Args:
         model: A shipped model, a local folder, a hub id, what `broca.load` returned, or the out
-            folder of `localize`, `verify` or `atlas`, whose model and sets are taken.
-        tasks: Tasks with a live score: T1,T2, or `auto`: those of the run, else those that suit
-            the model. Of a run also its folder of tasks and how they are asked are taken.
+            folder of `localize`, `verify` or `atlas`, whose model and sets are used.
+        tasks: Tasks with a live score: T1,T2, or `auto`: the run's tasks, else the tasks that
+            `auto` stands for elsewhere. A run's `include_path` and task options are used too.
         host: Address to serve on; one that other machines reach needs a `token`.
-        port: Port; 0 takes a free one.
-        token: What the address must carry; empty for none.
+        port: Port; 0 chooses a free one.
+        token: Token that the address must contain; empty for none.
         public: Whether anyone may use the page at an open address, without a token.
-        exports: Folder of what is exported from the page; by default a temporary one.
-        on_progress: Receives what is going on.
+        exports: Folder for exports from the page; by default a temporary folder.
+        on_progress: Receives the current stage and the progress of the run.
 
     Returns:
-        The page, which is served by threads until it is closed.
+        The page, which threads serve until it is closed.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.

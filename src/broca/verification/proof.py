@@ -14,20 +14,20 @@ from broca.tasks import Benchmark
 
 @dataclass(frozen=True)
 class MeasuredDrop:
-    """What one task lost, with its scores and the statistics of that.
+    """The drop of a task with its scores and statistics.
 
     Attributes:
         task: The task.
         role: What it is to the claim; one task is the claimed one.
         metric: Its main metric.
-        items: Items, the same before and after.
+        items: Number of items, the same before and after.
         before: Score of the intact model.
         after: Score with the set ablated.
-        drop: What was lost, with a paired bootstrap interval.
+        drop: The drop, with a paired bootstrap interval.
         test: `mcnemar` for right/wrong metrics, `permutation` for continuous ones.
         p: Two-sided p-value of no change.
-        p_holm: The same, Holm-corrected over the tasks that are not the claimed one.
-        chance: Score of guessing; None where less is better.
+        p_holm: `p`, Holm-corrected over the tasks other than the claimed task.
+        chance: Score of guessing; None for metrics where less is better.
     """
 
     task: str
@@ -49,9 +49,9 @@ class MeasuredDrop:
 
 
 def below_chance(before: float, after: float, chance: float | None) -> float:
-    """The part of a drop between two scores that lies below chance.
+    """Returns the part of a drop between two scores that lies below chance.
 
-    A model that has lost a skill guesses; one that does worse prefers the wrong answers.
+    A model that has lost a skill guesses; a model below chance prefers wrong answers.
     """
     if not chance:
         return 0.0
@@ -66,9 +66,8 @@ class Proof:
         task: The task that was localized.
         before: Score of every task on the intact model.
         after: Score of every task with the selection ablated.
-        drop: What the task lost.
-        off_target_drop: What the others lost on average, same-skill tasks left out; None without
-            others.
+        drop: Drop of the task.
+        off_target_drop: Mean drop of the others, without same-skill tasks; None without others.
         specific_drop: `drop` minus `off_target_drop` (equal to `drop` without others).
     """
 
@@ -90,7 +89,7 @@ def prove(
 ) -> Proof:
     """Compares the scores of the task and of the others before and after an ablation.
 
-    Tasks of the same skill are not controls: what they lose stays out of the off-target drop.
+    Tasks of the same skill are not controls: their drops do not enter the off-target drop.
     """
     losses = {
         name: benchmark.loss(before[name], after[name]) for name, benchmark in benchmarks.items()

@@ -1,4 +1,4 @@
-"""What the rows measured so far say of any set of components, and how sure that is."""
+"""The posterior of the worth of any set of components, given the rows so far."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Columns = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Features:
-    """What a mask is described by: its components, pairs of them, and the number of its pairs.
+    """The features of a mask: its components, their pairs, and the number of pairs.
 
     Attributes:
-        columns: Components with an effect of their own.
+        columns: Components that have a coefficient.
         short: Components whose interactions have a coefficient each; all are among `columns`. The
-            last coefficient is the mean interaction of all pairs, so that large masks, which lose
-            less than the sum of their effects, and small ones can be described together.
+            last coefficient is the mean interaction of all pairs, so that one model describes small
+            masks and large masks, which lose less than the sum of their effects.
     """
 
     columns: Columns
@@ -32,7 +32,7 @@ class Features:
 
     @cached_property
     def pairs(self) -> tuple[Columns, Columns]:
-        """First and second members of the pairs, as places on the short list."""
+        """First and second members of the pairs, as positions in the short list."""
         first, second = np.triu_indices(len(self.short), 1)
         return first, second
 
@@ -40,7 +40,7 @@ class Features:
         return len(self.columns) + len(self.pairs[0]) + 1
 
     def of(self, masks: Bools) -> Floats:
-        """The features of masks, `(masks, features)`."""
+        """Returns the features of masks, `(masks, features)`."""
         first, second = self.pairs
         listed, sizes = masks[:, self.short], masks.sum(axis=1, keepdims=True)
         return np.hstack(
@@ -49,21 +49,21 @@ class Features:
 
     @property
     def kinds(self) -> Columns:
-        """Which coefficients are alike: effects 0, interactions 1, the mean interaction 2."""
+        """The kind of each coefficient: effect 0, interaction 1, mean interaction 2."""
         return np.repeat(np.arange(3), [len(self.columns), len(self.pairs[0]), 1])
 
 
 @dataclass
 class Beliefs:
-    """What sets of components are worth: what the task loses beyond what the others lose.
+    """The posterior of the worth of sets: the task's loss minus the weighted loss of the others.
 
     Attributes:
         components: Number of components.
-        k: Most members of a set that is proposed.
-        cost: What each member must add.
-        weight: What a loss of the others counts for.
-        features: Describes masks; sets are proposed over its short list.
-        rng: Draws coefficients and where searches for the best set start.
+        k: Maximum number of members of a proposed set.
+        cost: Minimum worth that each member must add.
+        weight: Weight of a loss of the others.
+        features: The features of masks; sets are proposed from its short list.
+        rng: Draws coefficients, and starting points of searches for the best set.
         posterior: The coefficients of what is lost; there since `describe`.
     """
 
@@ -78,7 +78,7 @@ class Beliefs:
     _others: list[Observed] = field(default_factory=list)
 
     def add(self, observed: Observed) -> None:
-        """Takes what masks cost on a row each."""
+        """Adds the losses of masks, one row each."""
         count = len(observed.masks)
         first = len(observed.losses) - count
         task, others = np.split(observed.losses, [count])
@@ -90,28 +90,28 @@ class Beliefs:
             )
 
     def describe(self, features: Features) -> None:
-        """Learns from all rows so far, in terms of these features.
+        """Fits the model with these features to all rows so far.
 
         Args:
-            features: Describes masks from now on.
+            features: The new features of masks.
         """
         self.features = features
         self.posterior = Posterior(features.kinds)
         self.fit()
 
     def fit(self) -> None:
-        """Learns from all rows so far."""
+        """Fits the model to all rows so far."""
         self.posterior.fit(self._evidence(self._task), self._evidence(self._others), self.rng)
 
     @property
     def beyond(self) -> Draws:
-        """Coefficients of what sets are worth: the task's losses less those of the others."""
+        """Coefficients of the worth of sets: the task's loss minus the others' weighted loss."""
         return Draws(self.posterior.task.values - self.weight * self.posterior.others.values)
 
     def _evidence(self, rows: list[Observed]) -> list[Evidence]:
-        """What rows say, for each part of the items that they are of."""
+        """Returns the evidence of rows, for each part of the items."""
         evidence = []
-        for part in sorted({each.part for each in rows}, reverse=True):  # `items` first
+        for part in sorted({each.part for each in rows}, reverse=True):  # `items` come first
             mine = [each for each in rows if each.part == part]
             described = np.vstack([self.features.of(each.masks) for each in mine])
             losses = np.concatenate([each.losses for each in mine])
@@ -121,20 +121,20 @@ class Beliefs:
         return evidence
 
     def values(self, sets: Bools) -> Floats:
-        """What sets are expected to be worth, `(sets,)`."""
+        """Returns the expected worth of sets, `(sets,)`."""
         worth: Floats = self.features.of(sets) @ self.beyond.mean
         return worth
 
     def errors(self, sets: Bools) -> Floats:
-        """Standard errors of that, `(sets,)`."""
+        """Returns the standard errors of the worth, `(sets,)`."""
         return np.sqrt(self.beyond.variances(self.features.of(sets)))
 
     def additions(self, sets: Bools, beside: Bools) -> tuple[Floats, Floats]:
-        """Draws of what sets are worth more than others, and what they cost the task more.
+        """Returns draws of the difference in worth between sets and others, and of the task's loss.
 
         Args:
-            sets: `(sets, components)`, or one for all.
-            beside: `(sets, components)`.
+            sets: The sets, `(sets, components)`, or one set for all.
+            beside: The sets with which they are compared, `(sets, components)`.
 
         Returns:
             Two arrays, `(draws, sets)` each.
@@ -143,10 +143,10 @@ class Beliefs:
         return self.beyond.of(described), self.posterior.task.of(described)
 
     def doubt_of_others(self) -> float:
-        """Rows of the others for each of the task that make the best set's worth surest.
+        """Returns how many rows of the others for each row of the task minimize the worth's error.
 
-        Errors fall with the root of the rows, so that rows go where standard errors are, at least a
-        tenth, and at most as many as of the task.
+        Errors decrease with the root of the rows, so that rows are divided in proportion to the
+        standard errors; the ratio is at least a tenth and at most one.
         """
         if not self._others:
             return 0.0
@@ -156,20 +156,20 @@ class Beliefs:
         return float(np.clip(self.weight * others / max(task, 1e-9), 0.1, 1.0))
 
     def propose(self, number: int) -> Bools:
-        """Sets that may be the best, as often as they may be (Thompson sampling).
+        """Draws sets with the probability that they are the best (Thompson sampling).
 
         Returns:
-            `(number, components)`.
+            The sets, `(number, components)`.
         """
         drawn = self.rng.choice(self.beyond.values, number)
         sets = [self.best(coefficients, self._start()) for coefficients in drawn]
         return np.array(sets)
 
     def candidates(self, number: int, *, tries: int = 200) -> Bools:
-        """The best sets by expectation, among those that are or may be the best.
+        """Returns the sets of largest expected worth, among those that may be the best.
 
         Returns:
-            `(at most number, components)`, best first.
+            The sets, `(at most number, components)`, the best first.
         """
         expected = self.beyond.mean
         sets = [self.best(expected, self._start()) for _ in range(tries // 10)]
@@ -180,10 +180,10 @@ class Beliefs:
         return distinct[np.argsort(-self.values(distinct), kind="stable")[:number]]
 
     def bound(self, *, share: float = 0.95, draws: int = 200) -> float:
-        """What the best of all sets is worth at most, in a share of the posterior's draws.
+        """Returns an upper bound of the worth of the best set, a quantile of the posterior's draws.
 
-        Every draw has a best set of its own, and the bound is a quantile of what these are worth:
-        it holds for whichever set is the best, not for one that was named.
+        Every draw has its own best set, and the bound is a quantile of the worth of these sets. It
+        holds for whichever set is the best, not for a given set.
         """
         best = []
         for drawn in self.rng.choice(self.beyond.values, draws):
@@ -192,11 +192,11 @@ class Beliefs:
         return float(np.quantile(best, share))
 
     def best(self, coefficients: Floats, start: Bools) -> Bools:
-        """The best set that adding, removing or swapping one member at a time reaches.
+        """Returns the best set that adding, removing or swapping one member at a time can reach.
 
         Args:
-            coefficients: Of what sets are worth, `(features,)`.
-            start: Places on the short list, `(short list,)`.
+            coefficients: Coefficients of the worth of sets, `(features,)`.
+            start: The first set, `(short list,)`.
 
         Returns:
             The set, `(components,)`.
@@ -204,7 +204,7 @@ class Beliefs:
         alone, together = self._quadratic(coefficients)
         members = start.copy()
         while True:
-            gain = alone + together @ members  # of adding a component, or of having one
+            gain = alone + together @ members  # gain of adding a component, or of keeping it
             inside, outside = np.flatnonzero(members), np.flatnonzero(~members)
             steps: list[tuple[float, tuple[int, ...]]] = []
             if len(inside) < self.k and len(outside):
@@ -227,7 +227,7 @@ class Beliefs:
         return full
 
     def _quadratic(self, coefficients: Floats) -> tuple[Floats, Floats]:
-        """Effects of the short list less the cost of a member, and interactions `(n, n)`."""
+        """Returns the short list's effects minus a member's cost, and interactions `(n, n)`."""
         features = self.features
         first, second = features.pairs
         places = np.searchsorted(features.columns, features.short)
@@ -239,7 +239,7 @@ class Beliefs:
         return coefficients[places] - self.cost, together
 
     def _start(self) -> Bools:
-        """A random set of at most k places on the short list."""
+        """Draws a set of at most k positions in the short list."""
         start = np.zeros(len(self.features.short), dtype=bool)
         size = int(self.rng.integers(0, min(self.k, len(start)) + 1))
         start[self.rng.choice(len(start), size, replace=False)] = True

@@ -1,4 +1,4 @@
-"""`neurons cross`: located on one data set, erased or trained there, measured on every other."""
+"""`neurons cross`: locates on one data set, erases or trains there, and measures on every other."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def cross(
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         tasks: The tasks, as a list or joined by commas; `auto`: all shipped ones.
-        action: What happens to the located neurons: `erase` or `tune`.
+        action: What to do with the located neurons: `erase` or `tune`.
         method: `cnl` (commonality neurons), `knowledge-neurons`, `activation`, `gradient`, `random`
             or `sensing`.
-        items: Maximum number of items of each task to locate and train on, and to stop training by.
-        draws: Random sets to compare each located set with.
+        items: Maximum number of items of each task to locate and train on, and of validation items.
+        draws: Number of random sets to compare with each located set.
         matching: Random sets match the `size`, or the number in every `layer`.
         report_items: Maximum number of items of each task to measure on.
         seed: Seed of the item split, the draws and the intervals.
-        on_progress: Receives what is going on.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.

@@ -1,4 +1,4 @@
-"""`neurons enhance`: does training only located neurons help, more than training others?"""
+"""`neurons enhance`: does training only the located neurons help more than training others?"""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def enhance(
     neuron_options: TuningOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronExperiment:
-    """Trains only located neurons, only others, or random ones; measures on held-out items.
+    """Trains only the located neurons, only the others, or random ones; measures on held-out items.
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: The task to train on, as `broca.neurons.locate` takes it.
-        others: Tasks to measure on besides; `auto` as in `broca.localize`.
+        others: Other tasks to measure on; `auto` as in `broca.localize`.
         method: `cnl` (commonality neurons), `knowledge-neurons`, `activation`, `gradient`, `random`
             or `sensing`.
-        without: What located neurons are while all others are trained: `zeroed` or `frozen`.
-        items: Maximum number of items to locate and train on, and most to stop training by.
-        draws: Random sets to compare each located set with.
+        without: State of the located neurons while all others are trained: `zeroed` or `frozen`.
+        items: Maximum number of items to locate and train on, and of validation items.
+        draws: Number of random sets to compare with each located set.
         matching: Random sets match the `size`, or the number in every `layer`.
         report_items: Maximum number of items of each task to measure on.
         seed: Seed of the item split, the draws, the order of items and the intervals.
-        on_progress: Receives what is going on.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.

@@ -1,4 +1,4 @@
-"""`neurons erase`: what is lost without located neurons, and without random ones?"""
+"""`neurons erase`: how much is lost without the located neurons, and without random ones?"""
 
 from __future__ import annotations
 
@@ -41,15 +41,16 @@ def erase(
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: The task that neurons are located on, as `broca.neurons.locate` takes it.
-        others: Tasks to measure on besides; `auto` as in `broca.localize`.
-        methods: Methods to compare, a list or joined by commas, at the size of the first.
-        factor: What neurons are multiplied with; 0 erases.
+        others: Other tasks to measure on; `auto` as in `broca.localize`.
+        methods: Methods to compare, as a list or joined by commas, with sets of the first method's
+            size.
+        factor: Factor of the neurons' activations; 0 erases.
         items: Maximum number of items of each task to locate on.
-        draws: Random sets to compare each located set with.
+        draws: Number of random sets to compare with each located set.
         matching: Random sets match the `size`, or the number in every `layer`.
         report_items: Maximum number of items of each task to measure on.
         seed: Seed of the item split, the draws and the intervals.
-        on_progress: Receives what is going on.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
@@ -93,7 +94,7 @@ def erase(
             if len(choice.columns):
                 sets[method] = choice.columns
             else:
-                notes.append(f"{method} found no neuron")
+                notes.append(f"{method} selected no neuron")
         result = erased(run, sets, (name, *others), chance, factor=factor)
         neurons = {method: run.neurons.names(columns) for method, columns in sets.items()}
         return experiment(run, result, notes=notes, neurons=neurons)

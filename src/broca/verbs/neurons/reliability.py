@@ -1,4 +1,4 @@
-"""`neurons reliability`: do an item's neurons move p(answer)?"""
+"""`neurons reliability`: do an item's neurons change p(answer)?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from broca.runs.progress import Report
 from broca.tasks import Task
 
 UNRELATED = 20
-"""Items of each task of another capability that should not move."""
+"""Number of items of each task of another capability, which should not change."""
 
 
 @takes_options
@@ -42,13 +42,13 @@ def reliability(
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: A task, as in `broca.neurons.locate`.
-        others: Tasks of other capabilities, whose prompts should not move; `auto` as in `locate`.
-        factors: What located neurons are multiplied with, as a list or joined by commas.
+        others: Tasks of other capabilities, which should not change; `auto` as in `locate`.
+        factors: Factors of the located neurons' activations, as a list or joined by commas.
         items: Maximum number of items to locate on.
-        draws: Random sets to compare each located set with.
+        draws: Number of random sets to compare with each located set.
         matching: Random sets match the `size`, or the number in every `layer`.
         seed: Seed of the item split, the draws and the intervals.
-        on_progress: Receives what is going on.
+        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
