@@ -43,12 +43,12 @@ def test_version_1_is_shown_and_examined_unchanged(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_prune_says_what_it_dropped(file):
+def test_prune_says_what_it_deleted(file):
     """Rows, vectors, outputs and bytes; with --forget what the run asked for goes too."""
     size = file.stat().st_size
     pruned = broca("journal", file, "--prune")
     assert pruned.returncode == 0, pruned.stderr
-    assert "dropped 12 rows, 0 vectors and 1 outputs" in pruned.stdout
+    assert "deleted 12 rows, 0 vectors and 1 outputs" in pruned.stdout
     assert file.stat().st_size <= size
     pruned = broca("journal", file, "--prune", "--forget", 1, "--json")
     content = json.loads(pruned.stdout)

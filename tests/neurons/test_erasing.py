@@ -21,5 +21,5 @@ def test_erasing_hurts_by_what_was_there(ask):
     before, after = run.scaled(places, [INTACT, columns]).log_probability
     assert lost.log_probability_drop.value == pytest.approx((before - after).mean())
     assert lost.log_probability_drop.value != 0
-    with pytest.raises(BadInput, match="located no neuron"):
+    with pytest.raises(BadInput, match="selected no neuron"):
         erased(run, {"cnl": columns[:0]}, ["letters"], RandomSets())

@@ -26,7 +26,7 @@ def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(BadInput, match=r"No space left on device.*make room"):
+    with pytest.raises(BadInput, match=r"No space left on device.*free space"):
         write_beside(file, "after")
     assert file.read_text() == "before"
 

@@ -1,4 +1,4 @@
-"""Feed-forward neurons: which of them carry what a data set has in common.
+"""Feed-forward neurons that the items of a data set share.
 
 A namespace of functions, which are loaded on first use.
 """

@@ -1,4 +1,4 @@
-"""Located on A, erased or trained on A, measured on B: of the same capability and of others."""
+"""Locates neurons on A, erases or trains them, and measures B, of the same capability or not."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from broca.runs.forecast import Step
 from broca.tasks import Benchmark
 
 ACTIONS = ("erase", "tune")
-"""What happens to the located neurons."""
+"""The actions on located neurons."""
 
 TUNED = ("located", "random")
-"""What `tune` trains."""
+"""The sets that `tune` trains."""
 
 
 @dataclass(frozen=True)
 class Crossed:
-    """What was done with the neurons of A, measured on B.
+    """The effect on B of an action on the neurons of A.
 
     Attributes:
         action: `erase` or `tune`.
-        located_on: A.
-        measured_on: B.
+        located_on: Task A.
+        measured_on: Task B.
         relation: `same data`, `same capability` or `other capability`.
-        neurons: Located neurons.
+        neurons: Number of located neurons.
         change: Change of B's score.
-        random_change: The same with as many random neurons, mean over the draws.
+        random_change: Change of B's score with as many random neurons, mean over the draws.
         log_probability_change: Change in nats of B's gold answers.
     """
 
@@ -58,15 +58,15 @@ def crossed(
     options: TrainingOptions,
     folder: Path | None = None,
 ) -> tuple[Crossed, ...]:
-    """Acts with every task's neurons and measures on the `report` items of every task.
+    """Erases or trains every task's neurons and measures on the `report` items of every task.
 
     Args:
-        run: Measures; the model's weights are as before afterwards.
+        run: The run; it restores the model's weights.
         sets: Located neurons of every task; empty ones are left out.
-        chance: Random sets to compare each with.
-        action: `erase` the located neurons, or `tune` them on the task they were located on.
-        options: How to train.
-        folder: Where trained weights are kept.
+        chance: Random sets for comparison.
+        action: `erase` erases the located neurons, `tune` trains them on their task.
+        options: Options of the training.
+        folder: Folder of trained weights.
     """
     names = list(sets)
     results = []
@@ -108,7 +108,7 @@ def crossing_steps(
     action: str,
     options: TrainingOptions,
 ) -> list[Step]:
-    """What `crossed` measures where neurons are located on every task."""
+    """Returns the steps of `crossed` if neurons are located on every task."""
     steps: list[Step] = []
     for name in names:
         if action == "erase":
@@ -128,14 +128,14 @@ def _of(name: str) -> str:
 
 
 def _tuned(arms: Sequence[Arm]) -> tuple[Interval, float, Interval]:
-    """Changes of one task when neurons are trained: located, random, and in nats."""
+    """Returns the changes of a task when neurons are trained: located, random, and in nats."""
     located = next(arm for arm in arms if arm.arm == "located")
     random = [arm.change.value for arm in arms if arm.arm.startswith("random")]
     return located.change, sum(random) / len(random), located.log_probability_change
 
 
 def relation_of(first: Benchmark, second: Benchmark) -> str:
-    """How two tasks are related."""
+    """Returns the relation of two tasks."""
     if first.name == second.name:
         return "same data"
     same = first.capability == second.capability
@@ -143,5 +143,5 @@ def relation_of(first: Benchmark, second: Benchmark) -> str:
 
 
 def _minus(interval: Interval) -> Interval:
-    """The interval of the opposite change, without negative zeros."""
+    """Returns the interval of the opposite change, without negative zeros."""
     return Interval(0.0 - interval.value, 0.0 - interval.high, 0.0 - interval.low)

@@ -20,17 +20,17 @@ from broca.tasks.examples import Task
 MEASURES = ("of_first", "of_second", "of_larger", "iou")
 
 NAME = "pairs"
-"""What the task of all items of some pairs is called."""
+"""Name of the task of all items of some pairs."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two items and what they share.
+    """Two items and their relation.
 
     Attributes:
-        relation: Such as `same capability, other content`.
-        first: An example: `prompt` and `answer`.
-        second: Another.
+        relation: Relation, such as `same capability, other content`.
+        first: The first example: `prompt` and `answer`.
+        second: The second example.
     """
 
     relation: str
@@ -43,14 +43,14 @@ class Decoupled:
     """The overlap of located sets over the pairs of one relation.
 
     Attributes:
-        relation: What the pairs share.
-        pairs: How many there are; those where both sets are empty are left out.
-        of_first: Common neurons over those of the first item.
-        of_second: Over those of the second.
-        of_larger: Over the larger set.
-        iou: Over the union.
-        random_of_larger: `of_larger` of random sets of the same sizes, on average.
-        random_iou: The same of `iou`.
+        relation: Relation of the pairs.
+        pairs: Number of pairs; pairs with two empty sets are left out.
+        of_first: Common neurons as a share of the first item's neurons.
+        of_second: Common neurons as a share of the second item's neurons.
+        of_larger: Common neurons as a share of the larger set.
+        iou: Common neurons as a share of the union.
+        random_of_larger: Mean `of_larger` of random sets of the same sizes.
+        random_iou: Mean `iou` of random sets of the same sizes.
     """
 
     relation: str
@@ -92,7 +92,7 @@ def read_pairs(path: str | Path) -> list[Pair]:
 
 
 def task_of(pairs: Sequence[Pair]) -> Task:
-    """All items of some pairs, each once."""
+    """Returns the task of all distinct items of some pairs."""
     examples = {_key(item): item for pair in pairs for item in (pair.first, pair.second)}
     return Task(NAME, examples=tuple(examples.values()), kind="loglikelihood")
 
@@ -101,8 +101,8 @@ def decoupled(run: NeuronRun, pairs: Sequence[Pair]) -> tuple[Decoupled, ...]:
     """Locates both items of every pair and compares their sets, relation by relation.
 
     Args:
-        run: Measures the items of `task_of` the pairs.
-        pairs: What to compare.
+        run: A run on the items of `task_of(pairs)`.
+        pairs: The pairs to compare.
     """
     places = run.places(NAME)
     run.run.stages.enter(scoring(NAME))

@@ -1,4 +1,4 @@
-"""Puts what the neuron verbs found into the shapes that are written."""
+"""Makes the results of the neuron verbs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from broca.runs.provenance import model_info
 
 
 def model_facts(neurons: NeuronModel) -> ModelInfo:
-    """What results say of a model with neurons."""
+    """Returns the description of a model with neurons in results."""
     return replace(model_info(neurons.model), neurons=len(neurons), parameters=neurons.parameters)
 
 
 def neuron_set(run: NeuronRun, task: str, choice: Choice) -> NeuronSet:
-    """The neurons that were chosen on a task; the run ends with it."""
+    """Makes the result of the neurons that were selected on a task, and ends the run."""
     neurons, items, columns = run.neurons, choice.items, choice.columns
     standard = standardized(choice.scores, neurons.layers, run.rule.scope)
     order = sorted(columns.tolist(), key=lambda column: (-choice.scores[column], column))
@@ -61,7 +61,7 @@ def neuron_set(run: NeuronRun, task: str, choice: Choice) -> NeuronSet:
 def experiment(
     run: NeuronRun, result: Any, *, notes: Sequence[str] = (), **settings: Any
 ) -> NeuronExperiment:
-    """What an experiment found, with more of its settings; the run ends with it."""
+    """Makes the result of an experiment with its settings, and ends the run."""
     verb, asked = _ended(run)
     return NeuronExperiment(
         command=f"broca {verb}",
@@ -73,7 +73,7 @@ def experiment(
 
 
 def _ended(run: NeuronRun) -> tuple[str, dict[str, Any]]:
-    """Ends a run; its verb and its settings."""
+    """Ends a run, and returns its verb and its settings."""
     run.run.finish()
     settings = dict(run.run.settings)
     return settings.pop("verb"), settings

@@ -1,4 +1,4 @@
-"""Does training only the located neurons improve the task, more than training others?"""
+"""Does training only the located neurons improve the task more than training others?"""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from broca.options import TrainingOptions
 from broca.results.base import Interval
 
 WITHOUT = ("zeroed", "frozen")
-"""What becomes of the located neurons while all others are trained."""
+"""States of the located neurons while all others are trained."""
 
 ARMS = ("located", "without located", "random")
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One way to train, measured on one task.
+    """The training of a set of neurons, measured on a task.
 
     Attributes:
         arm: `untuned`, `located`, `without located`, or `random 1`, `random 2`, ...
-        questions: The task it was measured on.
-        neurons: Neurons trained.
-        share_of_neurons: Of all neurons.
-        share_of_parameters: Trained parameters over all parameters of the model.
+        questions: The measured task.
+        neurons: Number of trained neurons.
+        share_of_neurons: Share of all neurons that are trained.
+        share_of_parameters: Share of the model's parameters that are trained.
         score: Score on held-out items.
-        change: Score minus that of the untuned model, by item.
-        log_probability_change: Nats of the gold answer gained against the untuned model, by item.
+        change: Score minus the score of the untuned model, paired by item.
+        log_probability_change: Change in nats of the gold answer from the untuned model, paired by
+            item.
         best_epoch: The epoch whose weights were kept; 0 = untuned.
         losses: Validation loss before training and after every epoch.
     """
@@ -63,20 +64,21 @@ def enhanced(
     folder: Path | None = None,
     of: str = "",
 ) -> tuple[Arm, ...]:
-    """Trains every arm from the same weights on the same items and measures it.
+    """Trains every set from the same weights on the same items, and measures it.
 
     Args:
-        run: Measures; the model's weights are as before afterwards.
+        run: The run; it restores the model's weights.
         located: The located neurons.
-        task: The task whose `locate` items are trained on and whose `confirm` items stop training.
+        task: The task whose `locate` items are the training items and whose `confirm` items are the
+            validation items.
         names: The tasks to measure on, on their `report` items.
-        chance: Random sets of the located set's size, each an arm.
-        options: How to train.
-        without: Whether `without located` zeroes the parameters of the located neurons, or leaves
-            them as they are.
-        arms: Which arms to train besides the untuned model.
-        folder: Where trained weights are kept.
-        of: What the stages of the run end with.
+        chance: Random sets of the located set's size.
+        options: Options of the training.
+        without: Whether `without located` zeroes the parameters of the located neurons, or freezes
+            them.
+        arms: The sets to train.
+        folder: Folder of trained weights.
+        of: End of the names of stages.
     """
     chosen: dict[str, Columns] = {}
     if "located" in arms:
@@ -115,7 +117,7 @@ def _measured(
     before: Mapping[str, Responses],
     after: Mapping[str, Responses],
 ) -> list[Arm]:
-    """One arm on every task."""
+    """Measures a trained set on every task."""
     return [
         Arm(
             arm=arm,

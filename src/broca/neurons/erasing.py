@@ -1,4 +1,4 @@
-"""Erases located neurons and, for comparison, as many random ones; on the task and on others."""
+"""Erases located neurons, and as many random neurons for comparison."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from broca.results.base import Interval
 
 @dataclass(frozen=True)
 class Erased:
-    """What erasing one set cost on one task.
+    """The drop of a task when a set is erased.
 
     Attributes:
-        method: How the set was chosen.
+        method: Method that selected the set.
         questions: The task.
-        neurons: Neurons erased.
+        neurons: Number of erased neurons.
         before: Score of the intact model.
         after: Score with the set erased.
-        drop: Score lost, by item.
-        random_drop: Score lost with as many random neurons erased, by item, mean over the draws.
-        random_drops: Of every draw.
-        excess: `drop` - `random_drop`, by item.
-        log_probability_drop: Nats of the gold answer lost, by item.
+        drop: Loss of score, paired by item.
+        random_drop: Loss of score with as many random neurons erased, paired by item, mean over the
+            draws.
+        random_drops: Loss of score of every draw.
+        excess: `drop` - `random_drop`, paired by item.
+        log_probability_drop: Loss of the gold answer in nats, paired by item.
     """
 
     method: str
@@ -55,12 +56,12 @@ def erased(
     """Erases every set on the `report` items of every task.
 
     Args:
-        run: Measures.
+        run: The run.
         sets: The located neurons of every method.
         names: The tasks to measure on.
-        chance: Random sets to compare each with.
-        factor: What located neurons are multiplied with; 0 erases.
-        stage: What the stages of the run begin with.
+        chance: Random sets for comparison.
+        factor: Factor of the neurons' activations; 0 erases.
+        stage: Beginning of the names of stages.
 
     Raises:
         BadInput: A set is empty.
@@ -69,7 +70,7 @@ def erased(
     for method, columns in sets.items():
         if not len(columns):
             raise BadInput(
-                f"{method} located no neuron: there is nothing to erase; lower `sigma` or give "
+                f"{method} selected no neuron: there is nothing to erase; lower `sigma` or give "
                 "`count`"
             )
         arms += [columns, *chance.like(columns, run.neurons.layers, seed=run.seed)]

@@ -1,4 +1,4 @@
-"""The rows that a neuron verb is going to measure, step by step, before it begins."""
+"""The expected steps of the neuron verbs with their rows."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from broca.options import MethodOptions, TrainingOptions
 from broca.runs.forecast import Step
 
 ANSWERS = 2
-"""Rows of an item and a set: the task's metric, and the gold answer's likelihood."""
+"""Number of rows of an item and a set: the task's metric, and the gold answer's likelihood."""
 
 PASSES = 3
-"""Rows that an item of a training step counts as: a way back takes as long as two ways forth."""
+"""Cost in rows of an item of a training step: a backward pass takes as long as two forward
+passes."""
 
 
 def scoring(task: str) -> str:
@@ -31,7 +32,7 @@ INTACT_STAGE = "measuring the intact model"
 
 
 def scoring_step(task: str, places: Places) -> Step:
-    """Integrated gradients on some items."""
+    """The step of integrated gradients on some items."""
     return Step(scoring(task), len(places), "integrated gradients")
 
 
@@ -43,13 +44,13 @@ def choice_steps(
     options: MethodOptions | None = None,
     contrast: Sequence[str] = (),
 ) -> list[Step]:
-    """What `choose` measures.
+    """Returns the steps of `choose`.
 
     Args:
-        run: Its items.
-        task: The task whose neurons are chosen.
+        run: The run.
+        task: The task whose neurons are selected.
         method: The method.
-        options: What single methods need.
+        options: Options of individual methods.
         contrast: Other tasks of the run, for `activation`.
     """
     places = run.places(task)
@@ -68,14 +69,14 @@ def choice_steps(
 def erasing_steps(
     run: NeuronRun, names: Sequence[str], *, sets: int, chance: RandomSets, stage: str = "erasing"
 ) -> list[Step]:
-    """What `erased` measures.
+    """Returns the steps of `erased`.
 
     Args:
-        run: Its items.
+        run: The run.
         names: The tasks to measure on.
-        sets: How many located sets are erased.
-        chance: Random sets to compare each with.
-        stage: The beginning of the stages.
+        sets: Number of located sets.
+        chance: Random sets for comparison.
+        stage: Beginning of the names of stages.
     """
     arms = 1 + sets * (1 + chance.draws)
     return [
@@ -93,15 +94,15 @@ def training_steps(
     options: TrainingOptions,
     of: str = "",
 ) -> list[Step]:
-    """What `enhanced` measures; training that stops early leaves rows out.
+    """Returns the steps of `enhanced`; training that stops early has fewer rows.
 
     Args:
-        run: Its items.
+        run: The run.
         task: The task to train on.
         names: The tasks to measure on.
-        arms: What is trained, besides the untuned model.
-        options: How to train.
-        of: The end of the stages.
+        arms: The sets to train.
+        options: Options of the training.
+        of: End of the names of stages.
     """
     measured = ANSWERS * sum(len(run.places(name, "report")) for name in names)
     rows = training_rows(
@@ -121,26 +122,26 @@ def training_steps(
 
 
 def arm_names(arms: Sequence[str], chance: RandomSets) -> list[str]:
-    """The names of what is trained; `random` stands for every draw."""
+    """Returns the names of the trained sets; `random` stands for every draw."""
     draws = [f"random {number}" for number in range(1, chance.draws + 1)]
     return [name for arm in arms for name in (draws if arm == "random" else [arm])]
 
 
 def training_rows(train: int, validation: int, epochs: int) -> int:
-    """Rows that some epochs of training count as, the validation before the first included."""
+    """Returns the cost in rows of some epochs of training, with the validation before the first."""
     return epochs * (PASSES * train + validation) + validation
 
 
 def scaling_steps(
     run: NeuronRun, task: str, unrelated: Places, *, factors: Sequence[float], chance: RandomSets
 ) -> list[Step]:
-    """What `move` measures.
+    """Returns the steps of `move`.
 
     Args:
-        run: Its items.
+        run: The run.
         task: The task.
         unrelated: Items of other tasks that are measured too.
-        factors: What located neurons are multiplied with.
+        factors: Factors of the neurons' activations.
         chance: Random sets for every item.
     """
     items = len(run.places(task))

@@ -5,11 +5,11 @@ For a neuron with activation w_n at the last token of a context x, and the gold 
     A_n(x) = w_n / (S + 1) * sum over k = 0..S of  dP(y | x; (k / S) w) / dw_n,
 
 where all activations w of the neuron's layer (and of no other layer) are scaled together. Longer
-answers are taken token by token under teacher forcing; the item's score is the mean.
+answers are scored token by token under teacher forcing; the item's score is the mean.
 
-Only the last token changes, so the rest of the sequence is read once (keys and values are kept),
-and the layers below the scaled one are not run again. Every (answer token, step) is a row of its
-own: the rows of many items share a batch, and one way back gives the gradients of all of them.
+Only the last token changes, so that the other tokens are read once (keys and values are kept) and
+the layers below the scaled layer are not run again. Every (answer token, step) is a row: the rows
+of many items share a batch, and one backward pass gives the gradients of all of them.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from broca.models.caches import is_plain, repeated
 from broca.tasks import Request
 
 _KEPT_COST = 4
-"""Tokens that a token costs in the budget while what enters every layer is kept."""
+"""Cost of a token in the budget while the inputs of every layer are kept."""
 
 _BACKWARD_COST = 8
-"""Tokens that a token costs in the budget while its activations are kept for the way back."""
+"""Cost of a token in the budget while its activations are kept for the backward pass."""
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """The scores of one item.
+    """The scores of an item.
 
     Attributes:
-        scores: Of every neuron, layer by layer, `(neurons,)`.
-        activations: Their activations at the tokens before the answer's, mean, `(neurons,)`.
-        probability: p(gold token), mean over the answer's tokens.
-        residual: |sum of a layer's scores - (p at the whole activations - p at none)|, mean over
-            the layers and the answer's tokens: the error of the steps; NaN with a single step.
+        scores: Scores of the neurons, layer by layer, `(neurons,)`.
+        activations: Mean activations at the tokens before the answer's tokens, `(neurons,)`.
+        probability: Mean p(gold token) over the answer's tokens.
+        residual: |sum of a layer's scores - (p at full activations - p at zero activations)|, mean
+            over the layers and the answer's tokens: the integration error; NaN with a single step.
     """
 
     scores: NDArray[np.float32]
@@ -63,23 +63,23 @@ class Attribution:
 
     @property
     def vector(self) -> NDArray[np.float32]:
-        """All of it as one vector, `(2 * neurons + 2,)`."""
+        """All fields as one vector, `(2 * neurons + 2,)`."""
         ends = np.array([self.probability, self.residual], dtype=np.float32)
         return np.concatenate([self.scores, self.activations, ends])
 
 
 @dataclass(frozen=True)
 class IntegratedGradients:
-    """The scores of every neuron for one item, as an observation.
+    """The scores of every neuron for an item, as an observation.
 
-    Its vector holds the scores, the activations, the probability and the residual of an
+    Its vector contains the scores, the activations, the probability and the residual of an
     `Attribution`, `(2 * neurons + 2,)`.
 
     Attributes:
         prompt: Tokens of the prompt.
         answer: Tokens of the gold answer.
         alphas: Factors of the activations at which gradients are taken.
-        length: Tokens that it takes, about.
+        length: Approximate number of tokens.
     """
 
     kind: ClassVar[str] = "integrated gradients"
@@ -91,14 +91,14 @@ class IntegratedGradients:
 
     @property
     def key(self) -> str:
-        """All that decides the vector besides weights, number format and tokenizer."""
+        """Everything that determines the vector besides weights, number format and tokenizer."""
         return repr((self.prompt, self.answer, self.alphas))
 
     @classmethod
     def observe(
         cls, engine: Engine, observations: Sequence[IntegratedGradients]
     ) -> list[NDArray[np.float32]]:
-        """Takes observations of equal `alphas` with an engine's model."""
+        """Measures observations of equal `alphas` with an engine's model."""
         attributor = Attributor(
             engine.model,
             neuron_blocks(engine.model.structure),
@@ -117,7 +117,7 @@ class IntegratedGradients:
 
 @dataclass(frozen=True)
 class _Read:
-    """What one forward pass over equally long sequences left behind."""
+    """The activations and caches of a forward pass over sequences of equal length."""
 
     tokens: Tensor  # (items, context + answer - 1)
     answers: Tensor  # (items, answer)
@@ -136,7 +136,7 @@ class Attributor:
         blocks: Its feed-forward blocks.
         alphas: Factors of the activations at which gradients are taken: `steps_of(19)` for
             integrated gradients, `(1.0,)` for gradient x activation.
-        token_budget: Maximum number of tokens of a batch; found from the free memory if None.
+        token_budget: Maximum number of tokens of a batch; None derives it from the free memory.
     """
 
     def __init__(
@@ -157,14 +157,14 @@ class Attributor:
         }
         self._neurons = int(offsets[-1])
         self.tokens = 0
-        """Tokens read so far; steps count one each, as the rest of the sequence is kept."""
+        """Number of tokens so far; a step counts as one, because the other tokens are kept."""
 
     def run(self, requests: Sequence[Request], store: Callable[[int, Attribution], None]) -> None:
         """Scores every request's continuation.
 
         Args:
             requests: Contexts with their gold answers.
-            store: Receives the position of a request and its scores, as soon as they are known.
+            store: Receives the position of a request and its scores when they are known.
 
         Raises:
             BadLogits: The model returned NaN or infinite logits.
@@ -218,7 +218,7 @@ class Attributor:
 
     @torch.no_grad()
     def _read(self, requests: list[Request], positions: list[int]) -> _Read:
-        """Reads contexts and answers once, keeping what the steps go on from."""
+        """Reads contexts and answers once, and keeps the state that the steps start from."""
         sequences = [(*request.context, *request.continuation) for request in requests]
         whole = torch.tensor(sequences, device=self._model.device)
         tokens = whole[:, :-1]
@@ -256,10 +256,10 @@ class Attributor:
     def _integrate(
         self, read: _Read, number: int, block: NeuronBlock, activation: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Scores of one layer for one answer token.
+        """Returns the scores of a layer for an answer token.
 
         Args:
-            read: What is known of the items.
+            read: The state of the items.
             number: Position of the answer token.
             block: The layer.
             activation: Its activations at the token before, `(items, neurons)`.
@@ -299,9 +299,9 @@ class Attributor:
     def _gradients(
         self, read: _Read, number: int, block: NeuronBlock, item: Tensor, value: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """dP/dvalue `(rows, neurons)` and P `(rows,)` with a layer's last activations replaced.
+        """Returns dP/dvalue `(rows, neurons)` and P `(rows,)` with the last activations replaced.
 
-        Where keys and values were kept, only the last token is run, else the whole context.
+        If keys and values were kept, only the last token is run, else the whole context.
         """
         last = read.context - 1 + number
         item_in = item.to(read.tokens.device)
@@ -330,5 +330,5 @@ class Attributor:
 
 
 def steps_of(steps: int) -> tuple[float, ...]:
-    """The factors k/S for k = 0..S."""
+    """Returns the factors k/S for k = 0..S."""
     return tuple(number / steps for number in range(steps + 1))

@@ -1,4 +1,4 @@
-"""The items of the neuron verbs: tasks whose margin is the likelihood of the gold answer alone."""
+"""The items of the neuron verbs: tasks whose margin is the likelihood of the gold answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from broca.tasks.in_memory import harness_task
 from broca.verification import roles
 
 ROWS_READ = 4
-"""Rows of a data set that are read for each item that may be located or measured on."""
+"""Number of rows of a data set that are read for each requested item."""
 
 
 def neuron_tasks(
@@ -32,20 +32,20 @@ def neuron_tasks(
     task_options: TaskOptions,
     data_options: DataOptions,
 ) -> TaskSet:
-    """Loads tasks and cuts their items by seed; items without a gold answer are left out.
+    """Loads tasks and splits their items by seed; items without a gold answer are left out.
 
     Args:
-        model: Its tokenizer and context.
-        parts: The tasks of which each part is needed.
-        catalog: Where tasks are; `data:` sets are read without it.
-        items: Most `locate` and `confirm` items of each task.
-        report_items: Most `report` items of each task.
-        seed: Seed of the cut.
-        task_options: How tasks are asked; gold answers are the tasks' targets.
+        model: The model, for its tokenizer and context.
+        parts: For each part, the tasks that need it.
+        catalog: Catalog of tasks; `data:` sets are read without it.
+        items: Maximum number of `locate` and of `confirm` items of each task.
+        report_items: Maximum number of `report` items of each task.
+        seed: Seed of the split.
+        task_options: Task options; gold answers are the tasks' targets.
         data_options: How `data:` sets are read.
 
     Raises:
-        TaskUnusable: No item of a task has a gold answer, or it cannot be used.
+        TaskUnusable: A task cannot be used, or none of its items has a gold answer.
     """
     options = replace(task_options, reference="gold")
     names = list(dict.fromkeys(name for needed in parts.values() for name in needed))
@@ -70,20 +70,20 @@ def neuron_tasks(
 
 
 def example_tasks(model: GatedModel, task: Task, *, answer_tokens: int | None = None) -> TaskSet:
-    """A task of examples with all its items to locate on."""
+    """Returns a task of examples, all of whose items are `locate` items."""
     benchmark = _shortened(of_examples(model, task), answer_tokens).gold_alone()
     whole = Split(tuple(range(len(benchmark.items))), (), ())
     return _task_set({task.name: benchmark}, {task.name: whole}, {"locate": (task.name,)})
 
 
 def of_examples(model: GatedModel, task: Task) -> Benchmark:
-    """A task of examples as a model is asked it, without any catalog."""
+    """Builds a task of examples for a model, without a catalog."""
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
     return Benchmark.build([harness_task(task, tokenizer)], tokenizer)
 
 
 def _shortened(benchmark: Benchmark, answer_tokens: int | None) -> Benchmark:
-    """The task with only the first tokens of every answer."""
+    """Returns the task with only the first tokens of every answer."""
     if answer_tokens is None:
         return benchmark
     items = tuple(
@@ -123,7 +123,7 @@ def _task_set(
 
 
 def left_out(tasks: TaskSet) -> tuple[str, ...]:
-    """What the reader should know of the tasks, and how many items had no gold answer."""
+    """Returns notes on the tasks, with the number of items without a gold answer."""
     used = {
         p
         for places in tasks.places.values()

@@ -1,4 +1,4 @@
-"""The ways to choose neurons: commonality neurons, and what they are compared with."""
+"""The methods of selecting neurons: commonality neurons and others for comparison."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from broca.neurons.sets import require_one_of
 from broca.options import MethodOptions, RuleOptions
 
 Method = Literal["cnl", "knowledge-neurons", "activation", "gradient", "random", "sensing"]
-"""Commonality neurons; knowledge neurons; activation mean difference; gradient x activation;
-chance; random ablation (`broca.neurons.sensing`)."""
+"""Commonality neurons; knowledge neurons; difference of mean activations; gradient x activation;
+random neurons; random ablation (`broca.neurons.sensing`)."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Neurons that a method chose.
+    """The neurons that a method selected.
 
     Attributes:
         method: The method.
-        scores: What it chose by, `(neurons,)`; higher is more.
-        columns: The chosen neurons, sorted.
-        items: The items' scores that it rests on; None where it needs none.
+        scores: Scores of the selection, `(neurons,)`; higher scores are selected.
+        columns: The selected neurons, sorted.
+        items: Scores of the items; None if the method needs none.
     """
 
     method: str
@@ -44,7 +44,7 @@ def require_method(method: str, options: MethodOptions | None = None) -> None:
     """Refuses an unknown method, and options that sensing would refuse.
 
     Raises:
-        BadInput: No such method or search.
+        BadInput: The method or the search does not exist.
     """
     require_one_of("method", method, get_args(Method))
     if options is not None:
@@ -59,17 +59,17 @@ def choose(
     options: MethodOptions | None = None,
     contrast: Sequence[str] = (),
 ) -> Choice:
-    """Chooses the neurons of a task on its `locate` items.
+    """Selects the neurons of a task on its `locate` items.
 
     Args:
-        run: Measures; where its rule has a count, every method takes that many.
+        run: The run; if its rule has a count, every method selects that many.
         task: The task.
         method: A `Method`.
-        options: What single methods need.
+        options: Options of individual methods.
         contrast: Other tasks of the run, for `activation`.
 
     Raises:
-        BadInput: Unknown method, or one that needs what was not given.
+        BadInput: The method is unknown, or a parameter that it needs is missing.
     """
     require_method(method)
     options = options or MethodOptions()
@@ -97,10 +97,10 @@ def choose(
 
 
 def require_some(choice: Choice, task: str) -> Choice:
-    """Refuses a choice of no neurons.
+    """Refuses an empty selection.
 
     Raises:
-        BadInput: It is one.
+        BadInput: No neuron is selected.
     """
     if not len(choice.columns):
         raise BadInput(
@@ -110,14 +110,14 @@ def require_some(choice: Choice, task: str) -> Choice:
 
 
 def _best(scores: NDArray[np.float64], layers: NDArray[np.intp], rule: RuleOptions) -> Columns:
-    """The neurons that stand out in a data set's scores."""
+    """Returns the neurons that stand out in a data set's scores."""
     if rule.count is not None:
         return np.sort(np.argsort(-scores, kind="stable")[: rule.count])
     return np.flatnonzero(standardized(scores, layers, rule.scope) > rule.sigma)
 
 
 def _knowledge(items: ItemScores, rule: RuleOptions, options: MethodOptions) -> Choice:
-    """Neurons near the top of enough items."""
+    """Returns the neurons whose scores are high on enough items."""
     highest = items.scores.max(axis=1, keepdims=True)
     votes = ((items.scores > options.threshold * highest) & (highest > 0)).mean(axis=0)
     columns = np.flatnonzero(votes > options.knowledge_share)
@@ -129,7 +129,7 @@ def _knowledge(items: ItemScores, rule: RuleOptions, options: MethodOptions) -> 
 
 
 def _mean_difference(here: NDArray[np.float32], there: NDArray[np.float32]) -> NDArray[np.float64]:
-    """|Mean activation here - elsewhere| in pooled standard deviations of items, `(neurons,)`."""
+    """Returns |mean activation here - elsewhere| in pooled standard deviations, `(neurons,)`."""
     difference = here.mean(axis=0, dtype=np.float64) - there.mean(axis=0, dtype=np.float64)
     spread = np.sqrt((here.var(axis=0, dtype=np.float64) + there.var(axis=0, dtype=np.float64)) / 2)
     return np.asarray(np.abs(difference) / np.maximum(spread, 1e-12), dtype=np.float64)

@@ -21,8 +21,8 @@ class NeuronModel:
         model: The model, with `neurons` among its components.
 
     Raises:
-        UnsupportedModel: It routes tokens to experts, or has no feed-forward blocks.
-        BadInput: It was loaded without gates on neurons.
+        UnsupportedModel: The model routes tokens to experts, or has no feed-forward blocks.
+        BadInput: The model was loaded without gates on neurons.
     """
 
     def __init__(self, model: GatedModel) -> None:
@@ -45,7 +45,7 @@ class NeuronModel:
         return len(self.layers)
 
     def masks(self, sets: Sequence[Columns]) -> NDArray[np.bool_]:
-        """Masks that ablate sets of neurons, `(sets, components)`."""
+        """Returns masks that ablate sets of neurons, `(sets, components)`."""
         masks = np.zeros((len(sets), len(self.model.components)), dtype=bool)
         for mask, columns in zip(masks, sets, strict=True):
             mask[self.gates[columns]] = True
@@ -59,27 +59,27 @@ class NeuronModel:
 
     @property
     def upward(self) -> float:
-        """Shares of the model's layers from each block upward, summed: what steps run through."""
+        """Sum over blocks of the share of layers from the block upward, which steps run through."""
         depth = self.model.structure.layers
         return sum((depth - block.layer) / depth for block in self.blocks)
 
     def index(self, column: int) -> int:
-        """Number of a neuron within its layer."""
+        """Returns the number of a neuron within its layer."""
         return int(column) - self.first_column[int(self.layers[column])]
 
     def name(self, column: int) -> str:
-        """The name of a neuron, such as `L3N40`."""
+        """Returns the name of a neuron, such as `L3N40`."""
         return Component(int(self.layers[column]), "neuron", self.index(column)).name
 
     def names(self, columns: Columns) -> tuple[str, ...]:
-        """The names of some neurons."""
+        """Returns the names of some neurons."""
         return tuple(self.name(int(column)) for column in columns)
 
     def columns(self, names: Sequence[str]) -> Columns:
-        """The columns of named neurons, sorted.
+        """Returns the columns of named neurons, sorted.
 
         Raises:
-            BadInput: A name is not that of a neuron of this model.
+            BadInput: The model has no neuron of a name.
         """
         columns = set()
         width = {block.layer: block.width for block in self.blocks}
@@ -102,11 +102,11 @@ class NeuronModel:
 
     @cached_property
     def parameters(self) -> int:
-        """All parameters of the model."""
+        """Number of parameters of the model."""
         return sum(parameter.numel() for parameter in self.model.model.parameters())
 
     def parameter_counts(self) -> NDArray[np.int64]:
-        """Parameters of every neuron, `(neurons,)`."""
+        """Number of parameters of every neuron, `(neurons,)`."""
         counts = np.zeros(len(self), dtype=np.int64)
         for layer, slices in self.slices.items():
             counts[self.layers == layer] = sum(

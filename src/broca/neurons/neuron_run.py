@@ -1,4 +1,4 @@
-"""Measures neurons through a run: their scores on items, and what scaling them changes."""
+"""Measures neurons in a run: their scores on items, and the effect of scaling them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Places = NDArray[np.intp]
 Values = NDArray[np.float64]
 
 _INTERVALS = 11
-"""What separates the random numbers of intervals from all others of a seed."""
+"""Distinguishes the random numbers of intervals from others of the same seed."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class ItemScores:
     """The scores of neurons on some items.
 
     Attributes:
-        scores: `(items, neurons)`.
+        scores: Scores, `(items, neurons)`.
         activations: Mean activation before the answer's tokens, `(items, neurons)`.
         probability: p(gold token), `(items,)`.
-        residual: Error of the steps against completeness, `(items,)`.
+        residual: Completeness error of the steps, `(items,)`.
     """
 
     scores: NDArray[np.float32]
@@ -54,11 +54,11 @@ class ItemScores:
 
 @dataclass(frozen=True)
 class Responses:
-    """What the model answered to some items with neurons scaled.
+    """The responses to some items with neurons scaled.
 
     Attributes:
-        scores: Of the tasks' own metrics, higher is better, `(sets, items)`.
-        log_probability: Of the gold answer as a whole, in nats, `(sets, items)`.
+        scores: Scores in the tasks' own metrics, higher is better, `(sets, items)`.
+        log_probability: Log-probability of the whole gold answer, in nats, `(sets, items)`.
     """
 
     scores: NDArray[np.float64]
@@ -70,10 +70,10 @@ class NeuronRun:
     """A run on a model whose neurons can be ablated.
 
     Attributes:
-        run: It measures; the margin of every item is that of its gold answer alone.
+        run: The run; the margin of every item is that of its gold answer.
         neurons: The model's neurons.
-        rule: Which neurons stand out.
-        seed: Seed of everything random.
+        rule: The rule by which neurons are selected.
+        seed: Seed of all random draws.
     """
 
     run: Run
@@ -82,20 +82,20 @@ class NeuronRun:
     seed: int = 0
 
     def places(self, name: str, part: Part = "locate") -> Places:
-        """Positions of a task's items of one part."""
+        """Returns the positions of a task's items of a part."""
         return self.run.tasks.places[part][name]
 
     def benchmark(self, name: str) -> Benchmark:
-        """A task of the run."""
+        """Returns a task of the run."""
         return self.run.tasks.benchmarks[name]
 
     def documents(self, places: Places) -> list[Any]:
-        """The documents that some items were made of."""
+        """Returns the documents of some items."""
         bank = (self.run.bank[place] for place in places.tolist())
         return [benchmark.document(item) for benchmark, item in bank]
 
     def golds(self, places: Places) -> list[Request]:
-        """The gold answers of some items, under teacher forcing."""
+        """Returns the gold answers of some items, under teacher forcing."""
         margins = [
             benchmark.margin(item)
             for benchmark, item in (self.run.bank[place] for place in places.tolist())
@@ -107,8 +107,8 @@ class NeuronRun:
 
         Args:
             places: The items.
-            integrated: Take gradients at as many points from none to all of the activation as the
-                rule says; else at the whole activation, which is gradient x activation.
+            integrated: Whether to integrate gradients over the steps of the rule; otherwise the
+                gradient is taken at the full activation (gradient x activation).
         """
         alphas = steps_of(self.rule.steps) if integrated else (1.0,)
         depth = self.neurons.upward
@@ -131,12 +131,12 @@ class NeuronRun:
         )
 
     def scaled(self, places: Places, sets: Sequence[Columns], factor: float = 0.0) -> Responses:
-        """Answers all items under every set: the tasks' metrics and the gold answers' likelihood.
+        """Measures all items under every set: the tasks' metrics and the gold answers' likelihood.
 
         Args:
             places: The items.
             sets: Neurons whose activations are multiplied, at every token.
-            factor: What they are multiplied with: 0 erases, 2 amplifies.
+            factor: Factor of the activations: 0 erases, 2 amplifies.
         """
         plan = replace(Plan.crossed(self.neurons.masks(sets), places), scale=_scale(factor))
         shape = (len(sets), len(places))
@@ -153,14 +153,14 @@ class NeuronRun:
         factor: float = 0.0,
         role: str = "scores",
     ) -> NDArray[np.float64]:
-        """Log-probability of whole gold answers, in nats, `(rows,)`.
+        """Measures the log-probability of whole gold answers, in nats, `(rows,)`.
 
         Args:
-            places: For every row its item, `(rows,)`.
+            places: Item of every row, `(rows,)`.
             sets: Neurons that are scaled.
-            index: For every row its set, `(rows,)`.
-            factor: What the neurons are multiplied with.
-            role: What the rows are for: `search` or `scores`.
+            index: Set of every row, `(rows,)`.
+            factor: Factor of the neurons' activations.
+            role: Purpose of the rows: `search` or `scores`.
         """
         plan = Plan(
             self.neurons.masks(sets),
@@ -174,14 +174,14 @@ class NeuronRun:
         return measured
 
     def slopes(self, places: Places, sets: Sequence[Columns]) -> NDArray[np.float32]:
-        """Derivatives of the gold answers' mean log-probability, row by row with its own set.
+        """Measures the derivatives of the gold answers' mean log-probability, row by row.
 
         Args:
-            places: For every row its item, `(rows,)`.
-            sets: For every row the neurons that are ablated.
+            places: Item of every row, `(rows,)`.
+            sets: Ablated neurons of every row.
 
         Returns:
-            By every neuron's gate, `(rows, neurons)`, in nats a token.
+            Derivatives with respect to every neuron's gate, `(rows, neurons)`, in nats per token.
         """
         plan = Plan(
             self.neurons.masks(sets),
@@ -193,27 +193,27 @@ class NeuronRun:
         return self.run.measure(plan, role="search").slopes()[:, self.neurons.gates]
 
     def item_sets(self, places: Places) -> list[Columns]:
-        """The neurons that stand out on every item by itself."""
+        """Returns the neurons that stand out on each item."""
         scores = self.item_scores(places).scores
         return [item_set(item, self.neurons.layers, self.rule) for item in scores]
 
     def changed(self, delta: WeightDelta) -> NeuronRun:
-        """The same run on the model with changed weights."""
+        """Returns the run on the model with changed weights."""
         return replace(self, run=self.run.changed(delta))
 
     @property
     def trial(self) -> Trial:
-        """The tasks with their `report` items."""
+        """Returns the tasks with their `report` items."""
         return self.run.tasks.trial("report")
 
     def difference(self, first: Values, second: Values) -> Interval:
-        """The mean difference of paired values and its bootstrap interval."""
+        """Returns the mean difference of paired values with its bootstrap interval."""
         return bootstrap_interval(first, second, seed=[self.seed, _INTERVALS])
 
     def mean(self, values: Sequence[float] | Values) -> Interval:
-        """The mean of some values and its bootstrap interval; NaN values are left out.
+        """Returns the mean of some values with its bootstrap interval; NaN values are left out.
 
-        Where there are no others, the interval is NaN.
+        If all values are NaN, the interval is NaN.
         """
         known = np.asarray(values, dtype=np.float64)
         known = known[~np.isnan(known)]
@@ -222,13 +222,13 @@ class NeuronRun:
         return self.difference(known, np.zeros(len(known)))
 
     def lost(self, name: str, before: Values, after: Values) -> Interval:
-        """What a task's score loses between responses to its `report` items."""
+        """Returns the loss of a task's score between responses to its `report` items."""
         aggregate = self.trial.aggregation(name, before)
         seed = [self.seed, _INTERVALS]
         return bootstrap_interval(before, after, seed=seed, aggregate=aggregate)
 
     def score(self, name: str, values: Values) -> Interval:
-        """A task's score over responses to its `report` items, in its own direction."""
+        """Returns a task's score from responses to its `report` items, as its metric counts."""
         sign = 1.0 if self.benchmark(name).higher_is_better else -1.0
         aggregate = self.trial.aggregation(name, values)
         if aggregate is None:
@@ -241,5 +241,5 @@ class NeuronRun:
 
 def _scale(factor: float) -> float:
     if not np.isfinite(factor) or factor == 1:
-        raise BadInput(f"neurons are multiplied with a number other than 1, not with {factor:g}")
+        raise BadInput(f"the factor of neurons must be a number other than 1, not {factor:g}")
     return factor

@@ -1,4 +1,4 @@
-"""What the neuron verbs do first: open the model with its neurons, load tasks, begin a run."""
+"""The first steps of the neuron verbs: open the model with its neurons, load tasks, begin a run."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from broca.tasks import Task
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A model with its neurons, and where it is measured.
+    """A model with its neurons, and its session.
 
     Attributes:
         neurons: The model.
-        session: The model as a component model, the journal and the workers.
-        rule: Which neurons are selected.
+        session: The session of the model, with the journal and the workers.
+        rule: The rule by which neurons are selected.
         data: How data sets are read.
-        settings: What identifies the verb's run besides the weights and the items.
+        settings: The options that identify the verb's run, besides weights and items.
     """
 
     neurons: NeuronModel
@@ -39,14 +39,14 @@ class Opened:
 
     @property
     def deltas(self) -> Path | None:
-        """The folder of trained weights, beside the journal; None where that is in memory."""
+        """The folder of trained weights, beside the journal; None for a journal in memory."""
         journal = self.session.workspace.path
         return None if journal is None else Path(journal).parent / "deltas"
 
     def names(
         self, task: str | Task, others: str | Sequence[str | Task] = ()
     ) -> tuple[str, tuple[str, ...]]:
-        """The names of a task and of others, which become settings; `auto` as in `localize`.
+        """Returns the names of a task and of others, which become settings.
 
         Raises:
             BadInput: The task itself is named among the others.
@@ -64,8 +64,8 @@ class Opened:
         """Begins the run of a verb.
 
         Args:
-            verb: Its name.
-            tasks: Tasks with their items; or the names of those of which each part is needed.
+            verb: Name of the verb.
+            tasks: Tasks with their items; or, for each part, the names of the tasks that need it.
         """
         if not isinstance(tasks, TaskSet):
             self.session.stages.enter("building the tasks")
@@ -97,11 +97,11 @@ def opened(
     Args:
         model: The model or its name.
         on_progress: Receives the current stage and the progress of the run.
-        run_options: What every verb that measures takes.
-        groups: The other option classes of the verb, which decide the result too.
-        named: The tasks that the verb will load, whose names are looked up before the model is
+        run_options: The options of every verb that measures.
+        groups: The other option classes of the verb, which also determine the result.
+        named: The tasks that the verb will load, whose names are checked before the model is
             loaded.
-        settings: Its other parameters that decide the result.
+        settings: Its other parameters that determine the result.
 
     Raises:
         BrocaError: The model cannot be loaded, or it has no neurons that can be ablated.

@@ -1,4 +1,4 @@
-"""Do two halves of a task's items, and two tasks, have the same commonality neurons?"""
+"""Do two halves of a task's items, or two tasks, share commonality neurons?"""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Compared:
         first: Name of one half.
         second: Name of the other.
         relation: `same data`, `same capability` or `other capability`.
-        sizes: Neurons in each of the two sets.
-        overlap: What they share.
+        sizes: Number of neurons of each of the two sets.
+        overlap: Overlap of the sets.
     """
 
     first: str
@@ -40,7 +40,7 @@ class Overlaps:
     Attributes:
         names: The tasks.
         pairs: Every pair of halves of different names; two halves of one task included.
-        summary: By relation, the mean over pairs of each measure.
+        summary: Mean of each measure over pairs, by relation.
     """
 
     names: tuple[str, ...]
@@ -54,12 +54,12 @@ _MEASURES = ("of_first", "of_second", "of_larger", "iou", "expected_of_larger", 
 def overlapped(run: NeuronRun, names: Sequence[str]) -> Overlaps:
     """Locates on two halves of every task's `locate` items and compares all of them.
 
-    Halves are compared with halves, across tasks as within one, so that every set rests on as
-    many items.
+    Halves are compared with halves, both across tasks and within a task, so that every set is
+    computed from the same number of items.
 
     Args:
-        run: Measures.
-        names: The tasks; those of equal capability are told apart from the others.
+        run: The run.
+        names: The tasks; pairs of the same capability are summarized separately.
     """
     located: list[tuple[str, int, Columns]] = []
     for name in names:
@@ -91,13 +91,13 @@ def overlapped(run: NeuronRun, names: Sequence[str]) -> Overlaps:
 
 
 def halves(places: Places, *, seed: int) -> tuple[Places, Places]:
-    """Two disjoint halves of some items, cut by seed."""
+    """Returns two disjoint halves of some items, drawn by seed."""
     order = np.random.default_rng([seed, 2]).permutation(len(places))
     middle = len(places) // 2
     return places[np.sort(order[:middle])], places[np.sort(order[middle:])]
 
 
 def _mean(values: list[float]) -> float:
-    """The mean of what is known; NaN if nothing is."""
+    """Returns the mean of values that are not NaN; NaN if there are none."""
     known = [value for value in values if not np.isnan(value)]
     return float(np.mean(known)) if known else float("nan")

@@ -1,7 +1,7 @@
-"""Shipped data for fidelity and decoupling: one content in several wordings, and pairs of items.
+"""Shipped data for fidelity and decoupling: paraphrases, and pairs of items.
 
-Everything is made from the items of the shipped tasks, by seed, so that it runs offline. Wordings
-are those that the shipped models know.
+All data are made from the items of the shipped tasks, by seed, so that no network is needed. The
+shipped models know the wordings.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _example(prompt: str, answer: str, content: str, wording: str) -> Example:
 
 
 def _items(task: str) -> Iterator[dict[str, str]]:
-    """All items of a shipped task, the training side first."""
+    """Reads all items of a shipped task, those of the training split first."""
     for split in ("train", "test"):
         path = shipped_folder() / "data" / task / f"{split}.jsonl"
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -51,7 +51,7 @@ def _items(task: str) -> Iterator[dict[str, str]]:
 
 
 def capitals() -> dict[str, str]:
-    """Country -> capital, read from the shipped items."""
+    """Reads country -> capital from the shipped items."""
     patterns = [
         re.compile(re.escape(wording).replace(r"\{\}", "(.+)")) for wording in CAPITAL_WORDINGS
     ]
@@ -130,16 +130,17 @@ PARAPHRASED: dict[str, Callable[[np.random.Generator, int], Iterator[list[Exampl
     "mc_biology": _choices("mc_biology"),
     "mc_chemistry": _choices("mc_chemistry"),
 }
-"""Shipped tasks with paraphrases: other templates, operands in turn, options in turn."""
+"""Shipped tasks with paraphrases: by templates, by the order of operands, by the order of
+options."""
 
 
 def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -> Task:
-    """Items of a shipped task, each in several wordings, as a task of examples.
+    """Returns items of a shipped task, each in several paraphrases, as a task of examples.
 
     Args:
         task: A key of `PARAPHRASED`.
-        contents: Most contents.
-        wordings: Maximum number of wordings of a content.
+        contents: Maximum number of contents.
+        wordings: Maximum number of paraphrases of a content.
         seed: Seed of the choice.
 
     Raises:
@@ -147,7 +148,7 @@ def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -
     """
     if task not in PARAPHRASED:
         raise BadInput(
-            f"task '{task}' has no paraphrases: use {', '.join(PARAPHRASED)}, or data of your own "
+            f"task '{task}' has no paraphrases: use {', '.join(PARAPHRASED)}, or your own data  "
             "with a field 'paraphrases' (data:FILE.jsonl)"
         )
     if contents < 2 or wordings < 2:
@@ -168,17 +169,17 @@ NEITHER = "other capability and content"
 
 
 def shipped_pairs(*, count: int, seed: int = 0) -> list[Pair]:
-    """Pairs for decoupling, made of letters to sort or reverse and of numbers to add.
+    """Makes pairs for decoupling, from letters to sort or reverse and from numbers to add.
 
-    Sorting and reversing ask for different things about one list of letters. Lists that are
-    compared have one length, so that length tells nothing.
+    Sorting and reversing are different operations on the same list of letters. Compared lists have
+    the same length, so that length is uninformative.
 
     Args:
-        count: Pairs of every relation.
+        count: Number of pairs of every relation.
         seed: Seed of the choice.
 
     Raises:
-        BadInput: A count below 1.
+        BadInput: The count is below 1 or more than the possible pairs.
     """
     if count < 1:
         raise BadInput(f"`items` must be at least 1, not {count}")

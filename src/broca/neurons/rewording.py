@@ -1,4 +1,4 @@
-"""Do paraphrases of one item locate to the same neurons?"""
+"""Do paraphrases of an item have the same located neurons?"""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Agreement:
     """The overlap of the sets of pairs of items.
 
     Attributes:
-        pairs: What the pairs have in common.
-        of_larger: Common neurons over the larger set.
-        iou: Common neurons over the union.
-        random_of_larger: `of_larger` of random sets of these sizes, on average.
-        random_iou: The same of `iou`.
+        pairs: Relation of the pairs.
+        of_larger: Common neurons as a share of the larger set.
+        iou: Common neurons as a share of the union.
+        random_of_larger: Mean `of_larger` of random sets of the same sizes.
+        random_iou: Mean `iou` of random sets of the same sizes.
     """
 
     pairs: str
@@ -36,15 +36,15 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Whether the wording or the content decides where an item is located.
+    """The overlaps that show whether the wording or the content determines an item's neurons.
 
     Attributes:
         questions: The task.
-        contents: Different contents, each in several wordings.
-        set_size: Neurons located for an item, mean.
-        empty: Share of items for which no neuron stands out; pairs of two such are left out.
-        agreements: Overlaps of paraphrases, of different items in one wording, and of different
-            items in different wordings.
+        contents: Number of contents, each in several paraphrases.
+        set_size: Mean number of neurons of an item.
+        empty: Share of items without neurons; pairs of two such items are left out.
+        agreements: Overlaps of paraphrases, of different items in the same wording, and of
+            different items in different wordings.
     """
 
     questions: str
@@ -58,17 +58,17 @@ RELATIONS = ("same item, other wording", "other item, same wording", "other item
 
 
 def reworded(run: NeuronRun, task: str) -> Fidelity:
-    """Locates every item by itself and compares paraphrases with different items.
+    """Locates the neurons of every item and compares paraphrases with different items.
 
-    The interval of paraphrases resamples contents. As many pairs of different items are drawn by
-    seed as there are pairs of paraphrases.
+    The interval of paraphrases resamples contents. The number of pairs of different items, drawn by
+    seed, equals the number of pairs of paraphrases.
 
     Args:
-        run: Measures.
+        run: The run.
         task: A task whose examples have a `content`, which paraphrases share, and a `wording`.
 
     Raises:
-        BadInput: Fewer than two contents with at least two wordings each.
+        BadInput: There are fewer than two contents with at least two wordings each.
     """
     places = run.places(task)
     documents = run.documents(places)
@@ -106,7 +106,7 @@ def reworded(run: NeuronRun, task: str) -> Fidelity:
 def _pairs(
     several: Sequence[Sequence[int]], contents: Sequence[str], wordings: Sequence[str], seed: int
 ) -> Mapping[str, list[tuple[int, int]]]:
-    """Pairs of items by relation: all paraphrases, and as many drawn pairs of different items."""
+    """Returns pairs of items by relation: all paraphrases, and as many pairs of different items."""
     rng = np.random.default_rng([seed, 3])
     same = [pair for group in several for pair in combinations(group, 2)]
     drawn: dict[str, list[tuple[int, int]]] = {relation: [] for relation in RELATIONS}

@@ -1,4 +1,4 @@
-"""Do located neurons move p(answer), down when suppressed and up when amplified?"""
+"""Do located neurons change p(answer), down when suppressed and up when amplified?"""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from broca.results.base import Interval
 
 @dataclass(frozen=True)
 class Moved:
-    """What scaling located neurons did to p(answer).
+    """The change of p(answer) when located neurons are scaled.
 
     Attributes:
-        factor: What they were multiplied with.
-        located: Change of p(answer) of the item they were located on.
-        random: The same with as many random neurons, mean over the draws.
-        excess: The difference, by item.
-        unrelated: Change of p(answer) of unrelated prompts with the located neurons scaled; None
-            without such prompts.
-        relative: Mean change with located neurons over mean p(answer).
-        as_claimed: Share of items that moved down (factor below 1) or up (above 1).
+        factor: Factor of the activations.
+        located: Change of p(answer) of the item of the neurons.
+        random: Change with as many random neurons, mean over the draws.
+        excess: `located` - `random`, paired by item.
+        unrelated: Change of p(answer) of unrelated prompts with these neurons scaled; None without
+            such prompts.
+        relative: Mean change with located neurons divided by mean p(answer).
+        as_claimed: Share of items whose p(answer) decreases (factor below 1) or increases (above
+            1).
     """
 
     factor: float
@@ -41,16 +42,16 @@ class Moved:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Whether located neurons of single items do what they are located for.
+    """The effect of scaling the located neurons of single items.
 
     Attributes:
         questions: The task.
-        items: Items with at least one located neuron.
-        empty: Items for which none stands out; they are left out.
-        set_size: Neurons of an item, mean.
-        probability: p(answer) of the intact model, mean.
-        draws: Random sets for every item.
-        moved: By factor.
+        items: Number of items with at least one located neuron.
+        empty: Number of items without located neurons, which are left out.
+        set_size: Mean number of neurons of an item.
+        probability: Mean p(answer) of the intact model.
+        draws: Number of random sets for every item.
+        moved: Changes for every factor.
     """
 
     questions: str
@@ -63,10 +64,10 @@ class Reliability:
 
 
 def numbers_of(factors: str | Sequence[float]) -> tuple[float, ...]:
-    """Factors from a list, or from one string of them joined by commas.
+    """Reads factors from a list, or from a string joined by commas.
 
     Raises:
-        BadInput: They are not numbers.
+        BadInput: A factor is not a number.
     """
     parts = factors.split(",") if isinstance(factors, str) else factors
     try:
@@ -83,14 +84,14 @@ def move(
     unrelated: Places = INTACT,
     factors: Sequence[float] = (0.0, 2.0),
 ) -> Reliability:
-    """Scales every item's neurons and measures that item, random sets, and unrelated prompts.
+    """Scales every item's neurons and measures the item, random sets, and unrelated prompts.
 
     Args:
-        run: Measures.
-        task: The task; every `locate` item is located by itself.
+        run: The run.
+        task: The task, each of whose `locate` items has its own neurons.
         chance: Random sets for every item.
-        unrelated: Items that should not move; every item of the task gets one, in turn.
-        factors: What located neurons are multiplied with.
+        unrelated: Items that should not change; each item of the task is paired with one, in turn.
+        factors: Factors of the neurons' activations.
 
     Raises:
         BadInput: No item has located neurons.
@@ -140,14 +141,15 @@ def _moved(
     before: NDArray[np.float64],
     elsewhere: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> Moved:
-    """Sums up one factor.
+    """Summarizes a factor.
 
     Args:
         run: Resamples items.
         factor: The factor.
-        after: p(answer) by item, located first and random draws after, `(items, 1 + draws)`.
+        after: p(answer) by item, first with located neurons, then with random draws, `(items, 1 +
+            draws)`.
         before: p(answer) of the intact model, `(items,)`.
-        elsewhere: p(answer) of unrelated prompts after and before, `(items,)` or empty.
+        elsewhere: p(answer) of unrelated prompts, scaled and intact, `(items,)` or empty.
     """
     located, random = after[:, 0], after[:, 1:].mean(axis=1)
     change = located - before

@@ -1,4 +1,4 @@
-"""From the scores of items to a set of neurons."""
+"""Selects neurons by the scores of items."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Columns = NDArray[np.intp]
 def standardized(
     scores: NDArray[np.floating], layers: NDArray[np.intp], scope: str
 ) -> NDArray[np.float64]:
-    """Scores as standard deviations above their mean.
+    """Returns scores in standard deviations above their mean.
 
     Args:
-        scores: `(neurons,)`.
+        scores: Scores, `(neurons,)`.
         layers: Layer of every neuron, `(neurons,)`.
-        scope: Over all neurons, or each layer by itself.
+        scope: `global` over all neurons, or `layer` within each layer.
     """
     values = np.asarray(scores, dtype=np.float64)
     groups = np.zeros(len(values), dtype=np.intp) if scope == "global" else layers
@@ -33,7 +33,7 @@ def standardized(
 
 
 def item_set(scores: NDArray[np.floating], layers: NDArray[np.intp], rule: RuleOptions) -> Columns:
-    """The neurons that stand out in one vector of scores, sorted."""
+    """Returns the neurons that stand out in a vector of scores, sorted."""
     standard = standardized(scores, layers, rule.scope)
     if rule.count is not None:
         return np.sort(np.argsort(-standard, kind="stable")[: rule.count])
@@ -43,12 +43,13 @@ def item_set(scores: NDArray[np.floating], layers: NDArray[np.intp], rule: RuleO
 def data_set_scores(
     scores: NDArray[np.floating], layers: NDArray[np.intp], rule: RuleOptions
 ) -> NDArray[np.float64]:
-    """What a data set's neurons are chosen by: mean scores, or shares of votes, `(neurons,)`.
+    """Returns the scores of a data set: mean scores, or shares of votes, `(neurons,)`.
 
     Args:
-        scores: Of every item, `(items, neurons)`.
+        scores: Scores of every item, `(items, neurons)`.
         layers: Layer of every neuron, `(neurons,)`.
-        rule: With `vote` and a count, every item votes for that many of its highest.
+        rule: The rule; with `vote` and a count, every item votes for that many of its highest
+            scores.
     """
     if rule.aggregate == "mean":
         return np.asarray(scores.mean(axis=0), dtype=np.float64)
@@ -61,12 +62,12 @@ def data_set_scores(
 def commonality_set(
     scores: NDArray[np.floating], layers: NDArray[np.intp], rule: RuleOptions
 ) -> Columns:
-    """The neurons that a data set has in common, sorted.
+    """Returns the neurons that the items of a data set share, sorted.
 
     Args:
-        scores: Of every item, `(items, neurons)`.
+        scores: Scores of every item, `(items, neurons)`.
         layers: Layer of every neuron, `(neurons,)`.
-        rule: Which stand out.
+        rule: The rule by which neurons are selected.
     """
     whole = data_set_scores(scores, layers, rule)
     if rule.aggregate == "mean":

@@ -1,12 +1,12 @@
-"""Neurons by random ablation, a method of broca: no path of activations, and at every token.
+"""Locates neurons by random ablation at every token, a method of broca.
 
 `masked-gradient` ablates a random share of all neurons in every row, at every token, and averages
-the gradient of the answer's log-probability with respect to every neuron's gate: what each neuron
-is worth where others are missing, so that a sure model does not hide it.
+the gradient of the answer's log-probability with respect to every neuron's gate. It measures the
+effect of each neuron while others are ablated, so that a saturated probability does not hide it.
 
-The searches of the head path run coarse to fine: a component is a group of neurons, a plan's masks
-are spread over the neurons of each group, and what a search selects is split into smaller groups
-for the next level, until the groups are as small as wanted.
+The searches of `localize` run from coarse to fine: a component is a group of neurons, a plan's
+masks apply to all neurons of a group, and the selected groups are split into smaller groups for the
+next level, until the groups are small enough.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ SCREEN = "masked-gradient"
 
 @dataclass(frozen=True)
 class SensingOptions:
-    """How neurons are searched.
+    """Options of the search for neurons.
 
     Attributes:
-        method: `masked-gradient`, or the search of every level: a key of `broca.searches.METHODS`.
-        rows: (mask, item) rows in all, a row with its gradient counted as three; as many as
-            cost what integrated gradients cost on the same data set if None.
+        method: `masked-gradient`, or the search of every level, a key of `broca.searches.METHODS`.
+        rows: Total number of (mask, item) rows, a row with its gradient counted as three; None
+            stands for the cost of integrated gradients on the same data set.
         rate: With `masked-gradient`, the share of neurons that a row ablates.
-        groups: Groups of the first level.
-        split: Parts into which a selected group is split for the next level.
-        keep: Groups that a level hands on, at most.
-        smallest: Neurons of the groups at which splitting ends.
-        items: Maximum number of items of a level: masks are worth more than items.
-        sparsity: Share of the groups that a mask ablates. A sure model hides single groups, so it
-            is higher than for heads.
+        groups: Number of groups of the first level.
+        split: Number of parts into which a selected group is split for the next level.
+        keep: Maximum number of groups that a level selects.
+        smallest: Size of groups at which splitting ends.
+        items: Maximum number of items of a level, because more masks are worth more than more
+            items.
+        sparsity: Share of the groups that a mask ablates. It is higher than for heads, because a
+            saturated probability hides single groups.
 
     Raises:
-        BadInput: A value out of range.
+        BadInput: A value is out of range.
     """
 
     method: str = SCREEN
@@ -63,7 +64,7 @@ class SensingOptions:
 
     @classmethod
     def of(cls, options: MethodOptions) -> SensingOptions:
-        """What the options of a verb say of it."""
+        """Returns the options of sensing among the options of a verb."""
         return cls(options.search, options.rows)
 
     def __post_init__(self) -> None:
@@ -81,13 +82,13 @@ class SensingOptions:
 
 @dataclass(frozen=True)
 class Level:
-    """One level of the search.
+    """A level of the search.
 
     Attributes:
-        groups: Groups searched.
-        size: Neurons of the largest.
-        kept: Groups handed on.
-        rows: Rows asked for.
+        groups: Number of groups.
+        size: Number of neurons of the largest group.
+        kept: Number of selected groups.
+        rows: Number of requested rows.
     """
 
     groups: int
@@ -101,12 +102,12 @@ class Sensed:
     """The result of the search.
 
     Attributes:
-        columns: The selected neurons, sorted; none where the search abstained.
-        scores: `(neurons,)`: the mean gradient of each gate; or minus the effect of ablating each
-            neuron's group, shared among its neurons, from the finest level that measured it, 0
-            where it had no evidence.
-        levels: The levels, coarse first; none with `masked-gradient`.
-        rows: Rows asked for.
+        columns: The selected neurons, sorted; none if the search abstained.
+        scores: The mean gradient of each gate, or minus the effect of ablating each neuron's group,
+            divided by its size, from the finest level that measured it (0 without evidence),
+            `(neurons,)`.
+        levels: The levels from coarse to fine; none with `masked-gradient`.
+        rows: Number of requested rows.
     """
 
     columns: Columns
@@ -116,13 +117,13 @@ class Sensed:
 
 
 def sense(run: NeuronRun, places: Places, options: SensingOptions) -> Sensed:
-    """Finds the neurons whose ablation costs a task most log-probability of its gold answers.
+    """Finds the neurons whose ablation lowers the log-probability of a task's gold answers most.
 
     Args:
-        run: Measures. Its rule says which scores stand out (`masked-gradient`); a count takes that
-            many best scores.
+        run: The run. Its rule selects the scores of `masked-gradient`; a count selects that many of
+            the highest scores.
         places: The items.
-        options: How to search.
+        options: Options of the search.
 
     Raises:
         BadInput: The budget does not allow a level.
@@ -140,22 +141,22 @@ def sense(run: NeuronRun, places: Places, options: SensingOptions) -> Sensed:
 
 
 def sensed_rows(run: NeuronRun, places: Places, options: SensingOptions) -> int:
-    """The most rows that `sense` asks for; a row with its gradient counts as three."""
+    """Returns the maximum number of rows of `sense`; a row with its gradient counts as three."""
     total = options.rows or equal_rows(run, places)
     return total // 3 * 3 if options.method == SCREEN else total
 
 
 _ROWS_AT_ONCE = 256
-"""Rows whose gradients are held at once: a model may have a million neurons."""
+"""Number of rows whose gradients are in memory at once: a model may have a million neurons."""
 
 
 def _screened(
     run: NeuronRun, places: Places, options: SensingOptions, rows: int, seed: int
 ) -> NDArray[np.float64]:
-    """Mean gradient of every neuron's gate under random masks, `(neurons,)`.
+    """Measures the mean gradient of every neuron's gate under random masks, `(neurons,)`.
 
     Raises:
-        BadInput: Not one row fits the budget.
+        BadInput: The budget does not allow one row.
     """
     if rows < 1:
         raise BadInput("`rows` must be at least 3: a row with its gradient counts as three")
@@ -175,7 +176,7 @@ def _screened(
 def _coarse_to_fine(
     run: NeuronRun, places: Places, options: SensingOptions, total: int, seed: int
 ) -> tuple[NDArray[np.float64], Columns, tuple[Level, ...]]:
-    """Searches groups, splits what was selected, and searches again."""
+    """Searches groups, splits the selected ones, and searches again."""
     places = places[: options.items]
     rng = np.random.default_rng([seed, 13])
     groups = first_groups(run.neurons, options.groups, rng)
@@ -201,11 +202,11 @@ def _coarse_to_fine(
 
 
 def equal_rows(run: NeuronRun, places: Places) -> int:
-    """Rows that cost as much as integrated gradients over some items.
+    """Returns the number of rows that cost the same as integrated gradients over some items.
 
-    Cost is counted in tokens that pass through all layers, a way back as two ways forth: a row
-    reads its whole sequence once; a step runs one token through the layers from the scaled one up
-    and back.
+    The cost is counted in tokens that pass through all layers; a backward pass counts as two
+    forward passes. A row reads its whole sequence once; a step runs one token forward and back
+    through the layers from the scaled layer up.
     """
     golds = run.golds(places)
     reads = sum(len(gold.context) + len(gold.continuation) for gold in golds)
@@ -215,9 +216,9 @@ def equal_rows(run: NeuronRun, places: Places) -> int:
 
 
 def first_groups(neurons: NeuronModel, count: int, rng: np.random.Generator) -> list[Columns]:
-    """Cuts every layer's neurons at random into groups of nearly one size, `count` in all.
+    """Divides every layer's neurons at random into groups of similar size, `count` in total.
 
-    Every layer gives at least one group.
+    Every layer has at least one group.
     """
     groups: list[Columns] = []
     for layer in np.unique(neurons.layers):
@@ -233,7 +234,7 @@ def _parts(group: Columns, options: SensingOptions, rng: np.random.Generator) ->
 
 
 def _depth(size: int, options: SensingOptions) -> int:
-    """Levels until groups of `size` neurons are small enough."""
+    """Returns the number of levels until groups of `size` neurons are small enough."""
     depth = 1
     while size > options.smallest:
         size, depth = -(-size // options.split), depth + 1
@@ -244,7 +245,7 @@ class _GroupSearch:
     """A search whose components are groups of neurons.
 
     Args:
-        run: Measures.
+        run: The run.
         groups: The groups.
     """
 
@@ -252,22 +253,22 @@ class _GroupSearch:
         self._run = run
         self._groups = groups
         self.rows = 0
-        """Rows asked for so far."""
+        """Number of requested rows so far."""
 
     def rank(
         self, places: Places, options: SensingOptions, rows: int, seed: int
     ) -> searches.Ranking:
-        """Ranks the groups by what their ablation costs on some items."""
+        """Ranks the groups by the loss of their ablation on some items."""
         count = len(self._groups)
         problem = Problem(count, places, min(options.keep, count), rows, seed)
         method = searches.require_method(options.method)
-        # groups are searched for their effects alone, at least one group a mask
+        # groups are searched without a contrast, with at least one group in a mask
         wanted = {"resamples": 0, "sparsity": max(options.sparsity, 1.001 / count)}
         taken = {name: value for name, value in wanted.items() if name in method.options}
         return searches.run(method.search(problem, taken), self._measure)
 
     def _measure(self, plan: Plan) -> Measurement:
-        """Measures a plan over groups: its masks are spread over the groups' neurons."""
+        """Measures a plan over groups; its masks apply to all neurons of the groups."""
         sets = [
             np.concatenate([INTACT, *(self._groups[column] for column in np.flatnonzero(mask))])
             for mask in plan.masks

@@ -1,4 +1,4 @@
-"""Sets of neurons: overlaps, what chance would give, and random sets to compare with."""
+"""Overlaps of sets of neurons, their expectation by chance, and random sets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from broca.neurons.selection import Columns
 
 @dataclass(frozen=True)
 class RandomSets:
-    """Random sets to compare a located one with.
+    """Random sets for comparison with a located set.
 
     Attributes:
-        draws: How many.
-        matching: `size` draws from all neurons, `layer` as many from each layer.
+        draws: Number of sets.
+        matching: `size` draws from all neurons, `layer` draws as many from each layer.
 
     Raises:
-        BadInput: There would be none, or `matching` is unknown.
+        BadInput: `draws` is below 1, or `matching` is unknown.
     """
 
     draws: int = 5
@@ -34,10 +34,10 @@ class RandomSets:
         require_one_of("matching", self.matching, ("size", "layer"))
 
     def like(self, columns: Columns, layers: NDArray[np.intp], *, seed: int) -> list[Columns]:
-        """Random sets disjoint from another and of its size.
+        """Draws random sets that are disjoint from a set and of its size.
 
         Args:
-            columns: The set to match; none of it is drawn.
+            columns: The set to match, whose members are not drawn.
             layers: Layer of every neuron, `(neurons,)`.
             seed: Seed of the run.
 
@@ -69,10 +69,10 @@ class RandomSets:
 
 
 def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
-    """Refuses a value of a parameter that does not exist.
+    """Refuses an unknown value of a parameter.
 
     Raises:
-        BadInput: It is not among the known ones.
+        BadInput: The value is not among the known ones.
     """
     if value not in known:
         raise BadInput(
@@ -82,16 +82,16 @@ def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How much two sets share; NaN where a set that is divided by is empty.
+    """The overlap of two sets; NaN if a set that is divided by is empty.
 
     Attributes:
-        common: Neurons in both.
-        of_first: Their share of the first set.
-        of_second: Their share of the second set.
-        of_larger: Their share of the larger set.
-        iou: Their share of the union.
-        expected_of_larger: `of_larger` of two random sets of these sizes, on average.
-        expected_iou: The same of `iou`, to first order.
+        common: Number of neurons in both sets.
+        of_first: Common neurons as a share of the first set.
+        of_second: Common neurons as a share of the second set.
+        of_larger: Common neurons as a share of the larger set.
+        iou: Common neurons as a share of the union.
+        expected_of_larger: Expected `of_larger` of two random sets of these sizes.
+        expected_iou: Expected `iou` of two random sets of these sizes, to first order.
     """
 
     common: int

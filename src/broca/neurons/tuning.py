@@ -1,7 +1,7 @@
-"""Trains the parameters of chosen neurons and nothing else, as changes of weights.
+"""Trains only the parameters of selected neurons, as changes of weights.
 
-The model is trained in this process and put back to the bit; what training changed is a
-`NeuronDelta`, under which rows can be measured anywhere.
+The model is trained in this process and restored exactly. The changes are a `NeuronDelta`, under
+which rows can be measured in any process.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from broca.tasks import Request
 
 @dataclass(frozen=True, eq=False)
 class ChangedPart:
-    """New values of a part of one parameter.
+    """New values of a part of a parameter.
 
     Attributes:
         name: Dotted name of the parameter.
-        dim: The dimension along which the part is chosen.
-        positions: Positions along it, `(positions,)`.
-        values: Their values, in the parameter's number format.
+        dim: Dimension along which the part is selected.
+        positions: Positions along this dimension, `(positions,)`.
+        values: The values, in the parameter's number format.
     """
 
     name: str
@@ -50,7 +50,7 @@ class ChangedPart:
     values: Tensor
 
     def write(self, model: Any) -> None:
-        """Puts the values into a transformers model."""
+        """Writes the values into a transformers model."""
         whole = model.get_parameter(self.name)
         with torch.no_grad():
             whole.index_copy_(
@@ -58,7 +58,7 @@ class ChangedPart:
             )
 
     def read(self, model: Any) -> ChangedPart:
-        """The same part with the values that a transformers model has."""
+        """Returns the part with the values of a transformers model."""
         whole = model.get_parameter(self.name).detach()
         values = whole.index_select(self.dim, self.positions.to(whole.device))
         return ChangedPart(self.name, self.dim, self.positions, values.clone().cpu())
@@ -66,17 +66,17 @@ class ChangedPart:
 
 @dataclass(frozen=True, eq=False)
 class NeuronDelta:
-    """Changed parameters of neurons: plain data that other processes can take.
+    """Changed parameters of neurons: plain data for other processes.
 
     Attributes:
-        parts: What is changed.
+        parts: The changed parts.
     """
 
     parts: tuple[ChangedPart, ...]
 
     @cached_property
     def digest(self) -> str:
-        """Digest of what is changed, 32 hexadecimal digits."""
+        """Digest of the changes, 32 hexadecimal digits."""
         content = hashlib.blake2b(digest_size=16)
         for part in self.parts:
             content.update(f"{part.name} {part.dim} {part.values.dtype}".encode())
@@ -86,7 +86,7 @@ class NeuronDelta:
 
     @contextmanager
     def applied(self, model: GatedModel) -> Iterator[None]:
-        """Within the context the weights are changed; afterwards they are as before, to the bit."""
+        """A context in which the weights are changed; they are restored exactly."""
         before = [part.read(model.model) for part in self.parts]
         try:
             for part in self.parts:
@@ -98,7 +98,7 @@ class NeuronDelta:
 
 
 def parts_of(neurons: NeuronModel, columns: Columns) -> tuple[ChangedPart, ...]:
-    """The parameters of some neurons, with the values that they have."""
+    """Returns the parameters of some neurons, with their values."""
     parts = []
     for layer, slices in neurons.slices.items():
         local = columns[neurons.layers[columns] == layer] - neurons.first_column[layer]
@@ -112,7 +112,7 @@ def parts_of(neurons: NeuronModel, columns: Columns) -> tuple[ChangedPart, ...]:
 
 
 def zeros(neurons: NeuronModel, columns: Columns) -> NeuronDelta:
-    """All parameters of some neurons set to zero."""
+    """Returns all parameters of some neurons with zeros as values."""
     return NeuronDelta(
         tuple(
             ChangedPart(part.name, part.dim, part.positions, torch.zeros_like(part.values))
@@ -123,13 +123,13 @@ def zeros(neurons: NeuronModel, columns: Columns) -> NeuronDelta:
 
 @dataclass(frozen=True)
 class Trained:
-    """What training did.
+    """The result of a training.
 
     Attributes:
         losses: Validation loss before training and after every epoch, in nats a token.
-        best: The epoch whose weights were kept; 0 = the untuned ones.
-        parameters: Parameters trained.
-        delta: The weights that were kept.
+        best: The epoch whose weights were kept; 0 = the untuned weights.
+        parameters: Number of trained parameters.
+        delta: The kept weights.
     """
 
     losses: tuple[float, ...]
@@ -140,13 +140,13 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Neurons to train, and on what.
+    """A training: its neurons, its data and its options.
 
     Attributes:
         columns: The neurons to train.
         train: Gold answers to train on.
         validation: Gold answers that decide when to stop.
-        options: How to train.
+        options: Options of the training.
         seed: Seed of the order of the items.
         base: Weights that are changed while training, such as those of zeroed neurons.
 
@@ -168,7 +168,7 @@ class Training:
             raise BadInput("training needs items to train on and items to decide when to stop")
 
     def digest(self, neurons: NeuronModel) -> str:
-        """Digest of all that decides the trained weights, 32 hexadecimal digits."""
+        """Returns the digest of all that determines the trained weights, 32 hexadecimal digits."""
         asked = [
             neurons.model.fingerprint, neurons.model.dtype, self.columns.tolist(),
             [[gold.context, gold.continuation] for gold in self.train],
@@ -185,17 +185,17 @@ def trained(
     *,
     stages: Stages | None = None,
 ) -> Trained:
-    """Trains neurons on gold answers, or takes what the same training left in a folder.
+    """Trains neurons on gold answers, or reads the weights of the same training from a folder.
 
-    Only the columns and rows of weights that belong to the neurons are given to the optimizer, as
-    tensors of their own, and written back: no other number of the model is ever written. The
-    weights of the epoch with the lowest validation loss are kept, the untuned ones included.
+    The optimizer gets only the columns and rows of weights that belong to the neurons, as separate
+    tensors that are written back; no other weight of the model is written. The weights of the epoch
+    with the lowest validation loss are kept, untuned weights included.
 
     Args:
-        neurons: The model; its weights are as before afterwards.
-        training: What to train.
-        folder: Where trained weights are kept, a file for each training; nowhere if None.
-        stages: Receives how far the training is.
+        neurons: The model, whose weights are restored.
+        training: The training.
+        folder: Folder of trained weights, with a file for each training; None keeps no file.
+        stages: Receives the progress of the training.
 
     Raises:
         BadInput: The folder cannot be written.
@@ -211,7 +211,7 @@ def trained(
 
 
 def _save(done: Trained, file: Path) -> None:
-    """Writes a training beside its place and then renames it."""
+    """Writes a training to a temporary file and renames it."""
     from safetensors.torch import save_file
 
     tensors = {}
@@ -247,7 +247,7 @@ def _load(file: Path) -> Trained:
 
 @dataclass(frozen=True)
 class _Share:
-    """The part of one parameter that is trained, apart from the rest of it."""
+    """The trained part of a parameter, as a separate tensor."""
 
     whole: torch.nn.Parameter
     dim: int
@@ -255,12 +255,12 @@ class _Share:
     weights: torch.nn.Parameter  # float32, whatever the model's number format
 
     def write(self) -> None:
-        """Puts the trained values into the model."""
+        """Writes the trained values into the model."""
         with torch.no_grad():
             self.whole.index_copy_(self.dim, self.positions, self.weights.to(self.whole.dtype))
 
     def take_gradient(self) -> None:
-        """Moves the model's gradient here; the rest of it is dropped."""
+        """Moves the gradient of this part here and drops the rest."""
         if self.whole.grad is not None:
             gradient = self.whole.grad.index_select(self.dim, self.positions)
             self.weights.grad = gradient.to(self.weights.dtype)
@@ -280,7 +280,7 @@ def _train(neurons: NeuronModel, training: Training, stages: Stages) -> Trained:
     done = len(training.validation)
     stages.begin(rows)
     stages.at(0, done, rows)
-    # the trained values are put back by the context of the untuned ones
+    # the context of the untuned weights restores the trained values
     with training.base.applied(model), NeuronDelta(untuned).applied(model), model.in_use():
         losses = [_loss_over(model, training.validation, options.batch)]
         best, kept = 0, [share.weights.detach().clone() for share in shares]
@@ -319,7 +319,7 @@ def _train(neurons: NeuronModel, training: Training, stages: Stages) -> Trained:
 
 @contextmanager
 def _gradients_of(shares: Sequence[_Share]) -> Iterator[None]:
-    """Lets the whole parameters that hold the shares have gradients, for a while."""
+    """A context in which the parameters of the shares have gradients."""
     with ExitStack() as undo:
         for share in shares:
             undo.callback(setattr, share.whole, "grad", None)
@@ -329,7 +329,7 @@ def _gradients_of(shares: Sequence[_Share]) -> Iterator[None]:
 
 
 def _loss(model: GatedModel, golds: Sequence[Request]) -> tuple[Tensor, int]:
-    """Negative log-probability of gold answers, in nats: the sum, and how many tokens."""
+    """Returns the negative log-probability of gold answers in nats, and the number of tokens."""
     read = [(*gold.context, *gold.continuation)[:-1] for gold in golds]
     tokens, attention = left_padded(read, device=model.device)
     keep = max(len(gold.continuation) for gold in golds)

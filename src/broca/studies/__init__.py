@@ -1,1 +1,1 @@
-"""Studies: users of the public API, nothing more."""
+"""Studies, which use only the public API."""

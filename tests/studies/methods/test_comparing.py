@@ -89,7 +89,7 @@ def test_again_repeats_the_cells_that_the_call_names(planted, tmp_path):
         ({"exhaustive": -1}, BadInput, "`exhaustive`"),
         ({"seeds": ()}, BadInput, "one seed"),
         ({"candidate": "focu"}, UnknownName, "did you mean 'focus'"),
-        ({"again": ["greedy"]}, BadInput, "`again` greedy is about no method of `methods`"),
+        ({"again": ["greedy"]}, BadInput, "`again` greedy is not in `methods`"),
         ({"tasks": ","}, BadInput, "`tasks` names no task"),
     ],
 )

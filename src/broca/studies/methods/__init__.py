@@ -1,4 +1,4 @@
-"""Methods compared with one another: on models, and on simulated models whose answer is known."""
+"""Comparisons of methods on models, and on simulated models with known answers."""
 
 from broca.studies.methods.cells import (
     Cell,

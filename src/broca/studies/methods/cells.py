@@ -1,4 +1,4 @@
-"""Cells of a comparison: one search of one method each, one JSON file each."""
+"""Cells of a comparison: each is a search by a method, in a JSON file."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ FOLDER = "cells"
 
 @dataclass(frozen=True)
 class CellKey:
-    """What a cell measured: two cells of one key are the same search.
+    """The settings of a cell: two cells with the same key are the same search.
 
     Attributes:
-        fingerprint: Of the model's weights.
+        fingerprint: Fingerprint of the model's weights.
         task: The task that was localized.
-        others: The tasks that the selection should leave alone.
+        others: The tasks that the selection should not affect.
         items: Maximum number of items to search on.
         report_items: Maximum number of report items of the task, and of all others together.
         exhaustive: Maximum number of items on which every component was ablated alone; 0 for none.
         method: Name of the method.
-        budget: Rows for each measured task; None for what the method takes by itself.
+        budget: Rows for each measured task; None for the method's own budget.
         seed: Seed of the items and of the search.
         k: Maximum number of components to select.
-        task_options: How the tasks were asked, where that differs from their files.
+        task_options: Task options that differ from the tasks' files.
     """
 
     fingerprint: str
@@ -47,41 +47,41 @@ class CellKey:
 
     @property
     def name(self) -> str:
-        """What its file is called; keys that differ have names that differ."""
+        """Name of its file; different keys have different names."""
         readable = f"{self.method}-{self.task}-{self.budget or 'default'}-seed{self.seed}"
         return file_name(readable, self)
 
 
 class Key(Protocol):
-    """What a cell of any kind was asked."""
+    """The settings of a cell of any kind."""
 
     @property
     def name(self) -> str:
-        """What its file is called."""
+        """Name of its file."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One finished search of a method, or why there is none.
+    """A finished search of a method, or its refusal.
 
     Attributes:
-        key: What was asked.
+        key: The settings.
         model: Name of the model.
-        capability: What the task measures.
-        refused: Why the method did not run; empty where it did.
+        capability: Capability that the task measures.
+        refused: Why the method did not run; empty if it ran.
         selected: Names of the selected components.
-        reason: Why nothing was selected; empty where something was.
+        reason: Why nothing was selected; empty otherwise.
         baseline: Score of the task on the intact model, on the report items.
-        drop: What the task lost on the report items; 0 where nothing was selected.
-        off_target: What the others lost on average; 0 where nothing was selected.
-        rows: Rows that the search spent, all tasks together.
+        drop: Drop of the task on the report items; 0 if nothing was selected.
+        off_target: Mean drop of the others; 0 if nothing was selected.
+        rows: Number of rows of the search, all tasks together.
         seconds: Time from the built tasks to the scored selection.
-        recall: Share of the planted heads that were selected; None where none are known.
-        false: Selected heads that were not planted; None where none are known.
-        top: Share selected of the k components that cost the task most when each is ablated alone;
-            None where that was not measured, or none of them costs anything.
-        intervals: 90 % intervals of effects that can be compared with those of single ablations.
-        held: How many of them hold that effect.
+        recall: Share of the planted heads that were selected; None if none are known.
+        false: Number of selected heads that were not planted; None if no planted heads are known.
+        top: Share selected of the k components with the largest single effects; None if these were
+            not measured or none is harmful.
+        intervals: Number of 90 % intervals that can be compared with effects of single ablations.
+        held: Number of these intervals that contain the effect.
         broca: Version of broca.
     """
 
@@ -105,7 +105,7 @@ class Cell:
 
     @property
     def specific(self) -> float:
-        """What the task lost beyond the others."""
+        """Specific drop of the selection."""
         return self.drop - self.off_target
 
     @property
@@ -124,17 +124,17 @@ class Keyed(Protocol):
 
     @property
     def key(self) -> Any:
-        """What was asked, a `Key`."""
+        """The settings, a `Key`."""
 
 
 AnyCell = TypeVar("AnyCell", bound=Keyed)
 
 
 class CellFolder(Generic[AnyCell]):
-    """Finished cells of one kind, each in a JSON file of its own.
+    """Finished cells of a kind, each in its own JSON file.
 
     Args:
-        folder: Their folder; it is made when the first cell is added.
+        folder: Their folder, which is created when the first cell is added.
         kind: The class of the cells.
     """
 
@@ -146,7 +146,7 @@ class CellFolder(Generic[AnyCell]):
         return self._path(key).exists()
 
     def add(self, cell: AnyCell) -> None:
-        """Writes a cell, whole or not at all.
+        """Writes a cell, completely or not at all.
 
         Raises:
             BadInput: The folder cannot be written.
@@ -165,7 +165,7 @@ class CellFolder(Generic[AnyCell]):
             self._path(key).unlink(missing_ok=True)
 
     def read(self) -> list[AnyCell]:
-        """All cells, by the names of their files.
+        """Reads all cells, by the names of their files.
 
         Raises:
             BadInput: A file holds something else.
@@ -188,22 +188,22 @@ class CellFolder(Generic[AnyCell]):
 
 
 def file_name(readable: str, key: Any) -> str:
-    """A name that people can read, with a digest of everything that a key says."""
+    """Returns a readable name with a digest of the key."""
     safe = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in readable)
     digest = hashlib.blake2b(encode(key, indent=None).encode(), digest_size=6).hexdigest()
     return f"{safe[:100]}-{digest}"
 
 
 def method_cells(folder: Path) -> CellFolder[Cell]:
-    """The cells of methods in an out folder."""
+    """Returns the cells of methods in an out folder."""
     return CellFolder(folder / FOLDER, Cell)
 
 
 def parse_budgets(text: str) -> tuple[int | None, ...]:
-    """Budgets from `100,400,default`; `default` is what a method takes by itself, None here.
+    """Reads budgets such as `100,400,default`; `default` is the method's own budget, None here.
 
     Raises:
-        BadInput: One is neither a number of rows nor `default`.
+        BadInput: A budget is neither a number of rows nor `default`.
     """
     budgets: dict[int | None, None] = {}
     for word in (part.strip() for part in text.split(",")):
@@ -224,5 +224,5 @@ def parse_budgets(text: str) -> tuple[int | None, ...]:
 
 
 def budget_name(budget: int | None) -> str:
-    """How tables call a budget."""
+    """Returns the name of a budget in tables."""
     return "default" if budget is None else f"{budget:,}"

@@ -1,4 +1,4 @@
-"""`compare_methods`: every method on every task of some models, measured and summed up."""
+"""`compare_methods`: runs every method on every task of some models, and summarizes."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ from broca.studies.methods.summary import MethodSummary, summarize
 from broca.tasks import Benchmark, Task
 
 CANDIDATE = searches.DEFAULT_METHOD
-"""The method that the others are compared with."""
+"""The method with which the others are compared."""
 
 
 @dataclass(frozen=True)
 class MethodComparison:
-    """What a comparison found, over all cells of its folder that can be compared with its own.
+    """The result of a comparison, over all cells of its folder with the same settings.
 
     Attributes:
         cells: The cells.
-        summaries: One for each model, method and budget.
-        ran: Cells that this call ran.
+        summaries: A summary for each model, method and budget.
+        ran: Number of cells that this call ran.
         page: The page.
-        left_out: Cells of the folder with other settings or of other models.
+        left_out: Number of cells of the folder with other settings or of other models.
     """
 
     cells: tuple[Cell, ...]
@@ -83,10 +83,10 @@ def compare_methods(
     ],
     run_options: MethodsRunOptions,
 ) -> MethodComparison:
-    """Runs every method with every budget and seed on every task, and sums up.
+    """Runs every method with every budget and seed on every task, and summarizes.
 
-    A cell is one `broca.localize` without statistics. All cells share one journal, and a cell that
-    the folder has is not run again.
+    A cell is a call of `broca.localize` without statistics. All cells share a journal, and cells
+    that the folder contains are not run again.
 
     Args:
         models: A model or several: shipped ones, local folders, hub ids, or what `broca.load`
@@ -94,15 +94,15 @@ def compare_methods(
         out: Folder for the cells, `methods.html`, and the journal if no other is named.
         methods: Names, as a list or joined by commas, or `all`.
         tasks: The tasks to localize; `auto` for all shipped ones, or those of `include_path`.
-        others: The tasks that selections should leave alone, as for `localize`. Those of the task's
+        others: The tasks that selections should not affect, as for `localize`. Those of the task's
             capability are neither searched nor scored.
-        budgets: Rows for each measured task; None for what a method takes by itself.
+        budgets: Rows for each measured task; None for the method's own budget.
         seeds: Seeds of the items and of the searches.
         report_items: Maximum number of report items of the task, and of all others together.
-        exhaustive: Items on which every component is ablated alone, for top-k recall and
+        exhaustive: Number of items on which every component is ablated alone, for top-k recall and
             calibration; 0 for neither.
-        candidate: The method that the others are compared with.
-        again: Methods whose cells are run again, of those that this call is about.
+        candidate: The method with which the others are compared.
+        again: Methods of this call whose finished cells are run again.
         on_progress: Receives the current stage and the progress of the run.
 
     Raises:
@@ -122,12 +122,10 @@ def compare_methods(
     repeated = parse_methods(again) if again else ()
     searches.require_method(candidate)
     if idle := [name for name in repeated if name not in grid.methods]:
-        raise BadInput(
-            f"`again` {','.join(idle)} is about no method of `methods`: name it there too"
-        )
+        raise BadInput(f"`again` {','.join(idle)} is not in `methods`: name it there too")
     folder = check_out_folder(out)
     cells = method_cells(folder)
-    cells.read()  # so that a foreign file is refused before anything is measured
+    cells.read()  # a foreign file is refused before anything is measured
     compared: dict[str, str] = {}
     ran = 0
     journal_options = run_options.journal_options
@@ -160,15 +158,15 @@ def concluded(
     candidate: str = CANDIDATE,
     ran: int = 0,
 ) -> MethodComparison:
-    """Sums up the cells that a folder has, and writes its page. Nothing is measured.
+    """Summarizes the cells of a folder, and writes its page, without measuring anything.
 
     Args:
         folder: The out folder.
         cells: Its cells.
-        grid: Only cells with its settings, of any method, budget, seed and task.
-        fingerprints: The models to sum up, in this order.
-        candidate: The method that the others are compared with.
-        ran: Cells that were run just now, for the record.
+        grid: The settings of the summarized cells, of any method, budget, seed and task.
+        fingerprints: The models to summarize, in this order.
+        candidate: The method with which the others are compared.
+        ran: Number of cells that were just run, for the record.
 
     Raises:
         BadInput: A file of the folder holds something else, or the page cannot be written.
@@ -202,7 +200,7 @@ def _setup(
     tasks: str | Sequence[str | Task],
     others: str | Sequence[str | Task],
 ) -> tuple[CellSetup, tuple[str, ...]]:
-    """Builds the tasks of a model, before any effect is measured; also the tasks to localize."""
+    """Builds the tasks of a model; returns them with the names of the tasks to localize."""
     model = opened.model
     if grid.k > len(model.components):
         raise BadInput(
@@ -224,7 +222,7 @@ def _steps(
     keys: Sequence[CellKey],
     cells: CellFolder[Cell],
 ) -> list[Step]:
-    """What is measured on one model: every component alone, then the cells."""
+    """Returns the steps of a model: every component alone, then the cells."""
     setup.session.stages.enter("counting rows")
     masks = 1 + len(setup.session.model.components)
     alone = [
@@ -241,7 +239,7 @@ def _steps(
 
 
 def _later_steps(models: int, steps: Sequence[Step]) -> list[Step]:
-    """What stands for the models that are not loaded yet: as many rows as the first has."""
+    """Returns the steps of models that are not loaded yet, with the rows of the first model."""
     rows = sum(step.rows for step in steps)
     return [Step(_later(number), rows, verb=True) for number in range(1, models)]
 
@@ -253,7 +251,7 @@ def _later(number: int) -> str:
 def _effects(
     opened: Session, names: Sequence[str], benchmarks: Mapping[str, Benchmark], grid: Grid
 ) -> Effects:
-    """Effects of single ablations by task and response; none where they are not wanted."""
+    """Measures the effects of single ablations by task and response, if they are requested."""
     run = opened.run(
         whole_tasks(benchmarks), settings={"study": "methods", "tasks": list(benchmarks)}
     )
@@ -273,6 +271,6 @@ def _alone(task: str, response: Response) -> str:
 
 
 def _responses(grid: Grid) -> tuple[Response, ...]:
-    """The metric, which top-k recall is in, and what else the methods' intervals are in."""
+    """Returns the responses of top-k recall and of the methods' intervals."""
     probability = any(searches.METHODS[method].response == "probability" for method in grid.methods)
     return ("accuracy", "probability") if probability else ("accuracy",)

@@ -1,4 +1,4 @@
-"""`methods.html`: quality against rows, one line a method, and the table."""
+"""`methods.html`: quality against rows, a line for each method, and the table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "methods.html"
 
 
 def quality_figure(lines: Sequence[MethodSummary], name: str = "quality") -> Figure:
-    """Mean specific drop against the mean rows of a search, log axis, with intervals."""
+    """Draws the mean specific drop against the mean rows of a search, with intervals."""
     drawn = []
     for number, method in enumerate(dict.fromkeys(line.method for line in lines)):
         shown = sorted(
@@ -28,18 +28,18 @@ def quality_figure(lines: Sequence[MethodSummary], name: str = "quality") -> Fig
         drawn.append(Line(method, across, points, SERIES[number % len(SERIES)], number))
     chart = LineChart(
         tuple(drawn), "rows of a search, all measured tasks together",
-        "points specifically lost, mean", logarithmic=True, height=360,
+        "mean specific drop, points", logarithmic=True, height=360,
     )  # fmt: skip
     return Figure(name, "Mean specific drop over tasks and seeds, with 90 % intervals.", chart)
 
 
 def best(lines: Sequence[MethodSummary]) -> MethodSummary | None:
-    """The method and budget of the largest mean specific drop; None where all refused."""
+    """Returns the method and budget of the largest mean specific drop; None if all refused."""
     return max((line for line in lines if line.cells), key=lambda line: line.specific, default=None)
 
 
 def headline(model: str, lines: Sequence[MethodSummary]) -> str:
-    """Which method is ahead on a model: only one whose interval lies above all other methods'."""
+    """Names the method whose interval lies above those of all other methods on a model, if any."""
     leader = best(lines)
     if leader is None:
         return f"Every method refused {model}"
@@ -50,7 +50,7 @@ def headline(model: str, lines: Sequence[MethodSummary]) -> str:
 
 
 def render_page(lines: Sequence[MethodSummary]) -> str:
-    """Renders summaries of methods, one section a model; the page needs nothing from outside."""
+    """Renders summaries of methods as a self-contained page, with a section for each model."""
     models = dict.fromkeys(line.model for line in lines)
     return filled(
         "methods",
@@ -79,7 +79,7 @@ def render_page(lines: Sequence[MethodSummary]) -> str:
 
 
 def save_page(lines: Sequence[MethodSummary], folder: Path) -> Path:
-    """Writes the page; it needs nothing from outside.
+    """Writes the self-contained page.
 
     Raises:
         BadInput: The folder cannot be written.

@@ -1,4 +1,4 @@
-"""What is known to be true: planted sets, and the effect of every component ablated alone."""
+"""Ground truth: planted sets, and the effect of ablating every component alone."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from broca.results import Localization
 from broca.runs import Run
 
 LEARNED = 0.5
-"""Score on the intact model from which a capability of a planted model counts as learned: below it
-the heads that were planted matter little, and are not a ground truth (the model's card)."""
+"""Minimum intact score of a capability that a planted model has learned; below it, planted heads
+matter little and are not a ground truth (the model's card)."""
 
 _SETS = "planted_heads.json"
 
 
 def planted_sets(model: str) -> dict[str, frozenset[str]]:
-    """The planted heads of a shipped model by capability; empty where nothing was planted."""
+    """Returns the planted heads of a shipped model by capability; empty if none were planted."""
     if model not in SHIPPED_MODELS:
         return {}
     path = shipped_model_folder(model) / _SETS
@@ -41,13 +41,13 @@ def planted_recall(
 
     Args:
         model: Name of the model.
-        capability: What the task measures.
+        capability: Capability that the task measures.
         selected: Names of the selected heads.
         baseline: Score of the task on the intact model.
 
     Returns:
-        The share of the planted heads that were selected, and how many others were; None where
-        nothing is planted, or the model has not learned the task.
+        The share of the planted heads that were selected, and the number of other selected heads;
+        None if nothing is planted, or the model has not learned the task.
     """
     planted = planted_sets(model).get(capability)
     if not planted or baseline < LEARNED:
@@ -68,21 +68,21 @@ class SingleEffects:
     effects: dict[str, float]
 
     def worst(self, k: int) -> frozenset[str]:
-        """The k components whose loss alone harms most; fewer where fewer harm."""
+        """Returns the k components with the most harmful single ablations; fewer if fewer harm."""
         names = sorted(self.effects, key=lambda name: self.effects[name])[:k]
         return frozenset(name for name in names if self.effects[name] < 0)
 
     def recall(self, selected: Sequence[str], k: int) -> float | None:
-        """Share of the k worst components that are selected; None where none harms."""
+        """Returns the share of the k worst components that are selected; None if none harms."""
         worst = self.worst(k)
         return len(worst & set(selected)) / len(worst) if worst else None
 
     def held(self, result: Localization) -> tuple[int, int]:
-        """How many intervals of a ranking hold the effect, and how many intervals it has."""
+        """Returns how many intervals of a ranking contain the effect, and how many there are."""
         pairs = [
             (line.ci, self.effects[line.name]) for line in result.ranking if line.ci is not None
         ]
-        # six digits, which is what the effects have
+        # effects have six digits
         return (
             sum(round(low, 6) <= effect <= round(high, 6) for (low, high), effect in pairs),
             len(pairs),
@@ -90,16 +90,17 @@ class SingleEffects:
 
 
 def single_effects(run: Run, task: str, response: Response, *, items: int) -> SingleEffects | None:
-    """Ablates every component alone on a task; what the journal knows is not measured again.
+    """Ablates every component alone on a task; rows in the journal are not measured again.
 
     Args:
         run: A run on all items of the task.
         task: The task.
-        response: What the rows return.
-        items: Maximum number of items, drawn from all that have a response, whatever a seed cuts.
+        response: Response of the rows.
+        items: Maximum number of items, drawn from all items with this response regardless of
+            splits.
 
     Returns:
-        None where no item of the task has such a response.
+        The effects; None if no item of the task has this response.
     """
     places = run.tasks.places["report"][task]
     if response != "accuracy":

@@ -1,4 +1,4 @@
-"""Runs the cells of a comparison, one after another, and writes each as it is finished."""
+"""Runs the cells of a comparison one after another, and writes each when it is finished."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ Effects = Mapping[tuple[str, str], SingleEffects]
 
 @dataclass(frozen=True)
 class Grid:
-    """Which cells to run: all methods with all budgets, on all tasks, with all seeds.
+    """The cells to run: all methods with all budgets, on all tasks, with all seeds.
 
     Attributes:
         methods: Names of the methods.
-        budgets: Rows for each measured task; None for what the method takes by itself.
+        budgets: Rows for each measured task; None for the method's own budget.
         seeds: Seeds of the items and of the searches.
         k: Maximum number of components to select.
         items: Maximum number of items to search on.
         report_items: Maximum number of report items of the task, and of all others together.
         exhaustive: Maximum number of items on which every component is ablated alone; 0 for none.
-        task_options: How the tasks are asked.
+        task_options: How the tasks are prompted and scored.
     """
 
     methods: tuple[str, ...]
@@ -51,12 +51,12 @@ class Grid:
     def keys(
         self, fingerprint: str, tasks: Sequence[str], benchmarks: Mapping[str, Benchmark]
     ) -> Iterator[CellKey]:
-        """The cells, seed by seed, so that what is finished early covers all methods.
+        """Yields the cells, seed by seed, so that early cells cover all methods.
 
         Args:
-            fingerprint: Of the model's weights.
+            fingerprint: Fingerprint of the model's weights.
             tasks: The tasks to localize.
-            benchmarks: They and all tasks that should not suffer, by name.
+            benchmarks: The tasks to localize and all other tasks, by name.
         """
         options = self.task_options.to_dict()
         for seed, task, method, budget in product(self.seeds, tasks, self.methods, self.budgets):
@@ -75,7 +75,7 @@ class Grid:
             )
 
     def includes(self, key: CellKey) -> bool:
-        """Whether a cell can be compared with those of this grid, of the same model or another."""
+        """Whether a cell has the settings of this grid, on any model."""
         return all(
             getattr(key, name) == getattr(self, name)
             for name in ("k", "items", "report_items", "exhaustive")
@@ -84,10 +84,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class CellSetup:
-    """What the cells of one model share.
+    """The common parts of the cells of a model.
 
     Attributes:
-        session: The model, and where it is measured.
+        session: The session of the model.
         benchmarks: All tasks by name.
         effects: Effects of single ablations, by task and response.
     """
@@ -97,7 +97,7 @@ class CellSetup:
     effects: Effects
 
     def localize(self, key: CellKey, report: Report) -> Localization:
-        """The localization of a cell."""
+        """Runs the localization of a cell."""
         return localize(
             self.session.model,
             key.task,
@@ -111,7 +111,7 @@ class CellSetup:
         )
 
     def rows(self, key: CellKey) -> int:
-        """The rows that a cell is expected to measure; 0 where its method refuses them."""
+        """Returns the expected number of rows of a cell; 0 if its method refuses it."""
         tasks = claim_tasks(
             key.task,
             {name: self.benchmarks[name] for name in (key.task, *key.others)},
@@ -142,7 +142,7 @@ def _search_options(key: CellKey) -> SearchOptions:
 def missing_cells(
     setup: CellSetup, keys: Sequence[CellKey], cells: CellFolder[Cell]
 ) -> dict[str, CellKey]:
-    """The cells that a folder lacks, by the stage in which each is run."""
+    """Returns the missing cells of a folder, by the stage in which each is run."""
     missing = [key for key in keys if key not in cells]
     return {
         f"{setup.session.model.name}, cell {number:,} of {len(missing):,}: {key.method} on "
@@ -152,10 +152,10 @@ def missing_cells(
 
 
 def cell_steps(setup: CellSetup, missing: Mapping[str, CellKey]) -> list[Step]:
-    """The steps of some cells.
+    """Returns the steps of some cells.
 
-    The rows of a method are counted once for each budget: the first of its cells that are finished
-    tell what the others measure.
+    The rows of a method are counted once for each budget; finished cells then correct the
+    expectation for the others.
     """
     rows: dict[str, int] = {}
     steps = []
@@ -168,12 +168,12 @@ def cell_steps(setup: CellSetup, missing: Mapping[str, CellKey]) -> list[Step]:
 
 
 def run_cells(setup: CellSetup, keys: Sequence[CellKey], cells: CellFolder[Cell]) -> int:
-    """Runs the cells that the folder lacks; returns how many.
+    """Runs the missing cells of the folder; returns how many.
 
     Args:
-        setup: What they are run on; its stages receive which cell is run, and how far it is.
-        keys: Which cells.
-        cells: Where each is written as soon as it is finished.
+        setup: The common parts; its stages receive the current cell and its progress.
+        keys: The cells.
+        cells: Folder in which each is written when it is finished.
 
     Raises:
         BrocaError: The folder cannot be written, or rows cannot be measured.
@@ -186,9 +186,9 @@ def run_cells(setup: CellSetup, keys: Sequence[CellKey], cells: CellFolder[Cell]
 
 
 def run_cell(setup: CellSetup, key: CellKey, *, on_progress: Report = silent) -> Cell:
-    """Runs one search and scores what it selects on the report items.
+    """Runs a search and scores its selection on the report items.
 
-    A method that refuses the budget or the task makes a cell that says so.
+    If a method refuses the budget or the task, the cell contains the refusal.
     """
     capability = setup.benchmarks[key.task].capability
     cell = Cell(key, setup.session.model.name, capability, broca=version_of_broca())
@@ -220,10 +220,10 @@ def run_cell(setup: CellSetup, key: CellKey, *, on_progress: Report = silent) ->
 
 
 def parse_methods(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Names of methods, `all` for every one.
+    """Reads names of methods; `all` stands for all methods.
 
     Raises:
-        BadInput: None is named.
+        BadInput: No method is named.
         UnknownName: A method does not exist.
     """
     words = names.split(",") if isinstance(names, str) else list(names)

@@ -1,8 +1,8 @@
-"""Simulated tasks that look like those of published models: many small effects, or stand-ins.
+"""Simulated tasks with the statistics of a published model: many small effects, or backups.
 
-An item is answered rightly where its margin is above 0. A mask takes from the margin what its
-components contribute, differently on every item, and what they contribute only together. All sizes
-are in standard deviations of the intact margin over items.
+An answer is right if the margin of the item is above 0. A mask lowers the margin by the effects of
+its components, which differ between items, and by their interactions. All sizes are in standard
+deviations of the intact margin over items.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from broca.measurement import Measurement, Plan, Response
 from broca.searches import OtherTask, Problem
 
 ITEMS = 100
-"""Items to search on, and as many to confirm on, of every task."""
+"""Number of `locate` items, and of `confirm` items, of every task."""
 REPORT_ITEMS = 2000
-"""Items of every task that a set is valued on."""
+"""Number of `report` items of every task."""
 SLOPE = 6.0
-"""Of the probability in the margin."""
+"""Slope of the probability in the margin."""
 _APART = 10_000
 """Positions between the first items of two tasks."""
 
 
 @dataclass(frozen=True)
 class Effects:
-    """How the effects of a simulated model's components are distributed.
+    """The distribution of the effects of a simulated model's components.
 
-    The values by default were measured on stories260K with two paradigms of BLiMP on which broca
-    is developed (experiments/LOG.md, 2026-11-23).
+    The default values were measured on stories260K with two paradigms of BLiMP that are used in the
+    development of broca (experiments/LOG.md, 2026-11-23).
 
     Attributes:
-        intact: Mean margin of the intact model; a task's own differs by up to `varies`.
+        intact: Mean margin of the intact model; that of a task differs by up to `varies`.
         varies: Largest difference of a task's mean margin from it.
         spread: Standard deviation of the components' mean effects on a task.
         shared: Correlation of a component's effects on two tasks.
         item_spread: Standard deviation over items of a component's effect.
-        interaction: Standard deviation over pairs of what two components contribute only together,
-            on the mean over items.
-        item_interaction: The same, over items.
-        backups: Pairs of components of which the second stands in for the first.
-        pair: What such a pair costs together.
-        alone: What the first of them costs alone; the second costs nothing.
+        interaction: Standard deviation over pairs of the interaction of two components, as a mean
+            over items.
+        item_interaction: Standard deviation over items of an interaction.
+        backups: Number of pairs of components of which the second backs up the first.
+        pair: Loss when both components of such a pair are ablated.
+        alone: Loss when only the first is ablated; ablating only the second costs nothing.
     """
 
     intact: float = 0.66
@@ -63,20 +63,20 @@ TASK_SCENARIOS: Mapping[str, Effects] = {
     "small": Effects(),
     "backups": Effects(backups=2),
 }
-"""Effects as small and as many as on stories260K; besides them two pairs of which each member
-stands in for the other."""
+"""`small` has effects as on stories260K; `backups` has in addition two pairs of components that
+back each other up."""
 
 
 @dataclass
 class SimulatedTasks:
-    """A simulated model with one task to localize and others that it should leave alone.
+    """A simulated model with a task to localize and other tasks.
 
     Attributes:
-        effects: How its components' effects are distributed.
+        effects: Distribution of its components' effects.
         components: Number of components.
-        seed: Of everything random.
+        seed: Seed of all random draws.
         others: Number of other tasks.
-        response: What a row measures where its plan does not say.
+        response: Response of plans that name none.
     """
 
     effects: Effects
@@ -102,14 +102,14 @@ class SimulatedTasks:
         shape = (tasks, items, self.components)
         self._alone = rng.standard_normal(shape, np.float32) * asked.item_spread
         self._alone += means[:, None].astype(np.float32)
-        # what two components contribute together is a product of two factors, so that its
+        # the interaction of two components is a product of two factors, so that its
         # standard deviation is the product of theirs
         of_items = rng.standard_normal((2, *shape), np.float32) * np.sqrt(asked.item_interaction)
         of_tasks = rng.normal(0, np.sqrt(asked.interaction), (2, tasks, 1, self.components))
         self._factors = of_items + of_tasks.astype(np.float32)
 
     def problem(self, rows: int, k: int) -> Problem:
-        """What a search has to solve."""
+        """Returns the problem of a search."""
         tasks = [
             OtherTask(f"task {number}", first + np.arange(ITEMS), first + ITEMS + np.arange(ITEMS))
             for number, first in enumerate(_APART * np.arange(1 + self.others))
@@ -128,7 +128,7 @@ class SimulatedTasks:
         )
 
     def run(self, plan: Plan) -> Measurement:
-        """The answers to a plan's rows, and the slopes in the gates where it asks for them."""
+        """Measures a plan, with the slopes in the gates if it requests them."""
         closed = plan.masks[plan.mask_index].astype(np.float64) * (1 - (plan.scale or 0.0))
         tasks, items = np.divmod(plan.item_index, _APART)
         margins, slopes = self._ablated(closed, tasks, items)
@@ -140,12 +140,12 @@ class SimulatedTasks:
         return Measurement(plan, probabilities, gradients)
 
     def specific(self, columns: tuple[int, ...]) -> float:
-        """What a set costs the task beyond the mean of the others, on the report items."""
+        """Returns the specific drop of a set on the report items."""
         drops = self._drops(columns)
         return float(drops[0] - drops[1:].mean())
 
     def best(self, k: int) -> tuple[int, ...]:
-        """Members of the best set of at most `k`, by forward selection on the report items."""
+        """Returns the best set of at most `k` members, by forward selection on the report items."""
         members: tuple[int, ...] = ()
         while len(members) < k:
             grown = [(*members, one) for one in range(self.components) if one not in members]
@@ -156,7 +156,7 @@ class SimulatedTasks:
         return members
 
     def _drops(self, columns: tuple[int, ...]) -> NDArray[np.float64]:
-        """Loss of every task's score on the report items, `(tasks,)`."""
+        """Returns the drop of every task on the report items, `(tasks,)`."""
         report = slice(2 * ITEMS, None)
         intact, chosen = self._margins[:, report], list(columns)
         first, second = self._factors[:, :, report, chosen].sum(axis=-1)
@@ -167,18 +167,18 @@ class SimulatedTasks:
 
     @property
     def _extra(self) -> float:
-        """What a pair costs beyond what its first member costs alone."""
+        """Loss of a pair minus the loss of its first member."""
         return self.effects.pair - self.effects.alone
 
     def _ablated(
         self, closed: NDArray[np.float64], tasks: NDArray[np.intp], items: NDArray[np.intp]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Margins of rows and their slopes in the gates, `(rows,)` and `(rows, components)`.
+        """Returns the margins of rows and their slopes, `(rows,)` and `(rows, components)`.
 
         Args:
             closed: How far every gate is closed, from 0 to 1, `(rows, components)`.
-            tasks: Number of every row's task.
-            items: Number of every row's item in its task.
+            tasks: Index of every row's task.
+            items: Index of every row's item in its task.
         """
         alone = self._alone[tasks, items]
         first, second = self._factors[:, tasks, items]

@@ -1,4 +1,4 @@
-"""Methods on simulated models, of which the strongest components, or the best sets, are known."""
+"""Runs methods on simulated models with known strongest components or best sets."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from broca.testing import PlantedProblem, planted_problem
 
 FOLDER = "simulations"
 ITEMS = 100
-"""Items to search on, and as many to confirm on, of a planted model."""
+"""Number of `locate` items, and of `confirm` items, of a planted model."""
 NOISE = 0.1
-"""Standard deviation of a row."""
+"""Standard deviation of a row's noise."""
 GRADIENT_NOISE = 6.0
-"""Standard deviation of a row's slopes in parts of themselves: 3 to 15 for the heads that matter
-most to the shipped models (experiments/LOG.md)."""
+"""Standard deviation of a row's slopes relative to the slopes: 3 to 15 for the heads that matter
+most in the shipped models (experiments/LOG.md)."""
 STRONGEST = 5
 
 _TAIL: dict[str, Any] = {"moderate": 40, "pairs": 30, "saturates": True}
@@ -39,22 +39,22 @@ PLANTED_SCENARIOS: Mapping[str, Mapping[str, Any]] = {
     "binary": {**_TAIL, "binary": True},
     "redundant": {**_TAIL, "redundant": 2},
 }
-"""What each simulated model has besides its five strongest components and noise: 40 moderate ones
-(a heavy tail), 30 interactions and saturation; right or wrong instead of a number; two of the
-strongest with a stand-in."""
+"""Properties of each scenario besides five strong components and noise. `heavy` has 40 moderate
+components (a heavy tail), 30 interactions and saturation; `binary` has rows that are right or
+wrong; in `redundant`, two of the strongest components have a backup."""
 SCENARIOS = (*PLANTED_SCENARIOS, *TASK_SCENARIOS)
 """Names of all scenarios."""
 
 
 @dataclass(frozen=True)
 class SimulatedKey:
-    """What a simulated cell measured.
+    """The settings of a simulated cell.
 
     Attributes:
         components: Number of components.
         scenario: Name of the scenario.
         method: Name of the method.
-        rows: Rows that it may spend.
+        rows: Maximum number of rows.
         seed: Seed of the problem and of the search.
         k: Maximum number of components to select.
     """
@@ -68,25 +68,25 @@ class SimulatedKey:
 
     @property
     def name(self) -> str:
-        """What its file is called; keys that differ have names that differ."""
+        """Name of its file; different keys have different names."""
         readable = f"{self.method}-{self.scenario}-{self.components}-{self.rows}-seed{self.seed}"
         return file_name(readable, self)
 
 
 @dataclass(frozen=True)
 class SimulatedCell:
-    """One run of a method on a simulated model, or why there is none.
+    """A run of a method on a simulated model, or its refusal.
 
     Attributes:
-        key: What was asked.
-        refused: Why the method did not run; empty where it did.
-        recall: Share of the five strongest components that were selected, or of the best set.
-        top: Share of them among the first five of the ranking, selected or not.
-        false: How many others were selected, stand-ins of the strongest apart.
-        rows: Rows that it spent.
-        seconds: Time that it took.
-        specific: What the selection costs the task beyond the others; None where there are none.
-        best: The same of the best set.
+        key: The settings.
+        refused: Why the method did not run; empty if it ran.
+        recall: Share of the five strongest components, or of the best set, that is selected.
+        top: Share of them among the first five of the ranking.
+        false: Number of other selected components, without backups of the strongest.
+        rows: Number of measured rows.
+        seconds: Time of the search.
+        specific: Specific drop of the selection; None without other tasks.
+        best: Specific drop of the best set; None without other tasks.
     """
 
     key: SimulatedKey
@@ -106,19 +106,19 @@ class SimulatedCell:
 
 
 def simulated_cells_of(folder: Path) -> CellFolder[SimulatedCell]:
-    """The simulated cells of an out folder."""
+    """Returns the simulated cells of an out folder."""
     return CellFolder(folder / FOLDER, SimulatedCell)
 
 
 @dataclass(frozen=True)
 class SimulatedGrid:
-    """Which simulated cells to run.
+    """The simulated cells to run.
 
     Attributes:
         methods: Names of the methods.
         components: Numbers of components.
         scenarios: Names of scenarios.
-        rows: Rows that each method may spend.
+        rows: Maximum numbers of rows.
         seeds: Seeds of problems and searches.
         k: Maximum number of components to select.
     """
@@ -148,7 +148,7 @@ class SimulatedGrid:
                 raise BadInput(f"`components` {count} is too few: the scenarios need {least}")
 
     def keys(self) -> list[SimulatedKey]:
-        """The cells, seed by seed."""
+        """Yields the cells, seed by seed."""
         return [
             SimulatedKey(components, scenario, method, rows, seed, self.k)
             for seed, components, scenario, method, rows in product(
@@ -167,21 +167,21 @@ def simulate_methods(
     seeds: Sequence[int] = (0, 1, 2),
     on_progress: Report | None = None,
 ) -> tuple[SimulatedSummary, ...]:
-    """Runs methods on simulated models whose five strongest components are known.
+    """Runs methods on simulated models with known strongest components or best sets.
 
-    Cells that the folder has are not run again.
+    Cells that the folder contains are not run again.
 
     Args:
         methods: Names, as a list or joined by commas, or `all`.
         out: Folder of the cells.
         components: Numbers of components of the simulated models.
         scenarios: Names of scenarios, as a list or joined by commas, or `all`.
-        rows: Rows that a method may spend.
+        rows: Maximum numbers of rows.
         seeds: Seeds of the problems and of the searches.
-        on_progress: Receives which cell is run.
+        on_progress: Receives the current cell and its progress.
 
     Returns:
-        A summary for each size, scenario, method and number of rows of all cells of the folder.
+        A summary for each size, scenario, method and number of rows, over all cells of the folder.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
@@ -198,7 +198,7 @@ def simulate_methods(
 def run_simulations(
     grid: SimulatedGrid, cells: CellFolder[SimulatedCell], *, on_progress: Report | None = None
 ) -> int:
-    """Runs the cells that the folder lacks; returns how many."""
+    """Runs the missing cells of the folder; returns how many."""
     stages = Stages(on_progress)
     missing = [key for key in dict.fromkeys(grid.keys()) if key not in cells]
     steps = [
@@ -218,7 +218,7 @@ def run_simulations(
 
 
 def simulated_model(key: SimulatedKey) -> PlantedProblem:
-    """The simulated model of a cell, of which the strongest components are planted."""
+    """Returns the simulated model of a cell with planted components."""
     return planted_problem(
         components=key.components,
         planted=STRONGEST,
@@ -230,11 +230,11 @@ def simulated_model(key: SimulatedKey) -> PlantedProblem:
 
 
 def simulate(key: SimulatedKey, stages: Stages | None = None) -> SimulatedCell:
-    """Runs one search on a simulated model.
+    """Runs a search on a simulated model.
 
     On planted models, methods that measure a probability on a real model measure the simulated
-    response itself; where rows are right or wrong, they have nothing else, and gradients do not
-    exist. On simulated tasks every method measures what it measures on a real model.
+    response itself; if rows are right or wrong, they measure these and have no gradients. On
+    simulated tasks every method measures the same response as on a real model.
     """
     stages = stages or Stages(silent)
     if key.scenario in TASK_SCENARIOS:
@@ -256,7 +256,7 @@ def simulate(key: SimulatedKey, stages: Stages | None = None) -> SimulatedCell:
 
 
 def _on_tasks(key: SimulatedKey, stages: Stages) -> SimulatedCell:
-    """A cell of a scenario with other tasks."""
+    """Runs a cell of a scenario with other tasks."""
     tasks = SimulatedTasks(
         TASK_SCENARIOS[key.scenario],
         key.components,
@@ -279,15 +279,15 @@ def _searched(
     spares: set[int],
     stages: Stages,
 ) -> tuple[SimulatedCell, tuple[int, ...]]:
-    """A cell without its values, and what was selected.
+    """Runs a search; returns a cell without its drops, and the selection.
 
     Args:
-        key: What is asked.
-        problem: What is solved.
+        key: The settings.
+        problem: The problem.
         run: Measures plans.
         strongest: The components that should be selected.
-        spares: Components that stand in for them.
-        stages: Receives how many rows are spent.
+        spares: Backups of these components.
+        stages: Receives the number of measured rows.
     """
     spent = 0
     stages.begin(key.rows)
@@ -320,7 +320,7 @@ def _searched(
 
 
 def _spares(planted: PlantedProblem) -> set[int]:
-    """Components that stand in for others."""
+    """Returns the components that back up others."""
     if planted.backups is None:
         return set()
     return {int(column) for column in np.ravel(planted.backups) if column >= 0}
@@ -328,24 +328,23 @@ def _spares(planted: PlantedProblem) -> set[int]:
 
 @dataclass(frozen=True)
 class SimulatedSummary:
-    """A method within some rows: means over the problems that it ran on.
+    """A method with a number of rows: means over its problems.
 
     Attributes:
         components: Number of components.
         scenario: Name of the scenario.
         method: Name of the method.
-        rows: Rows that it might spend.
-        cells: Problems.
-        refused: Problems that it refused.
-        refusal: What it said in the first of them.
-        recall: Mean share of the five strongest that were selected.
+        rows: Maximum number of rows.
+        cells: Number of problems.
+        refused: Number of problems that it refused.
+        refusal: Message of the first refusal.
+        recall: Mean share of the five strongest that is selected.
         top: Mean share of them among the first five of the ranking.
-        false: Mean number of others that were selected.
-        spent: Mean rows that it spent.
+        false: Mean number of other selected components.
+        spent: Mean number of measured rows.
         seconds: Mean time.
-        specific: Mean of what the selection costs the task beyond the others; None where there are
-            none.
-        best: The same of the best set.
+        specific: Mean specific drop of the selection; None without other tasks.
+        best: Specific drop of the best set; None without other tasks.
     """
 
     components: int
@@ -365,7 +364,7 @@ class SimulatedSummary:
 
 
 def summarize_simulations(cells: Sequence[SimulatedCell]) -> list[SimulatedSummary]:
-    """One summary for each size, scenario, method and number of rows."""
+    """Returns a summary for each size, scenario, method and number of rows."""
     groups: dict[tuple[int, str, str, int], list[SimulatedCell]] = {}
     for cell in cells:
         key = cell.key

@@ -1,4 +1,4 @@
-"""What the cells of a comparison say: one line for each method and budget."""
+"""Summaries of the cells of a comparison, one for each method and budget."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ class MethodSummary:
     Attributes:
         model: Name of the model.
         method: Name of the method.
-        budget: Rows for each measured task; None for what the method takes by itself.
-        cells: Cells in which it ran.
-        refused: Cells that it refused, which no mean counts.
-        refusal: What it said in the first of them.
-        specific: Mean specific drop; an abstention counts as 0, here as in the next two.
+        budget: Rows for each measured task; None for the method's own budget.
+        cells: Number of cells in which it ran.
+        refused: Number of cells that it refused, which are excluded from means.
+        refusal: Message of the first refusal.
+        specific: Mean specific drop; an abstention counts as 0, also in `drop` and `off_target`.
         low: Lower end of its 90 % bootstrap interval over cells.
-        high: Upper end.
+        high: Upper end of this interval.
         drop: Mean drop.
         off_target: Mean off-target drop.
-        abstained: Cells in which nothing was selected.
+        abstained: Number of cells in which nothing was selected.
         rows: Mean rows of a search, all measured tasks together.
         seconds: Mean time of a search.
-        recall: Mean share of the planted heads that were selected, where heads are planted.
+        recall: Mean share of the planted heads that were selected, if heads are planted.
         false: Mean number of selected heads that were not planted.
-        clean: Share of the runs without such a head.
+        clean: Share of the runs without such heads.
         top: Mean share of the exhaustive top k that was selected.
-        coverage: Share of the intervals that hold the exhaustive effect.
-        intervals: How many intervals.
-        behind: Mean specific drop of the candidate at its default budget beyond the method's, over
-            the (task, seed) cells that both have; None without such cells.
-        shared: How many cells both have.
+        coverage: Share of the intervals that contain the exhaustive effect.
+        intervals: Number of intervals.
+        behind: Mean specific drop of the candidate at its default budget minus that of the method,
+            over the (task, seed) cells that both have; None without such cells.
+        shared: Number of cells that both have.
     """
 
     model: str
@@ -68,13 +68,13 @@ class MethodSummary:
 
 
 def summarize(cells: Sequence[Cell], *, candidate: str = "") -> list[MethodSummary]:
-    """One summary for each model, method and budget, in the order in which they first appear.
+    """Returns a summary for each model, method and budget, in the order of their first cells.
 
-    Budgets of one method come together, the smallest first, `default` last.
+    The budgets of a method follow each other, the smallest first and `default` last.
 
     Args:
         cells: The cells.
-        candidate: The method that the others are compared with; empty for none.
+        candidate: The method with which the others are compared; empty for none.
     """
     groups: dict[tuple[str, str], dict[int | None, list[Cell]]] = {}
     for cell in cells:
@@ -91,7 +91,7 @@ def summarize(cells: Sequence[Cell], *, candidate: str = "") -> list[MethodSumma
 
 
 def shared_gap(ours: Sequence[Cell], theirs: Sequence[Cell]) -> tuple[float, int]:
-    """Mean difference in specific drop over the (task, seed) that both have, and how many."""
+    """Returns the mean difference in specific drop over common (task, seed), and their number."""
     known = {(cell.key.task, cell.key.seed): cell.specific for cell in theirs if cell.done}
     gaps = [
         cell.specific - known[cell.key.task, cell.key.seed]
@@ -102,7 +102,7 @@ def shared_gap(ours: Sequence[Cell], theirs: Sequence[Cell]) -> tuple[float, int
 
 
 def bootstrap(values: Sequence[float], *, seed: int = 0) -> tuple[float, float]:
-    """90 % percentile interval of a mean, from 2,000 resamples; NaN without values."""
+    """Returns the 90 % percentile interval of a mean, from 2,000 resamples; NaN without values."""
     if not len(values):
         return float("nan"), float("nan")
     known = np.asarray(values, dtype=np.float64)

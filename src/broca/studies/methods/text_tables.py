@@ -1,4 +1,4 @@
-"""The figures of a comparison as rows of text, for the terminal and for Markdown alike."""
+"""The figures of a comparison as rows of text, for the terminal and for Markdown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPTIONAL = {
     "calibration": "coverage",
     "candidate ahead": "behind",
 }
-"""Columns that are shown where any summary knows them, with the field that they show."""
+"""Columns that are shown if any summary has a value, with their fields."""
 SIMULATED_COLUMNS = (
     "components", "scenario", "method", "rows", "recall", "top-5", "false", "specific", "best",
     "spent", "s", "problems",
@@ -35,12 +35,12 @@ SIMULATED_COLUMNS = (
 
 
 def columns(lines: Sequence[MethodSummary]) -> tuple[str, ...]:
-    """The columns that `texts_of` fills."""
+    """Returns the columns of `texts_of`."""
     return (*COLUMNS, *(name for name in OPTIONAL if _shown(lines, name)))
 
 
 def texts_of(line: MethodSummary, lines: Sequence[MethodSummary]) -> list[str]:
-    """A summary as text, one for each column of all summaries; a method that refused says so."""
+    """Returns a summary as text for each column; refusals are named."""
     first = [line.method, budget_name(line.budget)]
     count = str(line.cells) + (f" (+{line.refused} refused)" if line.refused else "")
     if not line.cells:
@@ -60,7 +60,7 @@ def texts_of(line: MethodSummary, lines: Sequence[MethodSummary]) -> list[str]:
 
 
 def simulated_texts(line: SimulatedSummary) -> list[str]:
-    """A summary of simulations as text, one for each of `SIMULATED_COLUMNS`."""
+    """Returns a summary of simulations as text for each of `SIMULATED_COLUMNS`."""
     count = str(line.cells) + (f" (+{line.refused} refused)" if line.refused else "")
     return [
         f"{line.components:,}",
@@ -79,13 +79,13 @@ def simulated_texts(line: SimulatedSummary) -> list[str]:
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Returns a table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _shown(lines: Sequence[MethodSummary], name: str) -> bool:
-    """Whether any summary knows what a column shows."""
+    """Whether any summary has a value in a column."""
     return any(getattr(line, OPTIONAL[name]) is not None for line in lines)
 
 

@@ -1,6 +1,6 @@
-"""Repeats the paper's tables and figures on any model and its tasks, beside the published figures.
+"""Repeats the paper's tables and figures on any model and tasks, beside the published figures.
 
-The names are at hand at once, for `broca reproduce --help`; the rest is loaded on first use.
+The names are loaded at once, for `broca reproduce --help`; the rest is loaded on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Draws reproductions from their rows alone, one figure a model where models do not mix."""
+"""Draws reproductions from their rows, with a figure for each model if needed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Rows = Sequence[Row]
 
 
 def draw(reproduction: Reproduction) -> list[Figure]:
-    """The figures of a reproduction; none for a list of names."""
+    """Returns the figures of a reproduction; none for a list of names."""
     if reproduction.name not in _DRAWINGS or not reproduction.rows:
         return []
     chart_of, caption = _DRAWINGS[reproduction.name]
@@ -44,22 +44,22 @@ def draw(reproduction: Reproduction) -> list[Figure]:
             chart_of(rows),
         )
         for number, (model, rows) in enumerate(by_model.items())
-        if any(row.get("head") != "none" for row in rows)  # the intact model alone is not a figure
+        if any(row.get("head") != "none" for row in rows)  # only the intact model: no figure
     ]
 
 
 def task_and_general(rows: Rows) -> Chart:
-    """Points that the task loses, with intervals, and points that the others lose."""
+    """Draws the drops of the task, with intervals, and of the others."""
     return _drops(rows, [str(row["task"]) for row in rows])
 
 
 def found_and_measured(rows: Rows) -> Chart:
-    """The same for heads found on one task and measured on another."""
+    """Draws the drops for heads of one task measured on another."""
     return _drops(rows, [f"{row['found_on']} on {row['measured_on']}" for row in rows])
 
 
 def cost_of_methods(rows: Rows) -> Chart:
-    """Points lost beyond the general loss, against the rows of the search."""
+    """Draws the specific drop against the rows of the search."""
     lines = []
     for number, method in enumerate(dict.fromkeys(row["method"] for row in rows)):
         chosen = [row for row in rows if row["method"] == method and row["rows"] > 0]
@@ -79,7 +79,7 @@ def cost_of_methods(rows: Rows) -> Chart:
 
 
 def lines_by_k(rows: Rows) -> Chart:
-    """A panel a task: points lost with the first k heads ablated, by it, its skill and others."""
+    """Draws a panel for each task: drops without the first k heads, by k."""
     tasks = list(dict.fromkeys(str(row["task"]) for row in rows))
     charts = []
     for task in tasks:
@@ -103,7 +103,7 @@ def lines_by_k(rows: Rows) -> Chart:
 
 
 def by_head(rows: Rows) -> Chart:
-    """Head x task: points lost, against the intact row where there is one."""
+    """Draws the matrix head x task of drops, relative to the intact row if there is one."""
     columns = [name for name in rows[0] if name not in ("model", "head", *_TOTALS)]
     intact = rows[0] if rows[0]["head"] == "none" else None
     shown = [row for row in rows if row["head"] != "none"] or list(rows)
@@ -122,7 +122,7 @@ def by_head(rows: Rows) -> Chart:
 
 
 def radar(rows: Rows) -> Chart:
-    """A panel a list of heads, a row a task: the intact model's score and that without the list."""
+    """Draws a panel for each list of heads: scores of every task, intact and without the list."""
     lists = [str(name) for name in dict.fromkeys(row["heads_of"] for row in rows) if name != "none"]
     charts = []
     for name in lists:
@@ -141,17 +141,17 @@ def radar(rows: Rows) -> Chart:
 
 
 def bars_by_head(rows: Rows) -> Chart:
-    """Each task's score, intact and without each head."""
+    """Draws each task's score, intact and without each head."""
     return _scores(rows, "without {}")
 
 
 def bars_by_list(rows: Rows) -> Chart:
-    """Each task's score, intact and without each task's heads."""
+    """Draws each task's score, intact and without each task's heads."""
     return _scores(rows, "without heads of {}")
 
 
 def pairs(rows: Rows) -> Chart:
-    """Pairs of heads in one group, beside what changing places gives."""
+    """Draws the number of pairs of heads in one group, beside the number under permutations."""
     sources = len({row["source"] for row in rows})
     labels = tuple(
         f"{row['skill']} ({row['source']})" if sources > 1 else str(row["skill"]) for row in rows
@@ -169,7 +169,7 @@ def pairs(rows: Rows) -> Chart:
 
 
 def against_size(rows: Rows) -> Chart:
-    """Points lost against the model's parameters, a line a task."""
+    """Draws drops against the number of parameters, a line for each task."""
     lines = []
     for number, task in enumerate(dict.fromkeys(row["task"] for row in rows)):
         chosen = sorted(
@@ -213,7 +213,7 @@ def _points(rows: Rows, column: str) -> tuple[tuple[int, Point], ...]:
 
 
 def _drop(row: Row, *, title: str = "") -> Point:
-    """A drop in points, with its interval."""
+    """Returns a drop in points, with its interval."""
     return Point(100 * row["drop"], 100 * row["drop_low"], 100 * row["drop_high"], title)
 
 
@@ -233,4 +233,4 @@ _DRAWINGS: MappingProxyType[str, tuple[Callable[[Rows], Chart], str]] = MappingP
         "scale": (against_size, "points lost by the size of the model"),
     }
 )
-"""What draws each, and its caption; a list of names is drawn by none."""
+"""The drawing function and caption of each name; a list of names has none."""

@@ -1,4 +1,4 @@
-"""The rows that tables and figures are going to measure, from a rehearsal without the model."""
+"""The expected steps of tables and figures, from a rehearsal without the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from broca.studies.paper.study import (
 from broca.verification import MeasuredDrop
 
 Experiment = Callable[[Study], list[Row]]
-"""Makes the rows of a table or figure."""
+"""A function that makes the rows of a table or figure."""
 
 
 def experiment_stage(name: str, study: Study) -> str:
@@ -30,11 +30,11 @@ def experiment_stage(name: str, study: Study) -> str:
 
 
 def study_steps(study: Study, experiments: Mapping[str, Experiment]) -> list[Step]:
-    """The steps of some tables and figures on a model.
+    """Returns the steps of some tables and figures on a model.
 
     Args:
-        study: The model, of which the intact scores alone are known.
-        experiments: What makes the rows of each table or figure, in their order.
+        study: The study, of which only the intact scores are known.
+        experiments: The functions of the tables and figures, in their order.
     """
     model = study.model.fingerprint
     source = _Rehearsal(study)
@@ -44,7 +44,7 @@ def study_steps(study: Study, experiments: Mapping[str, Experiment]) -> list[Ste
         try:
             experiment(rehearsed)
         except BadInput:
-            continue  # it says so again when its turn comes
+            continue  # the refusal is reported when the table is made
     steps = []
     for name in experiments:
         stage = experiment_stage(name, study)
@@ -57,37 +57,36 @@ def study_steps(study: Study, experiments: Mapping[str, Experiment]) -> list[Ste
 
 
 class _Rehearsal:
-    """A source that measures nothing and counts what it is asked.
+    """A source that measures nothing and counts rows.
 
-    It answers every search with k heads, of which all tasks share the first, and calls one head
-    universal.
+    Every search returns k heads, of which all tasks share the first; one head is universal.
 
     Args:
-        study: The study that is rehearsed.
+        study: The rehearsed study.
     """
 
     def __init__(self, study: Study) -> None:
         self._names = study.model.components.names
         self._intact = study.intact
         self.verbs: dict[str, list[tuple[str, str, int]]] = {}
-        """By table or figure the stages of its searches, their kinds and rows."""
+        """By table or figure: the stages of its searches, their kinds and rows."""
         self.scored: dict[str, int] = {}
-        """By table or figure its rows besides searches."""
+        """By table or figure: the number of its rows besides searches."""
         self._current = ""
 
     def begin(self, name: str) -> None:
-        """What is asked from now on belongs to another table or figure."""
+        """Begins another table or figure."""
         self._current, self.verbs[name], self.scored[name] = name, [], 0
 
     def universal(self, study: Study) -> tuple[str, ...]:
-        """One head."""
+        """Returns one head."""
         tasks, search = len(study.tasks), study.settings.search
         rows = AtlasSearch.budget(atlas_rows(study), tasks)
         self.verbs[self._current].append((ATLAS, "atlas", rows + 2 * tasks * search.items))
         return self._names[:1]
 
     def search(self, study: Study, task: str, method: str) -> HeadList:
-        """As many heads as are wanted."""
+        """Returns k heads."""
         settings, weighs = study.settings, METHODS[method].measures_others
         if not (settings.keep_universal or weighs):
             _ = study.universal
@@ -110,6 +109,6 @@ class _Rehearsal:
         return HeadList(order[: settings.search.k], order[:LONGEST], (), 0)
 
     def drops(self, heads: Sequence[str], tasks: Sequence[str]) -> dict[str, MeasuredDrop]:
-        """No drop at all."""
+        """Returns the intact scores."""
         self.scored[self._current] += 2 * sum(self._intact[task].items for task in tasks)
         return {task: self._intact[task] for task in tasks}

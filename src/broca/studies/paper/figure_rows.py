@@ -1,4 +1,4 @@
-"""The figures: rows that a drawing needs and the tables do not have."""
+"""The rows of figures that the tables do not have."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def longer_sweep(study: Study) -> list[Row]:
 
 
 def shared_bars(study: Study) -> list[Row]:
-    """Figure 3: the heads that knowledge tasks share, on each of them and on the rest."""
+    """Figure 3: the heads that knowledge tasks share, on each of them and on the other tasks."""
     return [
         row
         for head in ("", *shared_heads(study))
@@ -43,7 +43,7 @@ def shared_bars(study: Study) -> list[Row]:
 
 
 def own_bars(study: Study) -> list[Row]:
-    """Figure 4: each knowledge task's own heads, on each of them and on the rest."""
+    """Figure 4: each knowledge task's own heads, on each of them and on the other tasks."""
     tasks = [task for task in require_knowledge(study) if task in study.localized]
     rows = _knowledge_scores(study, "none", (), "")
     for task in tasks:
@@ -54,7 +54,7 @@ def own_bars(study: Study) -> list[Row]:
 def _knowledge_scores(
     study: Study, label: str, heads: tuple[str, ...], published_as: str
 ) -> list[Row]:
-    """Scores of the knowledge tasks and the mean of the general ones without some heads."""
+    """Returns scores of the knowledge tasks and of the general tasks without some heads."""
     knowledge = study.knowledge
     general = study.general(knowledge[0])
     drops = study.drops(heads, [*knowledge, *general])

@@ -1,4 +1,4 @@
-"""What can be repeated, by name; nothing heavy is loaded for it."""
+"""The tables and figures by name; imports nothing slow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = MappingProxyType(
         "scale": "the same tasks over models: degradation against size",
     }
 )
-"""Each table and figure, with what it shows."""
+"""Each table and figure, with a description."""
 
 ALL = "all"
-"""Stands for all of them."""
+"""The name that stands for all of them."""

@@ -1,4 +1,4 @@
-"""The paper's figures for a model, by task; nothing where the model or the task is another."""
+"""The paper's figures for a model, by task; none for other models and tasks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 from broca.published import PublishedModel, published_lists, published_results
 
 _NAMES = {"humaneval_instruct": "humaneval", "rhyme": "rhyming", "profanity": "swearing"}
-"""Names of tasks in the published data, where they differ from lm-eval's or the package's."""
+"""Names of tasks in the published data that differ from lm-eval's or the package's."""
 
 _SETS = {"gsm8k": "math", "mbpp": "code", "profanity": "swearing", "rhyme": "rhyming"}
-"""Which published head set was found on which task."""
+"""The published head set of each task."""
 
 _METHODS = {
     "greedy": "greedy", "one-shot": "one-shot", "cs-bernoulli": "csb", "cs-stratified": "css",
@@ -21,30 +21,30 @@ _KNOWLEDGE = ("wmdp_bio", "wmdp_chem", "wmdp_cyber")
 
 
 def top5(model: PublishedModel | None, found_on: str, measured_on: str) -> float | None:
-    """A score with the top five heads of a task ablated; `found_on` empty: the intact model's."""
+    """Returns a score with the top five heads of a task ablated; intact if `found_on` is empty."""
     row = _SETS.get(found_on, "") if found_on else "intact"
     return _score(_table(model, "top5"), row, measured_on)
 
 
 def knowledge(model: PublishedModel | None, heads: str, measured_on: str) -> float | None:
-    """A score without a head such as `L0H14`, or without a knowledge task's own heads."""
+    """Returns a score without a head such as `L0H14`, or without a knowledge task's own heads."""
     return _score(_table(model, "wmdp"), heads or "intact", measured_on)
 
 
 def knowledge_heads(model: PublishedModel | None) -> tuple[str, ...]:
-    """The heads that were published as shared by the knowledge tasks."""
+    """Returns the published heads that the knowledge tasks share."""
     others = ("tasks", "intact", *_KNOWLEDGE)
     return tuple(row for row in _table(model, "wmdp") if row not in others)
 
 
 def sweep(model: PublishedModel | None, task: str, k: int) -> float | None:
-    """A score with the first k math heads ablated; `general` is a task too."""
+    """Returns a score with the first k math heads ablated; `general` is a task too."""
     values = _table(model, "k_sweep").get(task, ())
     return float(values[k]) if k < len(values) else None
 
 
 def heads(model: PublishedModel | None, task: str, method: str) -> tuple[str, ...]:
-    """The published list of a task."""
+    """Returns the published list of a task."""
     wanted = (_NAMES.get(task, task), _METHODS.get(method))
     for listed in published_lists():
         known = (listed.task, listed.method) == wanted
@@ -54,12 +54,12 @@ def heads(model: PublishedModel | None, task: str, method: str) -> tuple[str, ..
 
 
 def universal(model: PublishedModel | None) -> tuple[str, ...]:
-    """The published universal heads."""
+    """Returns the published universal heads."""
     return heads(model, "universal", "cs-stratified")
 
 
 def lists(model: PublishedModel | None) -> dict[str, tuple[str, ...]]:
-    """Every published list of the paper's own method, universal heads excepted."""
+    """Returns all published lists of the paper's own method, without universal heads."""
     return {
         listed.task: listed.heads
         for listed in published_lists()
@@ -70,7 +70,7 @@ def lists(model: PublishedModel | None) -> dict[str, tuple[str, ...]]:
 
 
 def evaluations(model: PublishedModel | None, method: str) -> str:
-    """Masks that the published search took, such as `100 to 400`; empty if unknown."""
+    """Returns the masks of the published search, such as `100 to 400`; empty if unknown."""
     value = _table(model, "evaluations").get(_METHODS.get(method, ""), "")
     return " to ".join(map(str, value)) if isinstance(value, list) else str(value)
 

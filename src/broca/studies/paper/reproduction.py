@@ -12,20 +12,20 @@ from broca.results import encode
 SCHEMA = 1
 
 Row = dict[str, Any]
-"""One row of a table: plain values by column."""
+"""A row of a table: plain values by column."""
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One table or figure, repeated.
+    """A repeated table or figure.
 
     Attributes:
         name: A key of `NAMES`.
         models: The models, in the order given.
-        rows: Its rows; each names its model.
-        settings: What was asked, as plain values.
-        notes: What the reader should know, such as tasks that a model cannot do.
-        shows: What it shows, as `NAMES` says it.
+        rows: The rows, each with its model.
+        settings: The settings, as plain values.
+        notes: Notes for the reader, such as tasks that a model cannot do.
+        shows: Description from `NAMES`.
         broca: Version of broca.
         schema: Version of this layout.
     """
@@ -46,7 +46,7 @@ class Reproduction:
 
 
 def as_csv(reproduction: Reproduction) -> str:
-    """The rows as CSV; a cell is empty where a row lacks the column."""
+    """Returns the rows as CSV; a cell is empty if a row lacks the column."""
     text = io.StringIO()
     writer = csv.DictWriter(text, reproduction.columns, restval="", lineterminator="\n")
     writer.writeheader()
@@ -55,5 +55,5 @@ def as_csv(reproduction: Reproduction) -> str:
 
 
 def as_json(reproduction: Reproduction) -> str:
-    """Everything as indented JSON, keys in a fixed order."""
+    """Returns the reproduction as indented JSON, with keys in a fixed order."""
     return encode(reproduction)

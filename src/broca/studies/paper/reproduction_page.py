@@ -1,4 +1,4 @@
-"""Reproductions as one HTML page that needs nothing from outside."""
+"""Renders reproductions as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from broca.studies.paper.reproduction import Reproduction
 
 
 def render_page(reproductions: Sequence[Reproduction]) -> str:
-    """Renders figures and rows, one section for each; text is escaped: tasks may hold anything."""
+    """Renders figures and rows, a section for each reproduction; text is escaped."""
     return filled(
         "reproduction",
         parts=[
@@ -30,7 +30,7 @@ def render_page(reproductions: Sequence[Reproduction]) -> str:
 
 
 def row_table(reproduction: Reproduction) -> Table:
-    """The rows, in the columns that hold anything: most models have no published figures."""
+    """Returns the rows in the columns with values: most models have no published figures."""
     names = [
         name
         for name in reproduction.columns
@@ -48,7 +48,7 @@ def row_table(reproduction: Reproduction) -> Table:
 
 
 def cell(value: Any) -> str:
-    """A value of a row as the page shows it."""
+    """Returns a value of a row as the page shows it."""
     if value is None:
         return ""
     if isinstance(value, float):

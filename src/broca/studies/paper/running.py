@@ -39,7 +39,7 @@ EXPERIMENTS: MappingProxyType[str, Callable[[Study], list[Row]]] = MappingProxyT
         "scale": table_rows.scale,
     }
 )
-"""What makes the rows of each name, for one model."""
+"""The functions that make the rows of each name, for a model."""
 
 
 @takes_options
@@ -60,8 +60,8 @@ def reproduce(
 ) -> tuple[Reproduction, ...]:
     """Repeats a table or figure of the paper, or all of them.
 
-    Models are loaded in turn; their rows stand below one another. What tables share is searched and
-    measured once.
+    Models are loaded in turn, and their rows are concatenated. Searches and measurements that
+    tables share are made once.
 
     Args:
         names: Keys of `NAMES`, as a list or joined by commas, or `all`.
@@ -69,21 +69,22 @@ def reproduce(
             returned.
         tasks: Tasks to measure, as a list or joined by commas; `auto`: all shipped ones for a
             shipped model, else all of `include_path`, else the paper's.
-        method: Search behind every list of heads; the paper's by default.
-        rows: Rows of each search; default: what the method needs.
-        items: Items of each search.
+        method: Search method of every list of heads; the paper's by default.
+        rows: Maximum number of rows of each search; by default the method's own budget.
+        items: Maximum number of items of each search.
         limit: Maximum number of report items of each task.
-        k: Heads of each list.
+        k: Number of heads of each list.
         keep_universal: Whether lists keep universal heads, which the paper filters out.
-        seed: Seed of everything random.
+        seed: Seed of all random draws.
         on_progress: Receives the current stage and the progress of the run.
 
     Returns:
-        One reproduction for each name. Of several, those that these models and tasks cannot show
-        have no rows and a note that says why.
+        A reproduction for each name. If several are requested, those that these models and tasks do
+        not allow have no rows, and a note gives the reason.
 
     Raises:
-        BrocaError: An unknown name, task or model, or what the tasks cannot show.
+        BrocaError: A name, task or model is unknown, or the tasks do not allow the only
+            reproduction.
     """
     wanted = _wanted(names)
     searches.require_method(method)
@@ -134,10 +135,10 @@ def reproduce(
 
 
 def _experiment(name: str, study: Study, *, alone: bool) -> tuple[list[Row], list[str]]:
-    """The rows of a table or figure on one model, and what the reader should know.
+    """Makes the rows of a table or figure on a model, and notes for the reader.
 
     Raises:
-        BadInput: It cannot be shown, and nothing else was requested.
+        BadInput: The tasks do not allow it, and nothing else was requested.
     """
     general = len(study.notes)
     try:
@@ -153,7 +154,7 @@ def _experiment(name: str, study: Study, *, alone: bool) -> tuple[list[Row], lis
 
 
 def _later(number: int) -> str:
-    """The stage that stands for a model which is not loaded yet."""
+    """Returns the stage of a model that is not loaded yet."""
     return f"model {number}"
 
 
@@ -162,7 +163,7 @@ def _name(task: str | Task) -> str:
 
 
 def _as_record(settings: StudySettings, source: SourceOptions) -> Row:
-    """What was asked, as plain values."""
+    """Returns the settings as plain values."""
     tasks, path = settings.tasks, source.include_path
     return {
         "tasks": tasks if isinstance(tasks, str) else [_name(task) for task in tasks],
@@ -179,15 +180,15 @@ def _as_record(settings: StudySettings, source: SourceOptions) -> Row:
 
 
 def stem_of(models: Sequence[str]) -> str:
-    """What files of some models are called: their last names, joined."""
+    """Returns the stem of files of some models: the last parts of their names, joined."""
     return "+".join(Path(model).name or "model" for model in models)
 
 
 def _wanted(names: str | Sequence[str]) -> tuple[str, ...]:
-    """What is to be reproduced, each once.
+    """Returns the distinct requested names.
 
     Raises:
-        UnknownName: Nothing has such a name.
+        UnknownName: A name does not exist.
     """
     if names == ALL:
         return tuple(NAMES)

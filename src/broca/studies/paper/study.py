@@ -1,4 +1,4 @@
-"""One model, its tasks, the heads searched so far and the scores without them."""
+"""A model with its tasks, the head lists so far and the scores without them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Task
 from broca.verification import Examiner, MeasuredDrop, Scope
 
 PAPER = (*PAPER_TASKS, "rhyme", "profanity")
-"""The paper's tasks: what `auto` means for a model that is not shipped."""
+"""The paper's tasks, which `auto` stands for on models that are not shipped."""
 
 KNOWLEDGE = ("mmlu", "wmdp_bio", "wmdp_chem", "wmdp_cyber")
-"""The paper's multiple choice of knowledge; elsewhere tasks of the capability `knowledge`."""
+"""The paper's multiple-choice knowledge tasks; on other tasks, those of capability `knowledge`."""
 
 _MEASURED_ONLY = (*PAPER_GROUPS["general"], "humaneval_instruct")
-"""Tasks that the paper measures and does not localize."""
+"""Tasks that the paper measures but does not localize."""
 
 LONGEST = 10
-"""Most heads of an order."""
+"""Maximum number of heads of an order."""
 
 ATLAS = "atlas: which heads every task needs"
 """The stage of the atlas."""
@@ -41,13 +41,13 @@ ATLAS = "atlas: which heads every task needs"
 
 @dataclass(frozen=True)
 class StudySettings:
-    """What all tables and figures share; `reproduce` says what each means.
+    """The settings of all tables and figures, described in `reproduce`.
 
     Attributes:
         tasks: Tasks to measure: a list, names joined by commas, or `auto`.
         limit: Maximum number of report items of each task.
         keep_universal: Whether lists keep universal heads.
-        seed: Seed of everything random.
+        seed: Seed of all random draws.
         search: Method, rows, items and k of every search.
     """
 
@@ -59,7 +59,7 @@ class StudySettings:
 
     @property
     def method(self) -> str:
-        """The search behind every list of heads."""
+        """The search method of every list of heads."""
         return self.search.method or PAPER_METHOD
 
 
@@ -73,9 +73,9 @@ class HeadList:
 
     Attributes:
         heads: At most k heads, most harmful first.
-        order: The first ten heads whose loss harms the task.
-        universal: Heads that were left out of both because all tasks need them.
-        rows: Rows that the search took.
+        order: The first ten heads whose ablation harms the task.
+        universal: Heads that are in neither because all tasks need them.
+        rows: Number of rows of the search.
     """
 
     heads: tuple[str, ...]
@@ -85,24 +85,24 @@ class HeadList:
 
 
 class Source(Protocol):
-    """Where a study's figures come from: measurements, or a rehearsal that counts them."""
+    """The source of a study's figures: measurements, or a rehearsal that counts them."""
 
     def universal(self, study: Study) -> tuple[str, ...]:
-        """The heads that an atlas of the tasks calls universal."""
+        """Returns the universal heads by an atlas of the tasks."""
 
     def search(self, study: Study, task: str, method: str) -> HeadList:
-        """The heads that a method selects for a task, without universal ones."""
+        """Returns the heads that a method selects for a task, without universal heads."""
 
     def drops(self, heads: Sequence[str], tasks: Sequence[str]) -> dict[str, MeasuredDrop]:
-        """What tasks lose without some heads."""
+        """Returns the drops of tasks without some heads."""
 
 
 class Study:
-    """One model and its tasks.
+    """A model and its tasks.
 
     Args:
-        session: The model, with heads as components, and where it is measured.
-        settings: What all tables share.
+        session: The session of the model, with heads as components.
+        settings: The settings of all tables.
 
     Raises:
         BrocaError: A task is unknown or cannot be used, or the model can do none.
@@ -147,7 +147,7 @@ class Study:
         return names
 
     def _usable(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The tasks that the intact model can do, by its scores: others can lose nothing."""
+        """Returns the tasks that the intact model can do; other tasks can lose nothing."""
         self._session.stages.enter("scoring the intact model")
         usable = []
         self.intact = self._source.drops([], names)
@@ -167,22 +167,22 @@ class Study:
         return tuple(usable)
 
     def skill(self, task: str) -> str:
-        """What a task stands for: in the paper, or by its metadata."""
+        """Returns the skill of a task, by the paper or by its metadata."""
         if task in PAPER_TASKS:
             return PAPER_TASKS[task].skill
         return self.benchmarks[task].capability
 
     def same_skill(self, task: str) -> tuple[str, ...]:
-        """The other tasks of the task's skill."""
+        """Returns the other tasks of the task's skill."""
         return tuple(
             name for name in self.tasks if name != task and self.skill(name) == self.skill(task)
         )
 
     def general(self, task: str) -> tuple[str, ...]:
-        """The tasks whose mean is the general score beside a task.
+        """Returns the tasks whose mean is the general score for a task.
 
-        Where the paper's are measured, these (without mmlu beside other knowledge tasks); else all
-        of another skill.
+        They are the paper's general tasks if these are measured (without mmlu for other knowledge
+        tasks), else all tasks of other skills.
         """
         others = [name for name in self.tasks if self.skill(name) != self.skill(task)]
         paper = [name for name in others if name in PAPER_GROUPS["general"]]
@@ -192,13 +192,13 @@ class Study:
 
     @property
     def knowledge(self) -> tuple[str, ...]:
-        """The tasks that ask for knowledge by multiple choice."""
+        """Returns the multiple-choice knowledge tasks."""
         return tuple(
             name for name in self.tasks if name in KNOWLEDGE or self.skill(name) == "knowledge"
         )
 
     def rehearsed(self, source: Source) -> Study:
-        """The same study before anything but the intact model is measured, with another source."""
+        """Returns a copy of the study with another source, with only the intact scores."""
         study = copy(self)
         study._source, study._lists, study.notes = source, {}, []
         return study
@@ -207,7 +207,8 @@ class Study:
     def universal(self) -> tuple[str, ...]:
         """The heads that an atlas of the tasks calls universal, and those that were published.
 
-        They hurt tasks of more than half of the skills: what one skill alone needs is its own.
+        They hurt tasks of more than half of the skills; heads that only one skill needs are not
+        universal.
         """
         published = published_figures.universal(self.published)
         if len({self.skill(task) for task in self.tasks}) < 2:
@@ -215,19 +216,19 @@ class Study:
         return tuple(dict.fromkeys((*self._source.universal(self), *published)))
 
     def list_of(self, task: str, method: str | None = None) -> HeadList:
-        """The heads that a method selects for a task, without universal ones."""
+        """Returns the heads that a method selects for a task, without universal heads."""
         method = method or self.settings.method
         if (task, method) not in self._lists:
             self._lists[task, method] = self._source.search(self, task, method)
         return self._lists[task, method]
 
     def drops(self, heads: Sequence[str], tasks: Iterable[str]) -> dict[str, MeasuredDrop]:
-        """What tasks lose without some heads; no row is measured twice."""
+        """Returns the drops of tasks without some heads; no row is measured twice."""
         names = list(tasks)
         return self._source.drops(heads, names) if names else {}
 
     def scores(self, task: str, heads: Sequence[str]) -> Row:
-        """Task and general score, intact and without some heads."""
+        """Returns task and general score, intact and without some heads."""
         general = self.general(task)
         drops = self.drops(heads, [task, *general])
         lost = drops.pop(task)
@@ -247,15 +248,15 @@ class _Measured:
     """A source that measures the model.
 
     Attributes:
-        session: The model, and where it is measured.
-        examiner: Measures what tasks lose.
+        session: The session of the model.
+        examiner: Measures the drops of tasks.
     """
 
     session: Session
     examiner: Examiner
 
     def universal(self, study: Study) -> tuple[str, ...]:
-        """Those that an atlas finds; see `Source`."""
+        """Runs an atlas; see `Source`."""
         skills = {study.skill(task) for task in study.tasks}
         search = study.settings.search
         with self._verb(ATLAS) as report:
@@ -274,8 +275,8 @@ class _Measured:
         )
 
     def search(self, study: Study, task: str, method: str) -> HeadList:
-        """Those that a localization selects; see `Source`."""
-        # a method that weighs other tasks sets apart by itself what they need too
+        """Runs a localization; see `Source`."""
+        # a method that weighs other tasks separates the components that they need too itself
         weighs = METHODS[method].measures_others
         left_out = () if study.settings.keep_universal or weighs else study.universal
         search = replace(study.settings.search, method=method)
@@ -296,12 +297,12 @@ class _Measured:
         )
 
     def drops(self, heads: Sequence[str], tasks: Sequence[str]) -> dict[str, MeasuredDrop]:
-        """Measured on the report items; see `Source`."""
+        """Measures on the report items; see `Source`."""
         return {drop.task: drop for drop in self.examiner.drops_of(heads, tasks)}
 
     @contextmanager
     def _verb(self, stage: str) -> Iterator[Report]:
-        """A stage in which a verb runs; afterwards the stage before it goes on."""
+        """A context for a stage in which a verb runs; the previous stage continues afterwards."""
         stages = self.session.stages
         before = stages.name
         yield stages.enter_verb(stage)
@@ -309,16 +310,16 @@ class _Measured:
 
 
 def search_stage(task: str, method: str) -> str:
-    """The stage of a search."""
+    """Returns the stage of a search."""
     return f"{method} on {task}"
 
 
 def atlas_rows(study: Study) -> int | None:
-    """The rows of the atlas that finds universal heads; None for what it takes by itself."""
+    """Returns the rows of the atlas of universal heads; None for its own budget."""
     rows = study.settings.search.rows
     return None if rows is None else max(rows, FEWEST_ROWS) * len(study.tasks)
 
 
 def mean(values: Iterable[float]) -> float:
-    """The mean as a plain number."""
+    """Returns the mean as a plain number."""
     return float(np.mean(list(values)))

@@ -1,7 +1,7 @@
-"""The tables: rows of plain values, so that JSON and CSV say the same.
+"""The tables, as rows of plain values for JSON and CSV.
 
-Every row names its model. Published figures stand in columns of their own, and only where the model
-is the same.
+Every row names its model. Published figures have their own columns, and are given only for the same
+model.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from broca.studies.paper.reproduction import Row
 from broca.studies.paper.study import Study, mean
 
 PAPER_METHODS = ("greedy", "one-shot", "cs-bernoulli", "cs-stratified")
-"""The methods that the paper compares; broca's own come after them."""
+"""The methods that the paper compares, which precede broca's own."""
 
 
 def top_heads(study: Study) -> list[Row]:
-    """Table 2: what the selected heads cost the task, and what they cost in general."""
+    """Table 2: drops of the task and of the general tasks without the selected heads."""
     rows = []
     for task in study.localized:
         heads = study.list_of(task).heads
@@ -38,7 +38,7 @@ def top_heads(study: Study) -> list[Row]:
 
 
 def same_skill(study: Study) -> list[Row]:
-    """Table 3: heads found on one task, measured on it and on the others of its skill."""
+    """Table 3: heads of a task, measured on it and on the other tasks of its skill."""
     rows = []
     for task in study.localized:
         same = study.same_skill(task)
@@ -51,14 +51,14 @@ def same_skill(study: Study) -> list[Row]:
             rows.append(row)
     if not rows:
         raise BadInput(
-            "no two tasks are of one skill, which table3 compares: name some, such as "
+            "no two tasks have the same skill, which table3 compares: name some, such as "
             "addition,addition_words or gsm8k,arithmetic"
         )
     return rows
 
 
 def methods(study: Study) -> list[Row]:
-    """Table 4: the paper's methods and broca's, with what each search took."""
+    """Table 4: the paper's methods and broca's, with the rows of each search."""
     rows = []
     for task in study.localized:
         for method in dict.fromkeys((*PAPER_METHODS, DEFAULT_METHOD, "focus")):
@@ -75,7 +75,7 @@ def methods(study: Study) -> list[Row]:
 
 
 def sweep(study: Study, *, largest: int = 5) -> list[Row]:
-    """Table 6 and figure 2: the first k heads, from none on."""
+    """Table 6 and figure 2: the first k heads, from k = 0 on."""
     rows = []
     for task in study.localized:
         order = study.list_of(task).order[:largest]
@@ -102,7 +102,7 @@ def universal_by_task(study: Study) -> list[Row]:
 
 
 def universal_by_skill(study: Study) -> list[Row]:
-    """Table 5: what each universal head costs, mean over the tasks of a skill."""
+    """Table 5: drop without each universal head, mean over the tasks of a skill."""
     skills = {task: study.skill(task) for task in study.tasks}
     rows = []
     for head in _universal(study):
@@ -128,7 +128,7 @@ def shared_knowledge(study: Study) -> list[Row]:
 
 
 def shared_heads(study: Study) -> tuple[str, ...]:
-    """Heads in the lists of at least half of the knowledge tasks, two at least; published ones too.
+    """Returns the heads in the lists of half of the knowledge tasks, at least two; published too.
 
     Raises:
         BadInput: There are no two knowledge tasks.
@@ -146,10 +146,10 @@ def shared_heads(study: Study) -> tuple[str, ...]:
 
 
 def require_knowledge(study: Study) -> tuple[str, ...]:
-    """The knowledge tasks, two at least.
+    """Returns the knowledge tasks, of which there must be two.
 
     Raises:
-        BadInput: There are fewer.
+        BadInput: There are fewer than two.
     """
     if sum(task in study.localized for task in study.knowledge) < 2:
         raise BadInput(
@@ -176,7 +176,7 @@ def head_lists(study: Study) -> list[Row]:
 
 
 def groups(study: Study) -> list[Row]:
-    """Pairs of heads of one skill in one key/value group, beside heads that change places.
+    """Pairs of heads of a skill in the same key/value group, and their number under permutations.
 
     Raises:
         BadInput: The model has no groups, or no list has two heads.
@@ -191,7 +191,7 @@ def groups(study: Study) -> list[Row]:
 
 
 def _pairs(study: Study, source: str, sets: dict[str, tuple[str, ...]]) -> list[Row]:
-    """One row for each set of heads, and one for all of them."""
+    """Returns a row for each set of heads, and a row for all of them."""
     sizes = {
         projection.layer: projection.heads // projection.kv_heads
         for projection in study.model.structure.projections
@@ -202,7 +202,7 @@ def _pairs(study: Study, source: str, sets: dict[str, tuple[str, ...]]) -> list[
         test, why_not = keep_to_groups(members, sizes, names, seed=study.settings.seed)
         if test is None:
             if label == "all":
-                raise BadInput(f"gqa says nothing about {study.model.name}: {why_not}")
+                raise BadInput(f"gqa does not apply to {study.model.name}: {why_not}")
             continue
         rows.append(
             {
@@ -216,7 +216,7 @@ def _pairs(study: Study, source: str, sets: dict[str, tuple[str, ...]]) -> list[
 
 
 def scale(study: Study) -> list[Row]:
-    """What the selected heads cost, beside the size of the model."""
+    """Drops without the selected heads, with the size of the model."""
     model = study.model
     size = {
         "parameters": sum(weights.numel() for weights in model.model.parameters()),
@@ -240,7 +240,7 @@ def _universal(study: Study) -> tuple[str, ...]:
 def _scores(
     study: Study, heads: Sequence[str], tasks: Sequence[str], *, total: str = "mean"
 ) -> Row:
-    """Scores without some heads, one column a task and their mean."""
+    """Returns scores without some heads, a column for each task and their mean."""
     drops = study.drops(heads, tasks)
     scores = {task: drops[task].after for task in tasks}
     return {**scores, total: mean(scores.values())}

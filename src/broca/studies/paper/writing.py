@@ -1,4 +1,4 @@
-"""Reproductions as files: JSON and CSV of each, one HTML page of all."""
+"""Writes reproductions as files: JSON and CSV of each, and an HTML page of all."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from broca.studies.paper.reproduction_page import render_page
 
 
 def write(reproductions: Sequence[Reproduction], folder: Path, stem: str) -> list[Path]:
-    """Writes JSON and CSV of each, and one page of all; each beside its place, then renamed.
+    """Writes JSON and CSV of each, and a page of all, by temporary files that are renamed.
 
     Args:
-        reproductions: Those without rows are on the page alone.
+        reproductions: The reproductions; those without rows are only on the page.
         folder: A folder that can be written.
-        stem: What the names of the files end with, before the suffix, such as the model.
+        stem: End of the names of the files before the suffix, such as the model.
 
     Returns:
         The paths, the page last.
