@@ -87,7 +87,7 @@ def test_a_click_on_a_component_shows_what_is_known_of_it(open_page, pages, pict
     assert page.locator("[data-details] h2").inner_text() == name
     member = column(page, "members", 1)[0]
     page.click(f'[data-component="{member}"]')
-    for part in ("What each member contributes", "Outputs that each member changes"):
+    for part in ("Contribution of each member", "Outputs that each member changes"):
         assert part in details.inner_text()
 
 

@@ -94,7 +94,7 @@ def test_page_says_how_often_each_component_is_selected():
     """Where the search was repeated, and nowhere else."""
     html = render_html(make_result(repeats=(Repeat(1, ("L1H2", "L2H3"), "found", 900),)))
     assert "overlap by 33 % on average" in html
-    assert "In how many of 2 searches" in html
+    assert "Number of 2 searches, each on other items" in html
     assert 'id="stability"' not in render_html(make_result())
 
 
@@ -220,6 +220,6 @@ def test_the_ranking_says_its_order():
     """By effect, or by what the others lose besides."""
     result = make_result()
     by_effect = replace(result, ranking=tuple(sorted(result.ranking, key=lambda line: line.effect)))
-    assert "most harmful to lose first" in ranking_table(by_effect).caption
+    assert "most harmful ablation first" in ranking_table(by_effect).caption
     turned = replace(by_effect, ranking=by_effect.ranking[::-1])
     assert "in the order of the method" in ranking_table(turned).caption

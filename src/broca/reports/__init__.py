@@ -1,4 +1,4 @@
-"""Results as pages, figures and pictures; a page needs nothing from outside."""
+"""Results as self-contained pages, figures and pictures."""
 
 from broca.reports.atlas import render_atlas_page
 from broca.reports.charts import (

@@ -1,4 +1,4 @@
-"""An atlas as one HTML page."""
+"""An atlas as an HTML page."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from broca.results.atlas import Atlas
 from broca.results.base import Interval, listed
 
 MOST_COLUMNS = 120
-"""Columns of the matrix that a page shows, so that each can be seen."""
+"""Maximum number of visible columns of the matrix on a page."""
 
 _EXTREME = 0.995
-"""Quantile of the effects at which the colours end, so that one effect does not pale the rest."""
+"""Quantile of the effects at which the colour scale ends, so that an outlier does not fade the
+others."""
 
 _ZERO = 81
-"""Letter of a cell without effect in a view; a step below zero has one before it."""
+"""Character code of a cell without effect in a view; steps below zero have smaller codes."""
 
 
 def render_atlas_page(atlas: Atlas) -> str:
-    """Renders an atlas as one HTML page that needs nothing from outside; text is escaped."""
+    """Renders an atlas as a self-contained HTML page; text is escaped."""
     return filled(
         "atlas",
         atlas=atlas,
@@ -45,7 +46,7 @@ def render_atlas_page(atlas: Atlas) -> str:
 
 
 def mean_figure(atlas: Atlas) -> Figure:
-    """The model's components: mean effect over the tasks that the model can do."""
+    """Draws the model's components by mean effect over the tasks that the model can do."""
     selected = dict.fromkeys(part.name for line in atlas.selections for part in line.components)
     grid = ComponentGrid(
         _means(atlas),
@@ -63,7 +64,7 @@ def mean_figure(atlas: Atlas) -> Figure:
 
 
 def matrix_figure(atlas: Atlas) -> Figure:
-    """Task x component: the effects, what each task needs beyond the others framed."""
+    """Draws the effects by task and component; selected components are framed."""
     shown = _shown(atlas)
     column = {name: place for place, name in enumerate(atlas.components[:shown])}
     framed = frozenset(
@@ -82,14 +83,14 @@ def matrix_figure(atlas: Atlas) -> Figure:
         text=f"Effects of {shown} components on {len(atlas.tasks)} tasks",
     )
     caption = (
-        "Rows and columns of like profiles lie side by side; components without a sure effect "
+        "Similar rows and columns are next to each other; components without a significant effect "
         "come last."
     )
     return Figure("matrix", caption, chart)
 
 
 def effect_table(atlas: Atlas) -> Table:
-    """The effect of every shown component on every task."""
+    """Returns the table of the effect of every shown component on every task."""
     shown = _shown(atlas)
     signed = fixed(3, sign=True)
     return Table(
@@ -109,7 +110,7 @@ def effect_table(atlas: Atlas) -> Table:
 
 
 def universal_table(atlas: Atlas) -> Table:
-    """The universal components."""
+    """Returns the table of universal components."""
     return Table(
         "universal",
         "Universal components, with their effect on every task",
@@ -127,7 +128,7 @@ def universal_table(atlas: Atlas) -> Table:
 
 
 def selection_table(atlas: Atlas) -> Table:
-    """What each task needs beyond the others, or why nothing."""
+    """Returns the table of each task's selection, or the reason for none."""
     rows: list[tuple[object, ...]] = []
     for line in atlas.selections:
         for part in line.components:
@@ -138,10 +139,10 @@ def selection_table(atlas: Atlas) -> Table:
             rows.append((line.task, None, None, None, line.reason))
     return Table(
         "selections",
-        "Components that a task needs beyond the others, with 90 % intervals",
+        "Components that a task needs more than the others do, with 90 % intervals",
         (
             Column("task", words=True), Column("component", words=True, components=True),
-            Column("effect", interval), Column("beyond the others", interval),
+            Column("effect", interval), Column("contrast", interval),
             Column("why none", words=True),
         ),
         tuple((task, name or "", *values) for task, name, *values in rows),
@@ -149,10 +150,10 @@ def selection_table(atlas: Atlas) -> Table:
 
 
 def cluster_table(atlas: Atlas) -> Table:
-    """Components that significantly hurt a task, by profile."""
+    """Returns the table of clusters of components that significantly hurt a task."""
     return Table(
         "clusters",
-        "Groups of components of one profile, with their mean effect on every task",
+        "Clusters of components with similar effects, with their mean effect on every task",
         (
             Column("components", words=True),
             *(Column(task.name, fixed(2, sign=True)) for task in atlas.tasks),
@@ -165,7 +166,7 @@ def cluster_table(atlas: Atlas) -> Table:
 
 
 def task_table(atlas: Atlas) -> Table:
-    """The tasks."""
+    """Returns the table of tasks."""
     return Table(
         "tasks",
         "Tasks; variance explained is that of single rows on masks held out of the estimate",
@@ -194,7 +195,7 @@ def _headline(atlas: Atlas) -> str:
 
 
 def _means(atlas: Atlas) -> dict[str, float | None]:
-    """Mean effect of every component over the tasks that the model can do."""
+    """Returns the mean effect of every component over the tasks that the model can do."""
     rows = [row for task, row in zip(atlas.tasks, atlas.effects, strict=True) if not task.at_chance]
     if not rows:
         return dict.fromkeys(atlas.components)
@@ -205,7 +206,7 @@ def _means(atlas: Atlas) -> dict[str, float | None]:
 
 
 def _views(atlas: Atlas) -> str:
-    """What the picture of the model can show: the mean, and every task, as steps of colour."""
+    """Returns the views of the picture: the mean and every task, as steps of colour."""
     span, means = _span(atlas), _means(atlas)
     selected = sorted({part.name for line in atlas.selections for part in line.components})
     views: list[dict[str, object]] = []
@@ -227,7 +228,7 @@ def _steps(values: Sequence[float | None], span: float) -> str:
 
 
 def _shown(atlas: Atlas) -> int:
-    """Columns that the matrix shows; those without a sure effect come last."""
+    """Returns the columns that the matrix shows; those without a significant effect come last."""
     return min(len(atlas.components), MOST_COLUMNS)
 
 

@@ -1,4 +1,4 @@
-"""Charts: data by what they are, and how each is laid out as a drawing of a given width."""
+"""Charts: data classes that lay themselves out as drawings of a given width."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ROW = 24.0
 
 
 class Chart(Protocol):
-    """What can be drawn at a width."""
+    """A chart that can be drawn at a width."""
 
     def draw(self, width: float = 720.0) -> Drawing:
         """Lays the chart out for a width in CSS pixels."""
@@ -41,7 +41,7 @@ class Chart(Protocol):
 
 @dataclass(frozen=True)
 class Point:
-    """A value with the ends of its interval, where they are known."""
+    """A value with the ends of its interval, if they are known."""
 
     value: float
     low: float | None = None
@@ -50,7 +50,7 @@ class Point:
 
     @classmethod
     def of(cls, interval: Interval, *, scale: float = 1.0, title: str = "") -> Point:
-        """A point from an interval, multiplied by `scale`."""
+        """Makes a point from an interval, multiplied by `scale`."""
         return cls(
             scale * interval.value, scale * interval.low, scale * interval.high, title
         )  # fmt: skip
@@ -63,10 +63,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one meaning.
+    """Points of a series.
 
     Attributes:
-        name: What the legend says; empty leaves it out of the legend.
+        name: Name in the legend; an empty name is left out of the legend.
         role: Its colour.
         points: Row and point; a row may have none or several.
         shape: The symbol.
@@ -82,16 +82,16 @@ class Series:
 
 @dataclass(frozen=True)
 class IntervalChart:
-    """Rows of names, with points and intervals along one horizontal axis.
+    """Named rows, with points and intervals along a horizontal axis.
 
     Attributes:
         rows: Names of the rows, from top to bottom.
-        series: What is shown of them.
-        axis: What the axis measures, with its unit.
+        series: The series of points.
+        axis: Quantity of the axis, with its unit.
         joined: Whether a line joins the points of a row.
-        stacked: Whether each series has a line of its own within a row.
+        stacked: Whether each series has its own line within a row.
         text: The text alternative.
-        bold: Rows whose names stand out.
+        bold: Rows with bold names.
     """
 
     rows: tuple[str, ...]
@@ -141,11 +141,11 @@ class Line:
     """A line through points of increasing `x`.
 
     Attributes:
-        name: What the legend says.
+        name: Name in the legend.
         x: Positions.
         points: Values there.
         role: Its colour.
-        number: Its place among the lines, which gives its symbol and dashes.
+        number: Position among the lines, which determines symbol and dashes.
         joined: Whether points are joined.
     """
 
@@ -163,9 +163,9 @@ class LineChart:
 
     Attributes:
         lines: The lines.
-        across: What the horizontal axis measures.
-        up: What the vertical axis measures.
-        logarithmic: Whether the horizontal axis is.
+        across: Quantity of the horizontal axis.
+        up: Quantity of the vertical axis.
+        logarithmic: Whether the horizontal axis is logarithmic.
         mark: A position with a dotted vertical line.
         text: The text alternative.
         height: Height of the plane.
@@ -244,13 +244,13 @@ class Matrix:
     Attributes:
         rows: Names of the rows.
         columns: Names of the columns.
-        values: Values by row and column, below zero for a loss; None where not known.
+        values: Values by row and column, negative for a loss; None if unknown.
         span: The size of a value with the full colour.
-        unit: What the values are.
-        texts: What is written into the cells; empty for nothing.
+        unit: Quantity of the values.
+        texts: Texts in the cells; empty for none.
         framed: Row and column of framed cells.
         text: The text alternative.
-        meanings: What the lower and the upper end of the colours mean.
+        meanings: Meanings of the lower and the upper end of the colours.
     """
 
     rows: tuple[str, ...]
@@ -264,7 +264,7 @@ class Matrix:
     meanings: tuple[str, str] = ("worse without it", "better without it")
 
     def draw(self, width: float = 860.0) -> Drawing:
-        """Lays the matrix out; column names stand upright where they do not fit side by side."""
+        """Lays the matrix out; column names are vertical if they do not fit side by side."""
         longest = max((text_width(row) for row in self.rows), default=0.0)
         left = min(longest + 14, 0.34 * width)
         columns = max(1, len(self.columns))
@@ -323,7 +323,7 @@ class Panels:
     least: float = 300.0
 
     def draw(self, width: float = 860.0) -> Drawing:
-        """Lays the panels out in rows, as many side by side as have room."""
+        """Lays the panels out in rows, with as many side by side as fit."""
         across = max(1, min(len(self.charts), int(width // self.least)))
         each = width / across
         marks: list[Mark] = []
@@ -340,7 +340,7 @@ class Panels:
 
 @dataclass(frozen=True)
 class Bars:
-    """Horizontal bars from zero, one a row, for counts.
+    """Horizontal bars from zero, one for each row, for counts.
 
     Attributes:
         rows: Names of the rows.
@@ -379,7 +379,7 @@ class Bars:
 
 
 def short(value: float) -> str:
-    """A number in as few digits as tell it from its neighbours."""
+    """Formats a number with as few digits as distinguish it from its neighbours."""
     text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return text.replace("-", "−")
 
@@ -396,21 +396,21 @@ def colour_legend(
     unknown: str = "",
     meanings: tuple[str, str] = ("worse without it", "better without it"),
 ) -> tuple[list[Mark], float]:
-    """The scale of colours from loss to gain with its numbers, and what marks on cells mean.
+    """Draws the scale of colours from loss to gain with its numbers, and the legend of marks.
 
     Args:
         span: The value of the full colour; None leaves the scale out.
-        unit: What the values are.
-        left: Where it begins.
-        top: Where it begins.
-        width: Where lines end.
-        framed: What a frame means; empty where nothing is framed.
-        dotted: What a dot means, likewise.
-        unknown: What hatching means, likewise.
-        meanings: What the ends of the scale mean.
+        unit: Quantity of the values.
+        left: Left edge.
+        top: Top edge.
+        width: Width at which lines are broken.
+        framed: Meaning of a frame; empty if nothing is framed.
+        dotted: Meaning of a dot; empty if nothing is dotted.
+        unknown: Meaning of hatching; empty if nothing is hatched.
+        meanings: Meanings of the ends of the scale.
 
     Returns:
-        The marks, and where they end.
+        The marks, and their bottom edge.
     """
     size = 13.0
     marks: list[Mark] = []
@@ -447,10 +447,10 @@ def colour_legend(
 
 
 class Place(Protocol):
-    """Where a value lies on an axis."""
+    """Maps a value to a position on an axis."""
 
     def __call__(self, value: float, /) -> float:
-        """The position in pixels."""
+        """Returns the position in pixels."""
         ...
 
 
@@ -468,7 +468,7 @@ def _point(point: Point, series: Series, place: Place, y: float) -> list[Mark]:
 def _legend(
     names: Sequence[tuple[str, str, Shape, str]], left: float, right: float
 ) -> tuple[list[Mark], float]:
-    """Symbols with names in lines, and where the plane below begins."""
+    """Returns symbols with names in lines, and the top of the plane below."""
     named = [entry for entry in names if entry[0]]
     if len(named) < 2:
         return [], 8.0
@@ -512,7 +512,7 @@ def _horizontal_axis(
 def _axis(
     values: Sequence[float], *, tight: bool = False
 ) -> tuple[float, float, list[tuple[float, str]]]:
-    """The ends of an axis around values and its round numbers with their texts.
+    """Returns the ends of an axis around values, and its round numbers with their texts.
 
     A tight axis ends at the values themselves.
     """
@@ -535,7 +535,7 @@ def _axis(
 def logarithmic_axis(
     values: Sequence[float],
 ) -> tuple[float, float, list[tuple[float, str]]]:
-    """The ends of a logarithmic axis around positive values, and its round numbers."""
+    """Returns the ends of a logarithmic axis around positive values, and its round numbers."""
     known = [value for value in values if value > 0] or [1.0]
     low, high = min(known), max(known)
     decades = range(floor(log10(low)), ceil(log10(high)) + 1)

@@ -1,4 +1,4 @@
-"""Colours by what they mean, the same in every figure, on light and dark pages and on paper.
+"""Colours by meaning, the same in every figure, on light and dark pages and on paper.
 
 Orange and blue stay apart for readers with any common colour vision deficiency. Every colour that
 carries meaning has a contrast of at least 3:1 with the page, in both schemes.
@@ -22,8 +22,8 @@ _COLOURS = {
 """Colours on a light page and on a dark one.
 
 `harm` is a loss: the task gets worse, or the components are ablated. `gain` is the opposite,
-`intact` the model as it is, `series1` and so on are things without order, such as methods; none
-of them is the colour of a loss or of its opposite.
+`intact` the intact model. `series1` and so on are categories such as methods; none of them has the
+colour of a loss or a gain.
 """
 
 LIGHT = {role: light for role, (light, _) in _COLOURS.items()}
@@ -33,11 +33,11 @@ DARK = {role: dark for role, (_, dark) in _COLOURS.items()}
 """Colours on a dark page."""
 
 SERIES = tuple(role for role in LIGHT if role.startswith("series"))
-"""Roles of things without order."""
+"""Roles of categories."""
 
 
 def level(value: float | None, span: float) -> int | None:
-    """The step of a value's colour, below zero for a loss; None where the value is not known.
+    """Returns the step of a value's colour, negative for a loss; None if the value is unknown.
 
     Args:
         value: The value; beyond the span it has the full colour.
@@ -51,7 +51,7 @@ def level(value: float | None, span: float) -> int | None:
 
 
 def style_sheet() -> str:
-    """The colours as CSS: variables for both schemes, and the classes of marks."""
+    """Returns the colours as CSS: variables for both schemes, and the classes of marks."""
 
     def variables(colours: dict[str, str]) -> str:
         return "".join(f"--{role}:{colour};" for role, colour in colours.items())
@@ -76,12 +76,12 @@ def style_sheet() -> str:
 
 
 def step_colour(step: int) -> str:
-    """The colour of a step on paper, as `#rrggbb`."""
+    """Returns the colour of a step on paper, as `#rrggbb`."""
     return mixed("harm" if step < 0 else "gain", abs(step) / LEVELS)
 
 
 def mixed(role: str, strength: float) -> str:
-    """A role's colour over that of an empty cell, on paper."""
+    """Returns a role's colour over that of an empty cell, on paper."""
     over, under = (
         [int(LIGHT[name][place : place + 2], 16) for place in (1, 3, 5)] for name in (role, "cell")
     )

@@ -1,4 +1,4 @@
-"""A comparison of models as one HTML page."""
+"""A comparison of models as an HTML page."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from broca.results.base import Interval
 from broca.results.comparison import Comparison, TaskDifferences
 
 _COLOURS = 5
-"""Colours of lines; more lines share them and differ in symbol and dashes."""
+"""Number of line colours; further lines reuse them with other symbols and dashes."""
 
 
 def render_comparison_page(comparison: Comparison) -> str:
-    """Renders a comparison as one HTML page that needs nothing from outside; text is escaped."""
+    """Renders a comparison as a self-contained HTML page; text is escaped."""
     return filled(
         "comparison",
         comparison=comparison,
@@ -32,13 +32,13 @@ def render_comparison_page(comparison: Comparison) -> str:
 
 
 def comparison_figures(comparison: Comparison) -> tuple[Figure, ...]:
-    """The maps of differences, and the curves of selected components over many models."""
+    """Returns the maps of differences, and the curves of selected components over models."""
     maps = tuple(difference_map(comparison, line) for line in comparison.differences)
     return (*maps, curves(comparison)) if _has_curves(comparison) else maps
 
 
 def difference_map(comparison: Comparison, change: TaskDifferences) -> Figure:
-    """The model's components: how effects differ from the first model; changed ones are framed."""
+    """Draws differences of effects from the first model; changed components are framed."""
     pairs = zip(comparison.components, change.differences, strict=True)
     model = comparison.models[0].model
     grid = ComponentGrid(
@@ -53,14 +53,14 @@ def difference_map(comparison: Comparison, change: TaskDifferences) -> Figure:
     )
     caption = (
         f"Effects on {change.task} in {change.model} minus those in {comparison.models[0].label}: "
-        "below zero a component is needed more than there."
+        "components below zero are needed more than in the first model."
     )
     number = comparison.differences.index(change)
     return Figure("components" if number == 0 else f"components-{number}", caption, grid)
 
 
 def curves(comparison: Comparison) -> Figure:
-    """The effect of each selected component on the first task, over the models."""
+    """Draws the effect of each selected component on the first task, over the models."""
     task = comparison.tasks[0]
     chosen = {name: found for (of, name), found in comparison.curves().items() if of == task}
     lines = tuple(
@@ -87,7 +87,7 @@ def curves(comparison: Comparison) -> Figure:
 
 
 def change_table(comparison: Comparison) -> Table:
-    """The difference of every component, the surest first."""
+    """Returns the table of the difference of every component, the most significant first."""
     rows: list[tuple[object, ...]] = []
     strong: set[int] = set()
     several = len(comparison.differences) > 1
@@ -101,7 +101,7 @@ def change_table(comparison: Comparison) -> Table:
             rows.append((name, *where, difference, line.q[column], name in line.changed))
     return Table(
         "changes",
-        "Differences of effects from the first model, with 95 % intervals, the surest first",
+        "Differences of effects from the first model, with 95 % intervals, by significance",
         (
             Column("component", words=True, components=True), *words("model", "task"),
             Column("difference", interval), Column("q", p_value), Column("changed", yes),
@@ -112,10 +112,10 @@ def change_table(comparison: Comparison) -> Table:
 
 
 def carry_table(comparison: Comparison) -> Table:
-    """What tasks lose without what others selected."""
+    """Returns the table of drops without selections of other runs."""
     return Table(
         "carries",
-        "Selections ablated where they were not found",
+        "Selections ablated in other models or on other tasks",
         (
             *words("ablated", "in", "task"),
             Column("points lost", points), Column("share of its own selection's", interval),
@@ -129,10 +129,10 @@ def carry_table(comparison: Comparison) -> Table:
 
 
 def score_table(comparison: Comparison) -> Table:
-    """Scores of every model, intact and without each selection."""
+    """Returns the table of scores of every model, intact and without each selection."""
     return Table(
         "scores",
-        "Scores, with what was lost in points",
+        "Scores, with drops in points",
         (
             *words("model", "task", "ablated"), Column("score", fixed(3)),
             Column("points lost", points),

@@ -1,4 +1,4 @@
-"""Drawings: marks on a plane, written as SVG for a page and drawn by matplotlib for paper."""
+"""Drawings: marks on a plane, written as SVG for a page and drawn by matplotlib for a paper."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 
 @dataclass(frozen=True)
 class Rect:
-    """A rectangle; outlined instead of filled where `outline` is its line's width."""
+    """A rectangle; with `outline`, a line width, it is outlined instead of filled."""
 
     x: float
     y: float
@@ -83,11 +83,11 @@ class Cell:
     """A cell of a row of cells.
 
     Attributes:
-        x: Its left edge.
-        step: Its colour, see `colours.level`; None where the value is not known.
-        component: The component that it stands for; empty where it stands for none.
-        framed: Whether it is framed.
-        dotted: Whether it bears a dot.
+        x: Left edge.
+        step: Step of its colour, see `colours.level`; None if the value is unknown.
+        component: Name of its component; empty for none.
+        framed: Whether it has a frame.
+        dotted: Whether it has a dot.
     """
 
     x: float
@@ -99,7 +99,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Cells:
-    """A row of cells of one size; `overlay` has their frames and dots. `label` is for scripts."""
+    """A row of cells of equal size; `overlay` has their frames and dots. `label` is for scripts."""
 
     y: float
     width: float
@@ -126,10 +126,10 @@ class Drawing:
     """Marks on a plane; `y` points down and the unit is a CSS pixel.
 
     Attributes:
-        width: Its width.
-        height: Its height.
-        marks: What is drawn, the later over the earlier.
-        text: What it shows, for those who do not see it.
+        width: Width of the drawing.
+        height: Height of the drawing.
+        marks: The marks, later ones over earlier ones.
+        text: The text alternative.
     """
 
     width: float
@@ -139,12 +139,12 @@ class Drawing:
 
 
 def svg(drawing: Drawing, *, alone: bool = False) -> str:
-    """Writes a drawing as one SVG element; all text is escaped.
+    """Writes a drawing as an SVG element; all text is escaped.
 
     Args:
         drawing: The drawing.
-        alone: Colours are written out, for a file or a notebook. A page has them as classes of
-            `colours.style_sheet`, so that they follow the reader's scheme.
+        alone: Whether to write out colours, for a file or a notebook. A page uses classes of
+            `colours.style_sheet`, which follow the reader's colour scheme.
     """
     width, height = _number(drawing.width), _number(drawing.height)
     parts = [
@@ -172,7 +172,7 @@ def svg(drawing: Drawing, *, alone: bool = False) -> str:
 
 
 def walk(marks: Sequence[Mark]) -> Iterator[Mark]:
-    """All marks, those within groups too."""
+    """Yields all marks, including those within groups."""
     for mark in marks:
         if isinstance(mark, Group):
             yield from walk(mark.marks)
@@ -181,18 +181,18 @@ def walk(marks: Sequence[Mark]) -> Iterator[Mark]:
 
 
 def text_width(text: str, size: float = 12.0) -> float:
-    """About how wide a text is in the fonts of pages."""
+    """Returns the approximate width of a text in the fonts of pages."""
     return 0.56 * size * len(text)
 
 
 def shortened(text: str, width: float, size: float = 12.0) -> str:
-    """The text, cut where it is wider than `width`."""
+    """Truncates a text to `width`."""
     room = max(4, int(width / (0.56 * size)))
     return text if len(text) <= room else text[: room - 1] + "…"
 
 
 def polygon(shape: Shape, radius: float) -> tuple[tuple[float, float], ...]:
-    """The corners of a symbol around the origin; none for round ones."""
+    """Returns the corners of a symbol around the origin; none for round symbols."""
     side, tall = 0.87 * radius, 1.25 * radius
     corners: dict[Shape, tuple[tuple[float, float], ...]] = {
         "square": ((-side, -side), (side, -side), (side, side), (-side, side)),
@@ -239,7 +239,7 @@ def _written(marks: Sequence[Mark], alone: bool) -> Iterator[str]:
 
 
 def _cells(row: Cells, alone: bool) -> str:
-    """A row as a group: only what differs between cells is written at each, there may be many."""
+    """Writes a row as a group; cells have only the attributes that differ."""
     size = f' width="{_number(row.width)}" height="{_number(row.height)}"' if alone else ""
     label = f' data-row="{escape(row.label)}"' if row.label else ""
     parts = [f'<g class="c {_class_of(row)}" transform="translate(0,{_number(row.y)})"{label}>']
@@ -256,12 +256,12 @@ def _cells(row: Cells, alone: bool) -> str:
 
 
 def _class_of(row: Cells) -> str:
-    """The class that gives the cells of a row their size."""
+    """Returns the class with the size of a row's cells."""
     return f"c{_number(row.width)}x{_number(row.height)}".replace(".", "-")
 
 
 def overlay(row: Cells, *, label: str = "frames") -> list[Mark]:
-    """The frames and dots of a row's cells, which are drawn over all rows."""
+    """Returns the frames and dots of a row's cells, which are drawn over all rows."""
     frames = tuple(frame(cell, row) for cell in row.cells if cell.framed)
     dots = tuple(part for cell in row.cells if cell.dotted for part in dot(cell, row))
     groups: list[Mark] = [Group(0, row.y, frames, label)] if frames else []
@@ -269,7 +269,7 @@ def overlay(row: Cells, *, label: str = "frames") -> list[Mark]:
 
 
 def frame(cell: Cell, row: Cells) -> Rect:
-    """The frame around a cell of a row, in the row's own plane."""
+    """Returns the frame around a cell of a row, in the row's own plane."""
     line = min(2.4, 1.0 + 0.08 * row.height)
     half = line / 2
     return Rect(
@@ -278,7 +278,7 @@ def frame(cell: Cell, row: Cells) -> Rect:
 
 
 def dot(cell: Cell, row: Cells) -> tuple[Symbol, Symbol]:
-    """The dot within a cell of a row, with a rim that sets it off any colour."""
+    """Returns the dot within a cell of a row, with a rim that is visible on any colour."""
     radius = max(1.2, 0.17 * min(row.width, row.height))
     x, y = cell.x + row.width / 2, row.height / 2
     rim = Symbol(x, y, "circle", "paper", radius + max(0.8, 0.3 * radius))

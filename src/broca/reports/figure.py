@@ -13,12 +13,12 @@ from broca.reports.drawing import Drawing, svg
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with what is said of it.
+    """A chart with its name and caption.
 
     Attributes:
-        name: Its name in files and anchors, such as `components`.
-        caption: What it shows, in a sentence or two.
-        chart: Its data.
+        name: Name in files and anchors, such as `components`.
+        caption: Caption of one or two sentences.
+        chart: The chart.
     """
 
     name: str
@@ -26,11 +26,11 @@ class Figure:
     chart: Chart
 
     def draw(self, width: float | None = None) -> Drawing:
-        """Lays it out for a width in CSS pixels, by default that of its kind of chart."""
+        """Lays the chart out for a width in CSS pixels, by default that of its kind."""
         return self.chart.draw() if width is None else self.chart.draw(width)
 
     def svg(self) -> str:
-        """The figure as one SVG element with its colours written out."""
+        """Returns the figure as an SVG element with its colours written out."""
         return svg(self.draw(), alone=True)
 
     def save(self, path: str | Path, *, width: paper.Width = "page") -> Path:

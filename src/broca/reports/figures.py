@@ -20,7 +20,7 @@ from broca.results.verification import Controls, Curve, Verification
 
 
 def components(result: Localization | Refit) -> Figure:
-    """The model's components: the effect of each as colour, selected ones framed."""
+    """Draws the model's components with their effects as colours; selected ones are framed."""
     model = result.model if isinstance(result, Localization) else None
     universal = result.universal if isinstance(result, Localization) else ()
     grid = ComponentGrid(
@@ -38,7 +38,7 @@ def components(result: Localization | Refit) -> Figure:
 
 
 def members(verification: Verification) -> Figure:
-    """The verified set within the model; what each member costs alone as colour."""
+    """Draws the verified set within the model, with the single drops of members as colours."""
     alone = {line.head: -line.alone.value for line in verification.members}
     grid = grid_of_set(
         verification.model, verification.heads, effects=alone,
@@ -54,7 +54,7 @@ def tested_set(stress: StressTest) -> Figure:
 
 
 def before_after(verification: Verification) -> Figure:
-    """Scores of every task, intact and with the set ablated; of an empty set the intact alone."""
+    """Draws the scores of every task, intact and, for a nonempty set, with the set ablated."""
     names = tuple(line.task for line in verification.drops)
     series = [
         Series(
@@ -71,11 +71,11 @@ def before_after(verification: Verification) -> Figure:
         names, tuple(series), "score", joined=True, bold=(verification.task,),
         text=f"Scores of {len(names)} tasks on report items",
     )  # fmt: skip
-    return Figure("scores", "Scores on report items, which the search never saw.", chart)
+    return Figure("scores", "Scores on report items, which the search did not use.", chart)
 
 
 def controls(kinds: tuple[Controls, ...]) -> Figure:
-    """Drops of the random sets, and the real set's on the same items."""
+    """Draws the drops of the random sets, and of the real set on the same items."""
     random_sets = tuple(
         (row, Point(100 * one.drop, title=f"{' '.join(one.heads)}: {100 * one.drop:.1f} points"))
         for row, control in enumerate(kinds)
@@ -90,11 +90,11 @@ def controls(kinds: tuple[Controls, ...]) -> Figure:
         ),
         "points lost on the task",
     )
-    return Figure("controls", "The real set beside random ones, on the same items.", chart)
+    return Figure("controls", "The real set and random sets, on the same items.", chart)
 
 
 def curve(swept: Curve) -> Figure:
-    """Points lost with the first k components ablated, with intervals."""
+    """Draws the drops with the first k components ablated, with intervals."""
     kinds: tuple[tuple[str, str, list[Interval | None]], ...] = (
         ("the task", "harm", [point.drop for point in swept.points]),
         ("its skill", "series1", [point.same_skill for point in swept.points]),
@@ -106,19 +106,19 @@ def curve(swept: Curve) -> Figure:
         if known:
             points = tuple(
                 Point.of(drop, scale=100) if k else Point(0.0) for k, drop in known
-            )  # nothing is ablated at k = 0, and nothing can be lost
+            )  # no component is ablated at k = 0
             lines.append(Line(name, tuple(float(k) for k, _ in known), points, role, number))
     chart = LineChart(
         tuple(lines), "components ablated", "points lost", mark=float(swept.flat_at)
     )  # fmt: skip
     caption = (
-        f"From k = {swept.flat_at} on, no further component costs 5 points more with confidence."
+        f"Beyond k = {swept.flat_at}, no further component significantly costs more than 5 points."
     )
     return Figure("curve", caption, chart)
 
 
 def shifts(stress: StressTest) -> Figure:
-    """What each write of a stress test moves the target by, in nats, with intervals."""
+    """Draws the transfer of each write of a stress test in nats, with intervals."""
     real = [(0, Point.of(stress.shifts[0].transfer))] if stress.shifts else []
     others = [
         (row, Point.of(line.transfer)) for row, line in enumerate(stress.shifts[1:], start=1)
@@ -132,11 +132,11 @@ def shifts(stress: StressTest) -> Figure:
         "transfer, nats",
         joined=True,
     )
-    return Figure("transfer", "What writing other outputs into the set changes.", chart)
+    return Figure("transfer", "The effect of writing other outputs into the set.", chart)
 
 
 def necessity(stress: StressTest) -> Figure:
-    """The drop of the margin under each ablation, on the family and on its control families."""
+    """Draws the drop of the margin under each ablation, on the family and its controls."""
     kinds = tuple(line.ablation for line in stress.necessity)
     drops = tuple((row, Point.of(line.drop)) for row, line in enumerate(stress.necessity))
     families = dict.fromkeys(name for line in stress.necessity for name in line.controls)
@@ -148,24 +148,24 @@ def necessity(stress: StressTest) -> Figure:
         series.append(Series("control families" if name == next(iter(families)) else "",
                              "intact", points))  # fmt: skip
     chart = IntervalChart(kinds, tuple(series), "drop of the margin, nats", joined=True)
-    return Figure("necessity", "What ablating the set costs.", chart)
+    return Figure("necessity", "The drop of the margin when the set is ablated.", chart)
 
 
 def located(found: NeuronSet) -> Figure:
-    """The selected neurons within their layers, the score as colour."""
+    """Draws the selected neurons within their layers, with the scores as colours."""
     grid = ComponentGrid(
         {neuron.name: -neuron.score for neuron in found.selected},
-        f"score of {found.method}, as what is lost without the neuron",
+        f"score of {found.method}, shown as a loss",
         layers=found.model.layers,
         text=f"{len(found.selected)} neurons by layer",
         neurons=_neurons_of_a_layer(found.model),
     )
-    caption = "Each stroke is a selected neuron, at its place within its layer."
+    caption = "Each stroke is a selected neuron at its position within its layer."
     return Figure("components", caption, grid)
 
 
 def _neurons_of_a_layer(model: ModelInfo) -> int | None:
-    """Neurons of one layer; None where the result does not say."""
+    """Returns the number of neurons of a layer; None if the result does not state it."""
     if not model.neurons or not model.layers:
         return None
     return model.neurons // model.layers

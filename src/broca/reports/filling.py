@@ -16,7 +16,7 @@ from broca.reports.drawing import svg
 from broca.reports.figure import Figure
 
 _ROOMS = ("broca.reports", "broca.explorer", "broca.studies.paper", "broca.studies.methods")
-"""The packages that hold templates; a name belongs to one of them."""
+"""The packages with templates; every name is unique among them."""
 
 
 class Contents:
@@ -26,17 +26,17 @@ class Contents:
         self.sections: list[tuple[str, str]] = []
 
     def add(self, name: str, title: str) -> str:
-        """Notes a section and returns its title."""
+        """Adds a section and returns its title."""
         self.sections.append((name, title))
         return title
 
 
 def filled(template: str, **values: Any) -> str:
-    """Fills a template; the page that results needs nothing from outside.
+    """Fills a template; the resulting page is self-contained.
 
     Args:
         template: Name of the file, without `.html.j2`.
-        values: What it uses.
+        values: The values of its variables.
     """
     return _environment().get_template(f"{template}.html.j2").render(
         contents=Contents(),
@@ -73,12 +73,12 @@ def _source(name: str) -> str:
 
 
 def _drawn(figure: Figure) -> Markup:
-    """The figure as SVG, whose own text is escaped where it is written."""
+    """Returns the figure as SVG, whose text is already escaped."""
     return Markup(svg(figure.draw()))
 
 
 def _stated(settings: Mapping[str, Any]) -> list[str]:
-    """Settings as names and values, without those that were left open."""
+    """Returns settings as names and values, without those that are None."""
     named = [
         (name.replace("_", " "), f"{value:.4g}" if isinstance(value, float) else value)
         for name, value in settings.items()
@@ -88,5 +88,5 @@ def _stated(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _as_data(text: str) -> Markup:
-    """Text within a script element that holds data: nothing in it can end the element."""
+    """Escapes text within a script element of data, so that it cannot end the element."""
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c"))

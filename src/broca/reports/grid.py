@@ -1,4 +1,4 @@
-"""The model as a picture: layers as rows, their components as cells with the effect as colour."""
+"""The picture of the model: layers as rows, components as cells with the effect as colour."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _TITLE: dict[Kind, str] = {
 }  # fmt: skip
 
 MOST_NEURONS = 4000
-"""Neurons that are drawn: those with the largest effects."""
+"""Maximum number of drawn neurons, those with the largest effects."""
 
 _STRIP = 560.0
 """Width of a layer's neurons."""
 
 _LEAST, _MOST, _SINGLE = 7.0, 46.0, 72.0
-"""Widths of a cell: the least, the most, and that of what a layer has one of."""
+"""Widths of a cell: minimum, maximum, and that of kinds of which a layer has one."""
 
 
 def counted(names: Iterable[str]) -> str:
-    """How many components of which kinds, in words, such as `24 MLP blocks and 24 heads`."""
+    """Returns the numbers of components by kind in words, such as `24 MLP blocks and 24 heads`."""
     known = [_parsed(name) for name in names]
     kinds = [part.kind for part in known if part is not None]
     parts = [
@@ -55,7 +55,7 @@ def counted(names: Iterable[str]) -> str:
 
 
 def noun(names: Iterable[str], *, many: bool = True) -> str:
-    """What the components are called together: `heads`, or `components` where kinds mix."""
+    """Returns the noun of the components: `heads`, or `components` for several kinds."""
     kinds = {part.kind for part in map(_parsed, names) if part is not None}
     if len(kinds) == 1:
         return _NOUN[kinds.pop()][many]
@@ -67,18 +67,18 @@ class ComponentGrid:
     """The components of a model by layer.
 
     Attributes:
-        effects: Effect of every component, below zero for a loss; None where it is not known.
-        unit: What effects are, such as `effect on accuracy`.
-        layers: Decoder layers of the model; at least those of `effects` are drawn.
-        group: Query heads of a key/value head; None where it is not known or 1.
+        effects: Effect of every component, negative for a loss; None if it is unknown.
+        unit: Quantity of the effects, such as `effect on accuracy`.
+        layers: Number of decoder layers; at least those of `effects` are drawn.
+        group: Number of query heads of a key/value head; None if it is unknown or 1.
         selected: Names of framed components.
         universal: Names of components with a dot.
-        framed: What the frame means.
+        framed: Meaning of the frame.
         text: The text alternative.
         span: The effect of the full colour; the largest one if None.
-        neurons: Neurons of one layer; the largest number drawn if None.
-        meanings: What the lower and the upper end of the colours mean.
-        legend: Whether the meaning of colours and marks is written below.
+        neurons: Number of neurons of a layer; the largest drawn number if None.
+        meanings: Meanings of the lower and the upper end of the colours.
+        legend: Whether a legend of colours and marks is written below.
     """
 
     effects: Mapping[str, float | None]
@@ -100,7 +100,7 @@ class ComponentGrid:
         return self.span or largest(self.effects.values())
 
     def draw(self, width: float = 900.0) -> Drawing:
-        """Lays the grid out: a row a layer, a block a kind, head numbers above, legend below."""
+        """Lays the grid out: a row for each layer, a block for each kind, and a legend below."""
         by_layer: dict[int, dict[tuple[Kind, int], str]] = {}
         for name, part in self._drawn().items():
             by_layer.setdefault(part.layer, {})[part.kind, part.index or 0] = name
@@ -124,7 +124,7 @@ class ComponentGrid:
             y = top + tall * layer
             if layer % step == 0:
                 marks.append(Label(left - 10, y + tall / 2 + 4, str(layer), "muted", 11, "end"))
-            if "neuron" in starts:  # how far the layer reaches, whether or not a neuron is drawn
+            if "neuron" in starts:  # the extent of the layer, even if no neuron is drawn
                 end = starts["neuron"] + _STRIP
                 marks.append(Segment(starts["neuron"], y + tall - 2, end, y + tall - 2, "line"))
             rows = self._row(by_layer.get(layer, {}), starts, counts, pitch, y, tall)
@@ -145,7 +145,7 @@ class ComponentGrid:
         return Drawing(width, end, (*marks, *frames, *legend), self.text)
 
     def _drawn(self) -> dict[str, Component]:
-        """The components by name; of very many neurons those with the largest effects."""
+        """Returns the components by name; of very many neurons, those with the largest effects."""
         parts = {name: part for name in self.effects if (part := _parsed(name)) is not None}
         neurons = [name for name, part in parts.items() if part.kind == "neuron"]
         ordered = sorted(neurons, key=lambda name: -abs(self.effects[name] or 0.0))
@@ -156,7 +156,7 @@ class ComponentGrid:
     def _columns(
         self, kinds: list[Kind], counts: dict[Kind, int], left: float, width: float
     ) -> tuple[float, dict[Kind, float], float]:
-        """The width of a cell, where each block begins, and where the last one ends."""
+        """Returns the width of a cell, the left edges of blocks, and the last right edge."""
         gaps = 3.0 * (counts.get("head", 0) // self.group if self.group else 0)
         fixed = sum(
             24 + (_STRIP if kind == "neuron" else _SINGLE if _single(kind) else 0) for kind in kinds
@@ -185,7 +185,7 @@ class ComponentGrid:
     def _heading(
         self, kind: Kind, count: int, start: float, pitch: float, top: float
     ) -> list[Mark]:
-        """The kind's name, the numbers of its cells, and a bracket over each KV group."""
+        """Returns the kind's name, the numbers of its cells, and a bracket over each KV group."""
         if _single(kind):
             return [Label(start + _SINGLE / 2 - 2, top - 8, _TITLE[kind], "muted", 11, "middle")]
         marks: list[Mark] = [Label(start, top - 22, _TITLE[kind], "muted", 11)]
@@ -212,7 +212,7 @@ class ComponentGrid:
         y: float,
         tall: float,
     ) -> list[Cells]:
-        """The cells of a layer, those of one width together."""
+        """Returns the cells of a layer, grouped by width."""
         gap = 1.0 if min(pitch, tall) < 12 else 2.0
         rows: dict[float, list[Cell]] = {}
         for (kind, index), name in sorted(parts.items(), key=lambda part: part[0][1]):
@@ -236,13 +236,13 @@ def grid_of_set(
     unit: str,
     effects: Mapping[str, float] | None = None,
 ) -> ComponentGrid:
-    """The grid where only a set is known: all query heads of the model, the others unknown.
+    """Returns the grid of a set among all query heads of the model.
 
     Args:
-        model: Its layers and heads are drawn where the result states them.
+        model: The model, whose layers and heads are drawn if the result states them.
         names: The set, which is framed.
-        unit: What effects are.
-        effects: Effects of the members that are known.
+        unit: Quantity of the effects.
+        effects: Known effects of members.
     """
     heads = all(part is not None and part.kind == "head" for part in map(_parsed, names))
     known: dict[str, float | None] = {}
@@ -259,7 +259,7 @@ def grid_of_set(
 
 
 def group_of(model: ModelInfo) -> int | None:
-    """Query heads of a key/value head; None where it is not known, one, or all."""
+    """Returns the number of query heads of a key/value head; None if it is unknown, one, or all."""
     if not model.heads or not model.kv_heads or model.heads % model.kv_heads:
         return None
     size = model.heads // model.kv_heads
@@ -267,12 +267,12 @@ def group_of(model: ModelInfo) -> int | None:
 
 
 def largest(values: Iterable[float | None]) -> float:
-    """The largest size of known values; 1 where all are zero or unknown."""
+    """Returns the largest absolute value; 1 if all are zero or unknown."""
     return max((abs(value) for value in values if value is not None), default=0.0) or 1.0
 
 
 def _parsed(name: str) -> Component | None:
-    """The component of a name; None where a file has a name that is none, which is not drawn."""
+    """Returns the component of a name; None for an invalid name in a file, which is not drawn."""
     try:
         return Component.parse(name)
     except BadInput:
@@ -280,10 +280,10 @@ def _parsed(name: str) -> Component | None:
 
 
 def _single(kind: Kind) -> bool:
-    """Whether a layer has one of them."""
+    """Whether a layer has only one component of a kind."""
     return kind in ("attention", "mlp", "layer")
 
 
 def _step(least: float) -> int:
-    """The least of 1, 2, 5, 10 and so on that is not below `least`."""
+    """Returns the smallest of 1, 2, 5, 10, ... that is not below `least`."""
     return next(step for step in (1, 2, 4, 8, 16, 32, 64, 128, 512, 4096) if step >= least)

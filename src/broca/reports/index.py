@@ -1,4 +1,4 @@
-"""An index of results: one line each, with its page; two that are ticked are compared."""
+"""An index of results: a line for each, with its page; two ticked lines are compared."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from broca.results.verification import Verification
 
 @dataclass(frozen=True)
 class IndexEntry:
-    """A line of the index; what a result does not have is None or empty.
+    """A line of the index; missing values are None or empty.
 
     Attributes:
-        name: The folder, as the reader knows it.
-        page: Address of its page, relative to the index; empty where there is none.
-        kind: What it is a result of.
+        name: The folder as the user named it.
+        page: Address of its page, relative to the index; empty if there is none.
+        kind: Kind of the result.
         model: The model.
-        task: The task, or how many there are.
+        task: The task, or the number of tasks.
         verdict: The verdict in a word or two.
         specific: The specific drop.
-        rows: Rows that it took.
+        rows: Number of rows.
         date: The day on which its file was written, `YYYY-MM-DD`.
-        selected: The set that it is about.
+        selected: The set of the result.
         scores: Scores of every task, intact and with the set ablated.
     """
 
@@ -48,12 +48,12 @@ class IndexEntry:
 
 
 def entry_of(result: Result, *, name: str, page: str, date: str) -> IndexEntry:
-    """The line of a result.
+    """Returns the line of a result.
 
     Args:
         result: The result.
-        name: Its folder, as the reader knows it.
-        page: Address of its page; empty where there is none.
+        name: Its folder as the user named it.
+        page: Address of its page; empty if there is none.
         date: The day on which its file was written.
     """
     known: dict[str, Any] = {"task": "", "verdict": "", "specific": None, "rows": None}
@@ -79,11 +79,11 @@ def entry_of(result: Result, *, name: str, page: str, date: str) -> IndexEntry:
 
 
 def render_index(entries: Sequence[IndexEntry], notes: Sequence[str] = ()) -> str:
-    """Renders the index as one HTML page; text is escaped.
+    """Renders the index as an HTML page; text is escaped.
 
     Args:
         entries: The lines.
-        notes: What the reader should know, such as files that could not be read.
+        notes: Notes for the reader, such as files that could not be read.
     """
     comparable = [
         {

@@ -14,31 +14,31 @@ from broca.results.neurons import NeuronExperiment, NeuronSet
 
 
 def render_neurons_page(found: NeuronSet) -> str:
-    """Renders located neurons as one HTML page that needs nothing from outside."""
+    """Renders located neurons as a self-contained HTML page."""
     return filled(
         "neurons",
         found=found,
         grid_figure=figures.located(found) if found.selected else None,
-        # fewer are counted in the picture and in the table
+        # the picture and the table show fewer
         by_layer=neurons_by_layer(found) if len(found.selected) > SHOWN else None,
         neurons=neuron_table(found),
     )
 
 
 def render_experiment_page(experiment: NeuronExperiment) -> str:
-    """Renders any experiment on neurons as tables of what it found."""
+    """Renders any experiment on neurons as tables of its results."""
     return filled("experiment", experiment=experiment, tables=record_tables(experiment.records()))
 
 
 def neurons_by_layer(found: NeuronSet) -> Figure:
-    """How many selected neurons lie in every layer."""
+    """Draws the number of selected neurons in every layer."""
     rows = tuple(f"layer {name}" for name in found.by_layer)
     chart = Bars(rows, tuple(float(n) for n in found.by_layer.values()), "selected neurons")
-    return Figure("layers", "How many lie in every layer.", chart)
+    return Figure("layers", "Number of selected neurons in every layer.", chart)
 
 
 def neuron_table(found: NeuronSet) -> Table:
-    """The selected neurons, highest score first."""
+    """Returns the table of selected neurons, the highest score first."""
     return Table(
         "neurons",
         "Selected neurons, highest score first",
@@ -51,7 +51,7 @@ def neuron_table(found: NeuronSet) -> Table:
 
 
 def record_tables(records: Sequence[Mapping[str, Any]]) -> list[Table]:
-    """Records as tables: plain values in one, a list of records within them in one each."""
+    """Returns records as tables: one of plain values, and one for each nested list of records."""
     flat = [_flat(record) for record in records]
     names = list(dict.fromkeys(name for record in flat for name in record))
     nested = [
@@ -74,7 +74,7 @@ def record_tables(records: Sequence[Mapping[str, Any]]) -> list[Table]:
 
 
 def _flat(record: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Values by name, those of dictionaries within too; lists of records are left out."""
+    """Returns values by name, including nested dictionaries but not lists of records."""
     found: dict[str, Any] = {}
     for key, value in record.items():
         name = f"{before}{str(key).replace('_', ' ')}"

@@ -16,18 +16,18 @@ MEASURE = "of_larger"
 
 
 def is_overlap(result: Any) -> TypeGuard[NeuronExperiment]:
-    """Whether a result is that of `broca neurons overlap`."""
+    """Whether a result comes from `broca neurons overlap`."""
     return isinstance(result, NeuronExperiment) and result.command.endswith(" overlap")
 
 
 def matrix(names: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> list[list[float | None]]:
-    """The overlap between tasks, `(tasks, tasks)`: mean over pairs of halves, None if unknown.
+    """Returns the overlaps between tasks, `(tasks, tasks)`: means over pairs of halves, or None.
 
-    On the diagonal are the two halves of one task.
+    The diagonal has the overlaps of the two halves of a task.
 
     Args:
         names: The tasks.
-        pairs: Pairs of halves: `first`, `second` and `overlap`, as they are written.
+        pairs: Pairs of halves as in the file: `first`, `second` and `overlap`.
     """
     position = {name: number for number, name in enumerate(names)}
     values: list[list[list[float | None]]] = [[[] for _ in names] for _ in names]
@@ -39,13 +39,13 @@ def matrix(names: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> list[lis
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """The mean; unknown where a value is, or there is none."""
+    """Returns the mean; None if a value is unknown or there are none."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
 def overlap_figure(result: NeuronExperiment) -> Figure:
-    """The matrix of overlaps between tasks."""
+    """Draws the matrix of overlaps between tasks."""
     overlaps = plain(result.result)
     names = tuple(overlaps["names"])
     shares = matrix(names, overlaps["pairs"])
@@ -54,14 +54,14 @@ def overlap_figure(result: NeuronExperiment) -> Figure:
         names,
         tuple(map(tuple, shares)),
         1.0,
-        "share of the larger set that both have",
+        "common share of the larger set",
         texts=tuple(
             tuple("" if share is None else f"{share:.2f}" for share in row) for row in shares
         ),
         meanings=("", "in common"),
         text=f"Overlap of the neurons of {len(names)} tasks",
     )
-    caption = "On the diagonal: two halves of one data set; elsewhere halves of two, mean of pairs."
+    caption = "Diagonal: two halves of a data set; elsewhere: halves of two sets, mean over pairs."
     return Figure("overlap", caption, chart)
 
 

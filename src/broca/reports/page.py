@@ -1,4 +1,4 @@
-"""The report of a run: its verdict, the model as a picture, and what was measured."""
+"""The report of a run: its verdict, the picture of the model, and the measurements."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def render_html(
     verification: Verification | None = None,
     stress: StressTest | None = None,
 ) -> str:
-    """Renders a result as one HTML page that needs nothing from outside.
+    """Renders a result as a self-contained HTML page.
 
-    `verification` is a later one, such as `broca verify` makes; the result's own by default. A
-    stress test is summed up; `stress.html`, in the same folder, has its numbers.
-    Names of models, tasks and heads are escaped: they come from files and may hold anything.
+    `verification` is a later verification, such as that of `broca verify`; by default the result's
+    own. A stress test is summarized; `stress.html`, in the same folder, has its numbers. Names of
+    models, tasks and heads are escaped, because they come from files.
     """
     verification = verification or result.verification
     names = [line.name for line in result.ranking]
@@ -46,7 +46,7 @@ def render_html(
 
 
 def render_refit_page(refit: Refit) -> str:
-    """Renders what another recovery makes of a run's rows."""
+    """Renders the ranking of another recovery on a run's rows."""
     names = [line.name for line in refit.ranking]
     return filled(
         "refit",
@@ -59,13 +59,13 @@ def render_refit_page(refit: Refit) -> str:
 
 
 def ranking_table(result: Localization | Refit) -> Table:
-    """All components in the order of the method."""
+    """Returns the table of all components in the order of the method."""
     effects = [line.effect for line in result.ranking]
     off_target = result.off_target_effects if isinstance(result, Localization) else {}
     if effects == sorted(effects):
-        order = "most harmful to lose first"
+        order = "most harmful ablation first"
     elif off_target:
-        order = "first what the task loses most beyond the others"
+        order = "largest specific effect first"
     else:
         order = "in the order of the method"
 
@@ -95,7 +95,7 @@ def ranking_table(result: Localization | Refit) -> Table:
 
 
 def shared_table(result: Localization) -> Table:
-    """What components that the other tasks need too cost every task alone."""
+    """Returns the table of effects on every task of components that the other tasks need too."""
     return Table(
         "shared",
         "Change of each task's score when a component is ablated alone",
@@ -116,11 +116,11 @@ def shared_table(result: Localization) -> Table:
 
 
 def stability_table(result: Localization) -> Table:
-    """How often searches on other items select each component."""
+    """Returns the table of how often searches on other items select each component."""
     searches = 1 + len(result.repeats)
     return Table(
         "stability",
-        f"In how many of {searches} searches, each on other items, a component is selected",
+        f"Number of {searches} searches, each on other items, that select a component",
         (COMPONENT, Column("searches", count), Column("in the first", yes, words=True)),
         tuple(
             (name, times, name in result.selected) for name, times in result.times_selected.items()
@@ -129,7 +129,7 @@ def stability_table(result: Localization) -> Table:
 
 
 def pairs_table(result: Localization) -> Table:
-    """How the effects of leading components depend on one another."""
+    """Returns the table of interactions of leading components."""
     return Table(
         "pairs",
         "Pairs of components: changes of the score on confirm items",

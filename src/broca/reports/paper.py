@@ -17,12 +17,12 @@ INCHES: dict[Width, float] = {"column": 3.35, "page": 6.9}
 """Widths of figures in two-column papers."""
 
 PIXELS: dict[Width, int] = {"column": 430, "page": 820}
-"""Widths that figures are laid out for: text of 12 pixels becomes 6.7 or 7.3 points."""
+"""Widths of layouts: text of 12 pixels becomes 6.7 or 7.3 points."""
 
 _DOTS = 300
 _SETTINGS: Any = {
     "pdf.fonttype": 42,  # TrueType, which publishers accept
-    "svg.fonttype": "path",  # outlines: the file needs no font
+    "svg.fonttype": "path",  # text as outlines: the file needs no font
     "svg.hashsalt": "broca",  # the same figure is the same file
     "font.family": "sans-serif",
     "font.sans-serif": ["Helvetica", "Arial", "DejaVu Sans"],
@@ -34,7 +34,7 @@ def save(picture: drawing.Drawing, path: Path, *, format: Format, width: Width) 
     """Writes a drawing as a file at the width of a paper's column or page.
 
     Args:
-        picture: It was laid out for `PIXELS[width]`.
+        picture: The drawing, laid out for `PIXELS[width]`.
         path: The file; it is replaced.
         format: `pdf`, `svg` or `png` (300 dots per inch).
         width: `column` or `page`.
@@ -57,7 +57,7 @@ def save(picture: drawing.Drawing, path: Path, *, format: Format, width: Width) 
             "figures for papers need matplotlib: pip install 'broca[figures]'"
         ) from error
 
-    # what the layout has in pixels, matplotlib has in points
+    # the layout is in pixels, matplotlib's in points
     scale = 72 * INCHES[width] / picture.width
     with rc_context(_SETTINGS):
         inches = INCHES[width], INCHES[width] * picture.height / picture.width

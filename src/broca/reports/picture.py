@@ -1,4 +1,4 @@
-"""A result as a small piece of HTML, as a notebook shows it: no script, nothing from outside."""
+"""A result as self-contained HTML without a script, for notebooks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from broca.results.localization import Localization
 from broca.results.refit import Refit
 
 _LINES = 12
-"""Lines of a table; `to_frame()` has all."""
+"""Maximum number of lines of a table; `to_frame()` has all."""
 
 
 def picture(result: Result) -> str:
-    """The verdict in words, and a ranking's components by layer or the table's first lines."""
+    """Returns the verdict in words, and the ranking by layer or a table's first lines."""
     first, *others = (escape(line) for line in result.summary())
     if isinstance(result, Localization | Refit):
         body = figures.components(result).svg() if result.ranking else ""

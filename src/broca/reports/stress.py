@@ -1,4 +1,4 @@
-"""A stress test as one HTML page."""
+"""A stress test as an HTML page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from broca.results.stress_test import StressTest
 
 
 def render_stress_page(stress: StressTest) -> str:
-    """Renders a stress test as one HTML page that needs nothing from outside; text is escaped."""
+    """Renders a stress test as a self-contained HTML page; text is escaped."""
     return filled(
         "stress",
         stress=stress,
@@ -23,10 +23,10 @@ def render_stress_page(stress: StressTest) -> str:
 
 
 def shift_table(stress: StressTest) -> Table:
-    """What each write into the target changes."""
+    """Returns the table of the effects of writes into the target."""
     return Table(
         "transfer",
-        "What writing outputs into the set changes, in nats",
+        "The effect of writing outputs into the set, in nats",
         (
             Column("written into the target", words=True), Column("transfer", interval),
             Column("copying", interval), Column("real beyond it", interval),
@@ -36,7 +36,7 @@ def shift_table(stress: StressTest) -> Table:
 
 
 def reversal_table(stress: StressTest) -> Table:
-    """What restoring a part undoes."""
+    """Returns the table of the damage that restoring a part undoes."""
     return Table(
         "reversal",
         "Share of the damage that restoring a part undoes",
@@ -46,7 +46,7 @@ def reversal_table(stress: StressTest) -> Table:
 
 
 def necessity_table(stress: StressTest) -> Table:
-    """What ablating the set costs the family and its controls."""
+    """Returns the table of drops of the family and its controls without the set."""
     families = dict.fromkeys(name for line in stress.necessity for name in line.controls)
     return Table(
         "necessity",

@@ -1,4 +1,4 @@
-"""Tables: rows of values, shown on a page, sorted and filtered there, and saved as CSV."""
+"""Tables: rows of values that a page shows, sorts, filters and saves as CSV."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from broca.results.base import Interval
 _LEADING_ZERO = re.compile(r"^([+-]?)0\.(?=\d+$)")
 
 SHOWN = 40
-"""Rows that a page shows at once; its script has the others."""
+"""Number of rows that a page shows at once; its script has the others."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Column:
     """A column of a table.
 
     Attributes:
-        name: Its heading.
-        show: How a value that is known is shown.
-        words: Whether it holds words, which stand on the left.
-        note: What the heading means, where that is not plain.
-        components: Whether it names components, so that the picture of the model finds their rows.
+        name: Heading of the column.
+        show: Formats a known value.
+        words: Whether it contains words, which are aligned to the left.
+        note: Explanation of the heading, if needed.
+        components: Whether it names components, which links its rows with the picture of the model.
     """
 
     name: str
@@ -39,11 +39,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell as the page has it.
+    """A cell of the page.
 
     Attributes:
-        text: What is read; empty where nothing is known.
-        values: What a CSV file and sorting have, where that is not the text.
+        text: The visible text; empty if the value is unknown.
+        values: Values for CSV files and sorting, if they differ from the text.
     """
 
     text: str
@@ -55,7 +55,7 @@ COMPONENT = Column("component", components=True)
 
 
 def words(*names: str) -> tuple[Column, ...]:
-    """Columns that hold words."""
+    """Makes columns of words."""
     return tuple(Column(name, words=True) for name in names)
 
 
@@ -64,11 +64,11 @@ class Table:
     """A table.
 
     Attributes:
-        name: Its name in anchors and files.
-        caption: What a row is.
+        name: Name in anchors and files.
+        caption: Description of the rows.
         columns: The columns.
-        rows: Values by row and column: text, numbers, intervals, or None for what is not known.
-        strong: Numbers of rows that stand out.
+        rows: Values by row and column: text, numbers, intervals, or None if unknown.
+        strong: Numbers of emphasized rows.
     """
 
     name: str
@@ -79,12 +79,12 @@ class Table:
 
     @property
     def by(self) -> int | None:
-        """Number of the column that names components; None where none does."""
+        """Number of the column that names components; None if there is none."""
         return next((n for n, column in enumerate(self.columns) if column.components), None)
 
     @cached_property
     def kept(self) -> tuple[int, ...]:
-        """Numbers of the columns in which anything is known."""
+        """Numbers of the columns with known values."""
         return tuple(
             number
             for number in range(len(self.columns))
@@ -93,24 +93,24 @@ class Table:
 
     @property
     def headings(self) -> list[tuple[Column, str]]:
-        """The kept columns, each with its headings in the CSV file."""
+        """Returns the kept columns, each with its headings in the CSV file."""
         return [
             (self.columns[number], _line(self._csv_names(number))) for number in self.kept
         ]  # fmt: skip
 
     @property
     def lines(self) -> list[list[Shown]]:
-        """The rows that the page shows without its script."""
+        """Returns the rows that the page shows without its script."""
         return [self._shown(row) for row in self.rows[:SHOWN]]
 
     @property
     def hidden_rows(self) -> int:
-        """How many rows the page shows only with its script."""
+        """Number of rows that the page shows only with its script."""
         return max(0, len(self.rows) - SHOWN)
 
     @property
     def hidden(self) -> str:
-        """These rows as CSV; numbers are short, as `-.5`, and the script shows them as others."""
+        """Returns these rows as CSV with short numbers, such as `-.5`, which the script formats."""
         return "\n".join(
             _line([_LEADING_ZERO.sub(r"\1.", cell.text.replace("−", "-"))
                    for cell in self._shown(row)])
@@ -118,7 +118,7 @@ class Table:
         )  # fmt: skip
 
     def as_csv(self) -> str:
-        """The table as CSV: every value to its last digit, an interval in three columns."""
+        """Returns the table as CSV: every value with all digits, an interval in three columns."""
         names = [name for number in self.kept for name in self._csv_names(number)]
         rows = [[part for number in self.kept for part in self._csv_values(number, row[number])]
                 for row in self.rows]  # fmt: skip
@@ -135,7 +135,7 @@ class Table:
 
     @cached_property
     def _intervals(self) -> frozenset[int]:
-        """Numbers of the columns that hold intervals."""
+        """Returns the numbers of the columns that contain intervals."""
         return frozenset(
             number
             for number in range(len(self.columns))
@@ -157,7 +157,7 @@ class Table:
 
 
 def _line(values: Sequence[str]) -> str:
-    """A line of CSV."""
+    """Returns a line of CSV."""
     file = io.StringIO()
     csv.writer(file, lineterminator="").writerow(values)
     return file.getvalue()
@@ -173,7 +173,7 @@ def fixed(digits: int, *, sign: bool = False) -> Callable[[float], str]:
 
 
 def points(value: float | Interval) -> str:
-    """Shows a share in points, with its interval where it has one."""
+    """Shows a share in points, with its interval if it has one."""
     show = fixed(1)
     if not isinstance(value, Interval):
         return show(100 * value)
@@ -181,7 +181,7 @@ def points(value: float | Interval) -> str:
 
 
 def interval(value: float | Interval) -> str:
-    """Shows a number in its own unit, with its interval where it has one."""
+    """Shows a number in its own unit, with its interval if it has one."""
     show = fixed(2, sign=True)
     if not isinstance(value, Interval):
         return show(value)

@@ -1,4 +1,4 @@
-"""What a verification shows: its figures and tables, in a report and as a page of its own."""
+"""The figures and tables of a verification, in a report and on its own page."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class VerificationParts:
 
     Attributes:
         scores: Scores, intact and ablated.
-        tasks: What every task loses.
+        tasks: Drops of every task.
         control_figure: Random sets and the real one; None without random sets.
-        controls: Where the real set stands among them.
-        members: What each member contributes.
-        elsewhere: What each member alone costs the other tasks.
+        controls: Rank of the real set among random sets.
+        members: Contributions of members.
+        elsewhere: Drops of the other tasks without each member alone.
         changes: Outputs that each member changes.
-        curve: Drops with more and more components ablated; None where it was not requested.
+        curve: Drops with an increasing number of ablated components; None if it was not requested.
         ablations: The claim under other ablations.
         crossings: Other tasks of the same capability.
         failures: Degenerate outputs by task.
@@ -61,9 +61,9 @@ class VerificationParts:
 
 
 def render_verification_page(verification: Verification) -> str:
-    """Renders a verification without a search as one page that needs nothing from outside.
+    """Renders a verification without a search as a self-contained page.
 
-    Text from models and tasks is escaped: it may hold anything.
+    Text from models and tasks is escaped.
     """
     return filled(
         "verification",
@@ -76,7 +76,7 @@ def render_verification_page(verification: Verification) -> str:
 
 
 def verification_parts(verification: Verification) -> VerificationParts:
-    """The figures and tables of one verification."""
+    """Returns the figures and tables of a verification."""
     return VerificationParts(
         scores=figures.before_after(verification),
         tasks=task_table(verification),
@@ -94,7 +94,7 @@ def verification_parts(verification: Verification) -> VerificationParts:
 
 
 def task_table(verification: Verification) -> Table:
-    """Scores of every task and what it loses; of an empty set the intact scores alone."""
+    """Returns the table of scores and, for a nonempty set, drops of every task."""
     ablated = bool(verification.heads)
     rows: list[tuple[Any, ...]] = []
     for line in verification.drops:
@@ -112,14 +112,14 @@ def task_table(verification: Verification) -> Table:
         rows.append(("mean of the others", *blank, others, None, None, None))
         if worst is not None:
             lost = worst.interval or worst.drop
-            rows.append((f"most of the others: {worst.task}", *blank, lost, None, None, None))
+            rows.append((f"largest of the others: {worst.task}", *blank, lost, None, None, None))
         rows.append((f"specific to {verification.task}", *blank, specific, None, None, None))
     strong = {
         n for n, row in enumerate(rows) if row[1] == "task" or row[0].startswith("specific to ")
     }
     return Table(
         "tasks",
-        "Scores on report items" + (", and what each task loses" if ablated else ""),
+        "Scores on report items" + (", and drops" if ablated else ""),
         (
             *words("task", "role", "metric"),
             Column("items", count),
@@ -139,7 +139,7 @@ def task_table(verification: Verification) -> Table:
 
 
 def control_table(verification: Verification) -> Table:
-    """Where the real set stands among random ones."""
+    """Returns the table of the rank of the real set among random sets."""
 
     def standing(
         value: Standing | None, sets: int
@@ -175,14 +175,16 @@ def control_table(verification: Verification) -> Table:
 
 
 def member_table(verification: Verification) -> Table:
-    """What each member contributes."""
+    """Returns the table of the contributions of members."""
     return Table(
         "members",
-        f"What each member contributes to {verification.task}, in points",
+        f"Contribution of each member to {verification.task}, in points",
         (
             COMPONENT,
-            Column("ablated alone", points, note="What the task loses without it alone"),
-            Column("adds to the others", points, note="What comes back when it alone is intact"),
+            Column("ablated alone", points, note="Drop of the task when only it is ablated"),
+            Column(
+                "adds to the others", points, note="Drop that is avoided when only it is intact"
+            ),
             Column("p (Holm)", p_value),
             Column("needed", yes, words=True),
         ),
@@ -194,10 +196,10 @@ def member_table(verification: Verification) -> Table:
 
 
 def elsewhere_table(verification: Verification) -> Table:
-    """What each member alone costs the other tasks, which a click on it shows too."""
+    """Returns the table of drops of other tasks without each member; a click shows them too."""
     return Table(
         "elsewhere",
-        "What each member, ablated alone, costs the other tasks, in points",
+        "Drops of the other tasks when only each member is ablated, in points",
         (COMPONENT, Column("task", words=True), Column("lost", points)),
         tuple(
             (line.head, task, drop)
@@ -208,7 +210,7 @@ def elsewhere_table(verification: Verification) -> Table:
 
 
 def change_table(verification: Verification) -> Table:
-    """Some outputs that each member changes, which a click on it shows too."""
+    """Returns the table of some outputs that each member changes; a click shows them too."""
     return Table(
         "changes",
         "Outputs that each member changes",
@@ -228,7 +230,7 @@ def change_table(verification: Verification) -> Table:
 
 
 def ablation_table(verification: Verification) -> Table:
-    """The claim under other kinds of ablation."""
+    """Returns the table of the claim under other kinds of ablation."""
     return Table(
         "ablations",
         "The claim under other kinds of ablation, in points",
@@ -247,10 +249,10 @@ def ablation_table(verification: Verification) -> Table:
 
 
 def crossing_table(verification: Verification) -> Table:
-    """Components found on one task of a capability, measured on another."""
+    """Returns the table of components of a task, measured on others of the same capability."""
     return Table(
         "crossings",
-        "Components found on one task of the capability, measured on another, in points",
+        "Drops without the components of another task of the capability, in points",
         (
             *words("found on", "measured on", "components"),
             Column("lost", points),
@@ -264,7 +266,7 @@ def crossing_table(verification: Verification) -> Table:
 
 
 def failure_table(verification: Verification) -> Table:
-    """Degenerate outputs of every task in which there are any."""
+    """Returns the table of degenerate outputs of every task that has any."""
     return Table(
         "failures",
         "Share of degenerate outputs, intact → ablated",
@@ -273,7 +275,7 @@ def failure_table(verification: Verification) -> Table:
             Column("items", count),
             *(Column(mode) for mode in _MODES),
             Column("newly degenerate", percent),
-            Column("with loss of score", percent, note="These alone count as a broken model"),
+            Column("with loss of score", percent, note="Only these count as a broken model"),
         ),
         tuple(
             (
@@ -290,7 +292,7 @@ def failure_table(verification: Verification) -> Table:
 
 
 def sample_table(verification: Verification) -> Table:
-    """Outputs side by side."""
+    """Returns the table of outputs side by side."""
     return Table(
         "samples",
         f"Outputs of {verification.task}, side by side",
@@ -304,5 +306,5 @@ def sample_table(verification: Verification) -> Table:
 
 
 def _shown(output: str) -> str:
-    """An output as a table shows it; an empty output is named as such."""
+    """Returns an output as a table shows it; an empty output is named as empty."""
     return output.strip() or "(nothing)"

@@ -1,4 +1,4 @@
-"""What a page says first: the verdict as a headline, in plain words."""
+"""The headline of a page: the verdict in plain words."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _HEADLINES = {
 
 
 def headline(result: Localization | Verification) -> str:
-    """What is true of a set, as one sentence: a page and a terminal begin with it.
+    """Returns the headline of a result, with which a page and a terminal begin.
 
-    That a model needs a set is said where the verdict is `specific`, and nowhere else; other
-    verdicts bring their own sentence. A set without statistics is only said to have been ablated.
+    It says that a model needs a set only if the verdict is `specific`; other verdicts have their
+    own sentences. For a set without statistics it only reports the ablation.
     """
     verdict, model = result.verdict, result.model.short_name
     if isinstance(result, Localization) and result.abstained:
@@ -34,7 +34,7 @@ def headline(result: Localization | Verification) -> str:
                 f"{100 * answer.bound:.0f} points or more beyond the other tasks"
             )
         return f"No {nouns} found that {model} needs for {result.task}"
-    form = "{model} without {set}: what {task} loses (not verified)"
+    form = "{model} without {set}: drop of {task} (not verified)"
     if verdict is not None:
         if verdict.label != "specific" and verdict.headline:
             return verdict.headline
@@ -43,5 +43,5 @@ def headline(result: Localization | Verification) -> str:
 
 
 def is_proof(verdict: Verdict | None) -> bool:
-    """Whether a verdict says that the task needs the set."""
+    """Whether a verdict states that the task needs the set."""
     return verdict is not None and verdict.label == "specific"

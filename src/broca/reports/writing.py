@@ -58,7 +58,7 @@ _FIGURES: dict[type[Result], Callable[[Any], tuple[Figure, ...]]] = {
 
 
 def _of_verification(verification: Verification) -> tuple[Figure, ...]:
-    """What a verification measured, as figures."""
+    """Returns the figures of a verification."""
     drawn = [figures.before_after(verification)]
     if verification.controls:
         drawn.append(figures.controls(verification.controls))
@@ -68,7 +68,7 @@ def _of_verification(verification: Verification) -> tuple[Figure, ...]:
 
 
 def render(result: Result) -> str:
-    """Renders a result as one HTML page that needs nothing from outside; text is escaped.
+    """Renders a result as a self-contained HTML page; text is escaped.
 
     Raises:
         BadInput: This kind of result has no page.
@@ -80,19 +80,19 @@ def render(result: Result) -> str:
 
 
 def plot(result: Result) -> Figure:
-    """The main figure of a result.
+    """Returns the main figure of a result.
 
     Raises:
-        BadInput: This kind of result has none.
+        BadInput: This kind of result has no figure.
     """
     return plots(result)[0]
 
 
 def plots(result: Result) -> tuple[Figure, ...]:
-    """All figures of a result, the main one first.
+    """Returns all figures of a result, the main figure first.
 
     Raises:
-        BadInput: This kind of result has none.
+        BadInput: This kind of result has no figure.
     """
     if is_overlap(result):
         return (overlap_figure(result),)
@@ -103,18 +103,18 @@ def plots(result: Result) -> tuple[Figure, ...]:
 def write(
     result: Result, folder: str | Path, *, run: Localization | None = None
 ) -> tuple[Path, ...]:
-    """Writes a result and its page, each beside its place and then renamed.
+    """Writes a result and its page, by temporary files that are renamed.
 
     The page of a verification or a stress test of a run's selection is the report of the run, which
-    is written again. The run is `run`, or the one that lies in the folder.
+    is written again. The run is `run`, or the run in the folder.
 
     Args:
         result: The result.
-        folder: The folder, which is made.
+        folder: The folder, which is created.
         run: The localization that a verification or a stress test belongs to.
 
     Returns:
-        The files, the result's own first, its page last.
+        The files: the result first, its page last.
 
     Raises:
         BadInput: The folder cannot be written.
@@ -124,7 +124,7 @@ def write(
 
 
 def write_page(result: Result, folder: str | Path) -> tuple[Path, ...]:
-    """Writes the page of a result alone, as `write` does.
+    """Writes only the page of a result.
 
     Raises:
         BadInput: This kind of result has no page, or the folder cannot be written.
@@ -137,14 +137,14 @@ def write_page(result: Result, folder: str | Path) -> tuple[Path, ...]:
 
 
 def _file_of(result: Result) -> str:
-    """The name of a result's file."""
+    """Returns the name of a result's file."""
     if isinstance(result, NeuronExperiment):
         return f"{result.command.rsplit(' ', 1)[-1]}.json"
     return result.FILE
 
 
 def _pages(result: Result, place: Path, run: Localization | None) -> dict[str, str]:
-    """The pages that a result changes in a folder, by name."""
+    """Returns the pages that a result changes in a folder, by name."""
     texts: dict[str, str] = {}
     if isinstance(result, Localization):
         texts[result.PAGE] = _report(result, place)
@@ -183,10 +183,10 @@ def _report(
     verification: Verification | None = None,
     stress: StressTest | None = None,
 ) -> str:
-    """The report of a run, with what later commands found about the same components.
+    """Renders the report of a run, with the results of later commands on the same components.
 
-    What is not given is read from the folder, and counts if it is of the run's model and selection:
-    a file that an earlier run left there does not.
+    Results that are not given are read from the folder, and are used if they concern the run's
+    model and selection.
     """
     return render_html(
         run,
@@ -203,7 +203,7 @@ def _later(kind: type[LaterT], run: Localization, folder: Path) -> LaterT | None
 
 
 def _is_of(result: Verification | StressTest, run: Localization) -> bool:
-    """Whether it is of the same weights, the same components, and the same task if it names one."""
+    """Whether a result has the weights, the components and, if it names one, the task of a run."""
     return (
         result.model.fingerprint == run.model.fingerprint
         and set(result.heads) == set(run.selected)
@@ -212,9 +212,9 @@ def _is_of(result: Verification | StressTest, run: Localization) -> bool:
 
 
 def _run_in(folder: Path, result: Verification | StressTest) -> Localization | None:
-    """The localization in a folder, if the result is of its selection."""
+    """Returns the localization in a folder if the result concerns its selection."""
     try:
         run = Localization.read(folder)
-    except BadInput:  # there is none, or another kind of file
+    except BadInput:  # there is no file, or another kind of file
         return None
     return run if _is_of(result, run) else None
