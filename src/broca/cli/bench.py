@@ -1,4 +1,4 @@
-"""`broca bench ...`: methods compared with one another, on models and on simulated ones."""
+"""`broca bench ...`: compares the methods with one another, on models and on simulated models."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def methods(
     run_options: MethodsRunOptions,
     **parameters: Any,
 ) -> None:
-    """Run every method on every task of MODELS at several budgets and seeds, and sum up.
+    """Run every method on every task of MODELS at several budgets and seeds, and summarize.
 
     Args:
         models: reference, reference-small, planted, model folders or hub ids.
         methods: Methods to compare: M1,M2,... or all.
-        budgets: Rows for each measured task, 100,400,...; default: what a method takes by itself.
-        seeds: How many seeds, of items and searches alike.
-        first_seed: The first seed; splits a long comparison.
-        exhaustive: Items on which every head is ablated alone, for top-k recall and calibration; 0
-            for neither.
-        candidate: The method that the others are compared with.
-        again: Methods of this command whose cells are run again.
-        out: Folder of the results; what it holds is not measured again.
+        budgets: Rows for each measured task, 100,400,...; default: each method's own budget.
+        seeds: Number of seeds; each decides the items and the searches.
+        first_seed: The first seed, to split a long comparison.
+        exhaustive: Number of items on which every head is ablated alone, for top-k recall and
+            calibration; 0: neither.
+        candidate: The method with which the others are compared.
+        again: Methods whose finished cells are run again.
+        out: Folder of the results; finished cells in it are not run again.
     """
     with measuring(out, run_options, print_options) as (folder, options, progress):
         import broca
@@ -88,10 +88,10 @@ def simulations(
         methods: Methods to compare: M1,M2,... or all.
         components: Numbers of components of the simulated models.
         scenarios: additive, heavy, binary, redundant, small, backups; or all.
-        rows: Rows that a method may spend.
-        seeds: How many seeds, of items and searches alike.
-        first_seed: The first seed; splits a long comparison.
-        out: Folder of the results; what it holds is not measured again.
+        rows: Maximum numbers of rows of a search.
+        seeds: Number of seeds; each decides the items and the searches.
+        first_seed: The first seed, to split a long comparison.
+        out: Folder of the results; finished cells in it are not run again.
     """
     import broca
 
@@ -130,7 +130,7 @@ def _seeds(count: int, first: int) -> tuple[int, ...]:
 
 
 def _print(comparison: MethodComparison, candidate: str) -> None:
-    """Prints a table for each model, and why methods refused."""
+    """Prints a table for each model, and the reasons of refusals."""
     from broca.studies.methods.text_tables import columns, texts_of
 
     screen = console()
@@ -146,9 +146,9 @@ def _print(comparison: MethodComparison, candidate: str) -> None:
             screen.print(f"refused: {refusal}", markup=False)
     screen.print(
         "A budget is rows for each measured task: a method that measures the other tasks too has "
-        "as many for each of them; 'rows' is what a search spent in all. A search that selects "
-        f"nothing counts with drops of 0. 'candidate ahead' is what {candidate} by default reaches "
-        "beyond a method, in specific drop over the tasks and seeds that both have.",
+        "as many for each of them; 'rows' counts all rows of a search. A search that selects "
+        f"nothing counts with drops of 0. 'candidate ahead' is how far {candidate} by default is "
+        "above a method, in mean specific drop over the tasks and seeds that both have.",
         markup=False,
     )
     if comparison.left_out:

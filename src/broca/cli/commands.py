@@ -20,36 +20,36 @@ from broca.cli.wording import in_flags
 from broca.options import groups_of, parameter_help, takes_options, without
 
 FIRST = ("task", "tasks", "others", "method", "rows", "k", "out")
-"""The options that matter first: `--help` shows those that a command has before all others."""
+"""The most important options: `--help` shows them before all others."""
 
 SENTENCES = {
     "model": "reference, reference-small, planted, a model folder or a hub id.",
     "task": "The task to localize: shipped, own or lm-eval's.",
     "tasks": "T1,T2,...; auto: all shipped ones, or those of `include_path`.",
-    "others": "Tasks the heads should leave alone: T1,T2 or auto or nothing.",
-    "seed": "Seed of everything random.",
+    "others": "Tasks that the heads should not affect: T1,T2 or auto or nothing.",
+    "seed": "Seed of all random draws.",
     "json": "Print JSON on stdout.",
 }
-"""Sentences of parameters that several commands have; a command's docstring may say another."""
+"""Help of parameters that several commands have; a command's docstring may replace it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FolderOptions:
-    """What happens to a run that is already in the out folder."""
+    """Whether a run in the out folder is resumed or replaced."""
 
     resume: bool = False
-    """Refuse an `out` without a run; by default the same command goes on with the run there."""
+    """Refuse an `out` without a run; by default the same command resumes the run there."""
 
     fresh: bool = False
-    """Begin anew: remove everything that a run wrote in `out`, its journal too."""
+    """Start again: remove everything that a run wrote in `out`, its journal too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrintOptions:
-    """What is printed."""
+    """How results and progress are printed."""
 
     json: bool = False
-    """Print the result as JSON on stdout, as it is written."""
+    """Print the result as JSON on stdout, as in its file."""
 
     plain: bool = False
     """Print progress as plain lines, the default where stderr is not a terminal."""
@@ -71,16 +71,16 @@ class LogOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """Where a measuring command keeps, logs and prints its result."""
+    """Where a measuring command writes, logs and prints its result."""
 
     folder_options: FolderOptions = field(default_factory=FolderOptions)
-    """What happens to a run that is already in the out folder."""
+    """Whether a run in the out folder is resumed or replaced."""
 
     log_options: LogOptions = field(default_factory=LogOptions)
     """Where the command is logged."""
 
     print_options: PrintOptions = field(default_factory=PrintOptions)
-    """What is printed."""
+    """How results and progress are printed."""
 
 
 SharedFolderOutput = Annotated[OutputOptions, without("folder_options")]
@@ -92,13 +92,13 @@ def command(
 ) -> Callable[..., None]:
     """Makes a function a command of the command line.
 
-    Positional-only parameters become positions, other parameters and the fields of option classes
-    become flags; a position that is a list takes all words that remain. What the docstring's `Args`
-    section, the fields or `sentences` say of a parameter is its help; `{methods}` and the like
-    stand for the names on a menu (`broca.cli.help.MENUS`).
+    Positional-only parameters become positional arguments, other parameters and the fields of
+    option classes become flags; a positional argument that is a list takes all remaining words. The
+    help of a parameter comes from the docstring's `Args` section, the field or `sentences`;
+    placeholders such as `{methods}` stand for the names of a menu (`broca.cli.help.MENUS`).
 
     Args:
-        function: Its docstring's first paragraph is the command's help.
+        function: The function; the first paragraph of its docstring is the command's help.
         sentences: Help of parameters that several commands have.
     """
     verb = takes_options(function)
@@ -163,7 +163,7 @@ def command_of(
     verb loads torch; defaults that the function leaves to it are literals therefore.
 
     Args:
-        verb: Where it is, `module:function`.
+        verb: Its place, `module:function`.
         sentences: Help of parameters that several commands have.
     """
 
@@ -192,7 +192,7 @@ def command_of(
 
 
 def _asked_by(verb: str, own: Mapping[str, Parameter]) -> tuple[list[Parameter], dict[str, str]]:
-    """The parameters that a verb asks of a command, and what its docstring says of them.
+    """Returns the parameters of a verb that become flags, and their sentences in its docstring.
 
     Those that the command has itself stand for the verb's.
     """
@@ -225,22 +225,22 @@ def _asked_by(verb: str, own: Mapping[str, Parameter]) -> tuple[list[Parameter],
 
 
 _WORDS = {"GatedModel": str, "Task": str}
-"""What a command line names by a word."""
+"""Types that a command line names by a word."""
 
 
 def flags_of(run: Callable[..., Any]) -> Mapping[str, str]:
-    """The flags of a command by parameter; empty for what is not a command of broca."""
+    """Returns the flags of a command by parameter; empty if it is not a command of broca."""
     return getattr(run, "flags", {})
 
 
 def make_app(name: str, text: str, commands: Mapping[str, str | Mapping[str, str]]) -> App:
-    """A command that consists of commands.
+    """Makes a command that consists of commands.
 
     Args:
         name: Its name.
         text: Its help.
-        commands: Where its commands are, `module:function`, by name; loaded on first use. A mapping
-            of them stands under its key as a heading.
+        commands: The places of its commands, `module:function`, by name; loaded on first use. The
+            key of a nested mapping is the heading of its commands.
     """
     from broca.cli.help import Layout
 
@@ -267,7 +267,7 @@ def make_app(name: str, text: str, commands: Mapping[str, str | Mapping[str, str
 
 
 def _sentence(place: str) -> str:
-    """What a menu says of a command, which is not imported for it."""
+    """Returns the sentence of a command in a menu, without importing the command."""
     module, _, name = place.partition(":")
     target = getattr(sys.modules.get(module), name, None)
     if target is not None:
@@ -285,7 +285,7 @@ def _sentence(place: str) -> str:
 
 
 def _source(module: str) -> ast.Module:
-    """A module as it is written, without importing it."""
+    """Parses the source of a module without importing it."""
     spec = find_spec(module)
     assert spec is not None, f"there is no module {module}"
     return ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8"))
@@ -305,13 +305,13 @@ def _flag(parameter: Parameter) -> str:
 
 
 def _place(parameter: Parameter) -> tuple[bool, int]:
-    """Positions stand before flags, and the flags that matter first before all others."""
+    """Sort key: positional arguments, then the most important flags, then all others."""
     first = FIRST.index(parameter.name) if parameter.name in FIRST else len(FIRST)
     return _is_flag(parameter), first if _is_flag(parameter) else 0
 
 
 def _shown(parameter: Parameter, hint: Any, sentence: str, group: Group) -> Parameter:
-    """A parameter as cyclopts reads it, which checks defaults too where pydantic is imported."""
+    """Annotates a parameter for cyclopts, which checks defaults too if pydantic is imported."""
     kind, many = _kind(hint)
     value: Any
     if not _is_flag(parameter):
@@ -339,7 +339,7 @@ def _shown(parameter: Parameter, hint: Any, sentence: str, group: Group) -> Para
 
 
 def _kind(hint: Any) -> tuple[type[Any], bool]:
-    """What one word on the command line becomes, and whether there may be several."""
+    """Returns the type of a word on the command line, and whether several words are allowed."""
     kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
     if get_origin(hint) is list:
         return kinds[0], True
@@ -350,7 +350,7 @@ def _kind(hint: Any) -> tuple[type[Any], bool]:
 
 
 def _whole(_: Any, tokens: Sequence[Any]) -> int:
-    """A whole number; cyclopts would round 1.5."""
+    """Reads a whole number; cyclopts would round 1.5."""
     try:
         return int(tokens[0].value)
     except ValueError:
@@ -358,5 +358,5 @@ def _whole(_: Any, tokens: Sequence[Any]) -> int:
 
 
 def _wholes(_: Any, tokens: Sequence[Any]) -> list[int]:
-    """Several whole numbers."""
+    """Reads several whole numbers."""
     return [_whole(int, [token]) for token in tokens]
