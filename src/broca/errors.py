@@ -88,7 +88,7 @@ class OutOfMemory(BrocaError):
 
     remedy = (
         "Use a smaller model or `dtype`, `device_map` auto, or a shorter task; rows that were "
-        "measured is kept."
+        "measured are kept."
     )
 
 

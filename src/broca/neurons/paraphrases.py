@@ -148,7 +148,7 @@ def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -
     """
     if task not in PARAPHRASED:
         raise BadInput(
-            f"task '{task}' has no paraphrases: use {', '.join(PARAPHRASED)}, or your own data  "
+            f"task '{task}' has no paraphrases: use {', '.join(PARAPHRASED)}, or your own data "
             "with a field 'paraphrases' (data:FILE.jsonl)"
         )
     if contents < 2 or wordings < 2:
