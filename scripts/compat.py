@@ -1,8 +1,8 @@
 """Installs the wheel on every supported Python here, with the oldest and the newest packages.
 
 `make compat`. The oldest are the lower bounds of pyproject.toml, each pinned; the newest are what
-pip takes by itself. torch alone is that of constraints.txt in both, because every other build of it
-needs gigabytes of CUDA libraries: its own lower bound is not tried here. `--torch` takes another.
+pip takes by itself. torch alone is that of constraints.txt in both, because other builds of it need
+gigabytes of CUDA libraries: `--torch 2.6.0` tries its own lower bound.
 """
 
 from __future__ import annotations
