@@ -1,4 +1,4 @@
-"""Rows in, answers out: batches of mixed masks and items, decoding, memory, shared work."""
+"""Runs rows on a model: batches of mixed masks and items, decoding, memory, shared work."""
 
 from broca.engine.ablation import Ablation, donor_activations
 from broca.engine.engine import Engine, Progress

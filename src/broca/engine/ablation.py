@@ -1,4 +1,4 @@
-"""What replaces the output of an ablated component."""
+"""The kinds of ablation, and the donors that replace outputs."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ AblationName = Literal["zero", "mean", "resample"]
 
 @dataclass(frozen=True, kw_only=True)
 class AblationKind:
-    """All that is known of a kind of ablation.
+    """The record of a kind of ablation.
 
     Attributes:
-        name: The name that `ablation` takes.
-        help: What replaces a component's output, for the menu and the docs.
-        of_sequence: Reduces a component's activations over the tokens of a sequence,
-            `(tokens, width)`, with a token drawn by seed, to `(width,)`; None where nothing
-            replaces the output.
+        name: Name of the kind in `ablation`.
+        help: The replacement of a component's output, for the menu and the docs.
+        of_sequence: Reduces a component's activations over the tokens of a sequence, `(tokens,
+            width)`, with a token drawn by seed, to `(width,)`; None if nothing replaces the output.
         donors: Makes the donors, `(donors, width)`, from the reduced activations of all sequences,
-            `(sequences, width)`, and their tokens in all.
+            `(sequences, width)`, and the total number of tokens.
         draws_donors: Whether every row draws its donor by seed.
     """
 
@@ -57,7 +56,7 @@ ABLATIONS: dict[str, AblationKind] = {
         ),
         AblationKind(
             name="resample",
-            help="what it was at one token, drawn by seed, of another locate item",
+            help="its value at one token, drawn by seed, of another locate item",
             of_sequence=lambda activations, token: activations[token],
             draws_donors=True,
         ),
@@ -67,7 +66,7 @@ ABLATIONS: dict[str, AblationKind] = {
 
 
 def ablations_of(model: GatedModel) -> tuple[AblationName, ...]:
-    """The kinds of ablation that all components of a model can be ablated by."""
+    """Returns the kinds of ablation that apply to all components of a model."""
     routed = any(point.place == "routing" for point in model.points)
     return tuple(kind.name for kind in ABLATIONS.values() if not (routed and kind.needs_donors))
 
@@ -77,13 +76,13 @@ class Ablation:
     """How components are ablated.
 
     Attributes:
-        kind: What replaces a component's output, a key of `ABLATIONS`.
-        scale: The gate of an ablated component: 0 ablates, other values scale its output (and mix
-            in the replacement by 1 - scale).
-        seed: Seed of what is drawn.
+        kind: Kind of ablation, a key of `ABLATIONS`.
+        scale: The gate of an ablated component: 0 ablates, other values scale its output (and add 1
+            - scale of the replacement).
+        seed: Seed of drawn donors.
 
     Raises:
-        BadInput: An unknown kind, or a scale that is not a number.
+        BadInput: The kind is unknown, or the scale is not a number or ablates nothing.
     """
 
     kind: AblationName = "zero"
@@ -112,7 +111,7 @@ class Ablation:
         return ABLATIONS[self.kind].draws_donors
 
     def gates(self, masks: np.ndarray) -> np.ndarray:
-        """Gates of masks, `(masks, components)` float32."""
+        """Returns the gates of masks, `(masks, components)` float32."""
         return np.where(masks, self.scale, 1.0).astype(np.float32)
 
 
@@ -124,19 +123,19 @@ def donor_activations(
     *,
     points: Sequence[GatePoint] | None = None,
 ) -> dict[GatePoint, Tensor]:
-    """Collects the activations that stand in for ablated ones.
+    """Collects the activations that replace ablated ones.
 
     Args:
         model: The model; it is run intact.
-        sequences: Tokens of the donor items, prompt and continuation; every token counts the same.
-        ablation: Its kind says how a sequence's activations become donors.
-        points: Where activations are collected; by default where the model's components are gated.
+        sequences: Tokens of the donor items, prompt and continuation; all tokens have equal weight.
+        ablation: The ablation, whose kind reduces a sequence's activations to donors.
+        points: Gate points at which activations are collected; by default all of the model.
 
     Returns:
-        For every gate point `(donors, width)`; empty where nothing replaces the output.
+        Donors of every gate point, `(donors, width)`; empty if nothing replaces the output.
 
     Raises:
-        BadInput: A component has no activation that could be replaced (routed experts).
+        BadInput: A component has no activation to replace (routed experts).
     """
     kind = ABLATIONS[ablation.kind]
     if kind.of_sequence is None:

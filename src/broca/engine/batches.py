@@ -1,4 +1,4 @@
-"""Prepares batches on the model: padded rows, or suffixes on top of prefixes read once."""
+"""Prepares batches: padded rows, or suffixes after prefixes that are read once."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Batch(Generic[W]):
     """Rows ready for a forward pass.
 
     Attributes:
-        work: What each row is.
+        work: Work of each row.
         tokens: New tokens, `(rows, new)`.
         attention: 1 for tokens and 0 for padding, `(rows, past + new)`.
-        cache: Keys and values of the `past` tokens; None without.
-        gates: The rows' gates.
-        read: Tokens of the batch, padding excluded.
+        cache: Keys and values of the `past` tokens; None without past tokens.
+        gates: Gates of the rows.
+        read: Number of tokens of the batch, padding excluded.
     """
 
     work: tuple[W, ...]
@@ -53,7 +53,7 @@ def plain_batch(model: GatedModel, work: Sequence[W], masking: Masking) -> Batch
 def shared_batches(
     model: GatedModel, groups: Sequence[PrefixGroup[W]], masking: Masking, *, rows: int
 ) -> Iterator[Batch[W]]:
-    """Reads each group's prefix once and yields batches of suffixes on top of it.
+    """Reads each group's prefix once and yields batches of the suffixes.
 
     Args:
         model: The model.

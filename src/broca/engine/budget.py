@@ -1,4 +1,4 @@
-"""How much fits a batch: tokens, found from the free memory and halved when it runs out."""
+"""The token budget of a batch, derived from the free memory and halved when memory runs out."""
 
 from __future__ import annotations
 
@@ -11,53 +11,53 @@ from broca.errors import OutOfMemory
 from broca.models import GatedModel, text_config
 
 CPU_TOKENS = 4096
-"""Tokens of a batch on a CPU: small batches stay in its caches."""
+"""Tokens of a batch on a CPU: small batches fit into its caches."""
 
 _CPU_CACHED_TOKEN = 1 / 16
-"""What a cached token costs in a batch on a CPU, in tokens that are read: memory is not short."""
+"""Cost of a cached token in a batch on a CPU, in read tokens: memory is not scarce there."""
 
 
 SAFETY = 0.2
-"""Share of a GPU's free memory that a batch leaves alone at first."""
+"""Share of a GPU's free memory that a batch initially leaves free."""
 
 _shares: dict[torch.device, float] = {}
-"""Of every device on which memory ran out in this process, the share of the free memory that
-batches take since."""
+"""For each device on which memory ran out in this process: the share of the free memory that
+batches use since then."""
 
 
 class Budget:
-    """The token budget of one engine.
+    """The token budget of an engine.
 
-    It begins with all of the free memory but `SAFETY`, by estimate. Where memory runs out it is
-    halved, and so is what later engines of this process take of the same device.
+    The initial budget uses the estimated free memory except a share of `SAFETY`. If memory runs
+    out, the budget is halved, and so is the share of memory of later engines of this process on the
+    same device.
 
     Args:
         model: The model, for its size and device.
-        tokens: The budget to begin with; found from the free memory if None.
+        tokens: The initial budget; None derives it from the free memory.
     """
 
     def __init__(self, model: GatedModel, tokens: int | None) -> None:
         self._device = model.device
         self.tokens = tokens or _from_memory(model)
-        """Most tokens of a batch at present."""
+        """Current maximum number of tokens of a batch."""
         self._cached = 1.0 if model.device.type == "cuda" else _CPU_CACHED_TOKEN
 
     def rows(self, length: int, *, cached: int = 0) -> int:
-        """Rows of `length` new tokens on top of `cached` ones that fit a batch, at least 1."""
+        """Returns how many rows of `length` new and `cached` past tokens fit a batch (>= 1)."""
         return max(1, int(self.tokens / max(1.0, length + self._cached * cached)))
 
     def attempt(self, run: Callable[[], None], *, rows: int) -> bool:
-        """Runs something and says whether memory sufficed.
+        """Runs a function and returns whether memory sufficed.
 
-        Where it did not, memory is freed and the budget halved; the caller runs the same rows
-        again.
+        If it did not, memory is freed and the budget halved; the caller runs the same rows again.
 
         Args:
-            run: What may run out of memory.
-            rows: Rows at stake: a single one that does not fit is an error.
+            run: A function that may run out of memory.
+            rows: Number of its rows: a single row that does not fit is an error.
 
         Raises:
-            OutOfMemory: Not even one row fits.
+            OutOfMemory: A single row does not fit.
         """
         try:
             run()
@@ -78,16 +78,16 @@ class Budget:
 
 
 def share_of(device: torch.device) -> float:
-    """The share of a device's free memory that a batch takes."""
+    """Returns the share of a device's free memory that a batch uses."""
     return _shares.get(device, 1 - SAFETY)
 
 
 def _from_memory(model: GatedModel) -> int:
-    """Tokens that take a GPU's free memory but for the safety; a fixed number on a CPU.
+    """Returns the tokens that fill a GPU's free memory except the safety share; fixed on a CPU.
 
-    Counts keys and values, a few activations of the widest layer, and logits; the estimate is
-    coarse, and halving mends it where it was too bold. A model that is spread over several GPUs
-    has its keys and values where its layers are: the fullest GPU decides, as if it held them all.
+    It counts keys and values, a few activations of the widest layer, and logits. The estimate is
+    coarse, and halving corrects it if it is too large. For a model that is spread over several
+    GPUs, the fullest GPU decides, as if it held all keys and values.
     """
     if model.device.type != "cuda":
         return CPU_TOKENS

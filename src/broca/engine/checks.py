@@ -1,4 +1,4 @@
-"""Checks on what a model returns."""
+"""Checks of a model's logits."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def require_finite(logits: Tensor, requests: Sequence[int]) -> None:
     """Refuses NaN and infinite logits.
 
     Args:
-        logits: `(rows, positions, vocabulary)`.
-        requests: For every row the position of its (first) request, to say which is at fault.
+        logits: Logits, `(rows, positions, vocabulary)`.
+        requests: Position of every row's (first) request, for the message.
 
     Raises:
-        BadLogits: Names the first request at fault.
+        BadLogits: The logits are not finite; the message names the first faulty request.
     """
     # the largest absolute value is finite only if all are: one pass, no copy of the logits
     finite = torch.isfinite(logits.amax((1, 2)) - logits.amin((1, 2)))

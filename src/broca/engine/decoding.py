@@ -1,4 +1,4 @@
-"""Decodes greedily: ended generations leave the batch, new rows enter it."""
+"""Greedy decoding: finished generations leave the batch, and new rows enter it."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from broca.options import EngineOptions
 from broca.tasks.items import Generation
 
 LEAVE_SHARE = 1 / 8
-"""Share of ended generations at which a batch is cut down to the others."""
+"""Share of finished generations at which they are removed from a batch."""
 
 REFILL_SHARE = 1 / 2
 """Share of the budget that must be free before new rows enter a running batch."""
 
 
 Keep = Callable[[Decoding, list[int]], None]
-"""Takes a generation that has ended, and its tokens."""
+"""Receives a finished generation and its tokens."""
 
 
 class _Running:
-    """A batch in decoding.
+    """A batch that is being decoded.
 
     Attributes:
-        work: What each row is.
-        attention: `(rows, tokens so far)`.
+        work: Work of each row.
+        attention: Attention mask, `(rows, tokens so far)`.
         cache: Keys and values so far.
         gates: The rows' gates.
-        newest: The token that was generated last in each row, `(rows,)`.
+        newest: Last generated token of each row, `(rows,)`.
         alive: Whether each row still generates.
     """
 
@@ -53,7 +53,7 @@ class _Running:
         self.alive = [True] * len(batch.work)
 
     def keep(self, rows: list[int]) -> None:
-        """Cuts the batch down to `rows`, and to the tokens that one of them still has."""
+        """Keeps `rows` of the batch, and the positions at which one of them has a token."""
         index = torch.tensor(rows, device=self.attention.device)
         select_rows(self.cache, index)
         self.gates.select(index)
@@ -77,15 +77,15 @@ class Decoder:
     Args:
         model: The model.
         budget: The token budget, shared with the rest of the engine.
-        options: What to share, and whether rows leave and enter batches.
-        stop: When a generation ends.
+        options: Which work is shared, and whether rows leave and enter batches.
+        stop: Decides when a generation ends.
     """
 
     def __init__(
         self, model: GatedModel, budget: Budget, options: EngineOptions, stop: StopRule
     ) -> None:
         self.tokens = 0
-        """Tokens read and written so far, padding excluded."""
+        """Number of tokens that were read and generated so far, padding excluded."""
         self._model = model
         self._budget = budget
         self._options = options
@@ -93,7 +93,7 @@ class Decoder:
 
     @torch.inference_mode()
     def run(self, work: Sequence[Decoding], masking: Masking, store: Store) -> None:
-        """Generates everything; answers are stored as generations end."""
+        """Runs all generations; answers are stored when they are finished."""
         groups, alone = prefix_groups(work, self._options.share_prefixes)
         pending = sorted(groups, key=lambda group: len(group.prefix), reverse=True)
         while pending:
@@ -116,14 +116,14 @@ class Decoder:
         masking: Masking,
         store: Store,
     ) -> None:
-        """Runs rows to their end; those that memory did not allow run again in smaller batches.
+        """Runs rows to their end; rows that do not fit memory run again in smaller batches.
 
         Args:
             work: The rows.
-            shared: Tokens at their head that are read once for all.
-            source: Makes prefilled batches of rows, which it takes from a queue.
+            shared: Number of first tokens that are read once for all rows.
+            source: Yields prefilled batches of rows from a queue.
             masking: Gates of every mask.
-            store: Takes the answers.
+            store: Receives the answers.
         """
         pending = longest_first(work)
         while pending:
@@ -136,14 +136,14 @@ class Decoder:
             pending = [one for one in pending if one.position not in ended]
 
     def _keep(self, ended: set[int], store: Store, one: Decoding, tokens: list[int]) -> None:
-        """Stores a generation that has ended."""
+        """Stores a finished generation."""
         self.tokens += len(tokens)
         ended.add(one.position)
         text = self._stop.text(tokens, one.request.stop)
         store([(one.position, Generation(text, len(tokens)))])
 
     def _plain(self, masking: Masking, queue: deque[Decoding]) -> Iterator[_Running]:
-        """Prefilled batches of rows that share nothing."""
+        """Yields prefilled batches of rows without shared prefixes."""
         while queue:
             size = min(len(queue), self._budget.rows(queue[0].length))
             batch = [queue.popleft() for _ in range(size)]
@@ -152,10 +152,10 @@ class Decoder:
     def _on_prefixes(
         self, prefixes: Mapping[int, tuple[int, ...]], masking: Masking, queue: deque[Decoding]
     ) -> Iterator[_Running]:
-        """Prefilled batches of rows on top of prefixes that are read once.
+        """Yields prefilled batches of rows after prefixes that are read once.
 
         Args:
-            prefixes: The shared prefix of each row, by the position of its request.
+            prefixes: Shared prefix of each row, by the position of its request.
             masking: Gates of every mask.
             queue: The rows.
         """
@@ -187,13 +187,13 @@ class Decoder:
         masking: Masking,
         keep: Keep,
     ) -> None:
-        """Decodes until the source is empty and every row has ended.
+        """Decodes until the source is empty and every row is finished.
 
         Args:
-            source: Prefilled batches; the next one is drawn when there is room for it.
-            queue: What the source has yet to prefill.
+            source: Prefilled batches; the next is taken when there is room for it.
+            queue: Rows that the source has not prefilled yet.
             masking: Gates of every mask.
-            keep: Takes each generation when it ends.
+            keep: Receives each generation when it is finished.
         """
         generated: dict[int, list[int]] = {}
         running = next(source, None)
@@ -226,7 +226,7 @@ class Decoder:
             running.newest = logits[:, -1].argmax(-1)
 
     def _note_newest(self, running: _Running, generated: dict[int, list[int]], keep: Keep) -> None:
-        """Appends each living row's newest token, and ends the rows that it ends."""
+        """Appends the newest token of each running row, and finishes rows that it ends."""
         newest = running.newest.tolist()
         for row, (one, token) in enumerate(zip(running.work, newest, strict=True)):
             if running.alive[row]:
@@ -237,6 +237,6 @@ class Decoder:
                     keep(one, tokens)
 
     def _has_room(self, running: _Running) -> bool:
-        """Whether enough of the budget is free for new rows, and the cache can take them."""
+        """Whether enough of the budget is free for new rows, and the cache can be extended."""
         used = sum(one.length for one in running.work)
         return used <= (1 - REFILL_SHARE) * self._budget.tokens and is_plain(running.cache)

@@ -1,6 +1,6 @@
-"""The engine: answers requests under masks, every row of a batch with its own.
+"""The engine: answers requests under masks; every row of a batch has its own mask.
 
-It knows requests and gates, and nothing of tasks' metrics or of searches.
+It depends on requests and gates only, not on tasks' metrics or searches.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from broca.tasks.margins import Margin
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
-        done: Requests answered in this run.
-        total: Requests of this run.
-        tokens: Tokens that the model has read or written in this run, padding excluded.
-        seconds_left: Time that the others take at the speeds measured so far; None where it is not
-            known.
-        guessed: Whether some of these speeds are not measured yet.
+        done: Number of answered requests.
+        total: Number of requests.
+        tokens: Number of tokens that the model has read or generated, padding excluded.
+        seconds_left: Expected time of the remaining requests; None if it is unknown.
+        guessed: Whether it is based on speeds that are not measured yet.
     """
 
     done: int
@@ -48,9 +47,9 @@ class Engine:
 
     Args:
         model: The model.
-        options: What to share, and the size of batches.
-        donors: Activations that stand in for ablated ones, for each gate point
-            `(donors, width)`, as `donor_activations` makes them; zeros if None.
+        options: Which work is shared, and the size of batches.
+        donors: Activations that replace ablated ones, `(donors, width)` for each gate point, as
+            from `donor_activations`; zeros if None.
         on_progress: Called after every batch.
     """
 
@@ -69,11 +68,11 @@ class Engine:
         self._lanes = Lanes(model, options, StopRule(model.tokenizer, eos_tokens(model)))
         self._differentiator = Differentiator(model, self._lanes.all[0].budget)
         self.observed_tokens = 0
-        """Tokens that observations have read with the engine's model; they count themselves."""
+        """Number of tokens that observations have read, which they count themselves."""
 
     @property
     def tokens(self) -> int:
-        """Tokens that the model has read or written so far, padding excluded."""
+        """Number of tokens that the model has read or generated so far, padding excluded."""
         answered = sum(lane.tokens for lane in self._lanes.all) + self._differentiator.tokens
         return answered + self.observed_tokens
 
@@ -92,13 +91,13 @@ class Engine:
         """Answers every request under its gates.
 
         Args:
-            requests: What is asked.
+            requests: The requests.
             gates: Gates of every mask, `(masks, components)`.
-            gate_index: For every request its row in `gates`, `(requests,)`.
-            donor_index: For every request its row in the donors, `(requests,)`; the first if None.
+            gate_index: Row of every request in `gates`, `(requests,)`.
+            donor_index: Row of every request in the donors, `(requests,)`; the first if None.
 
         Returns:
-            The answers, in the order of the requests; the same whatever the batch size.
+            The answers, in the order of the requests, independent of the batch size.
 
         Raises:
             BadLogits: The model returned NaN or infinite logits.
@@ -120,7 +119,7 @@ class Engine:
 
         readings: dict[tuple[int, int, tuple[int, ...]], Reading] = {}
         decodings: list[Decoding] = []
-        read: dict[int, tuple[int, ...]] = {}  # the same request comes under many masks
+        read: dict[int, tuple[int, ...]] = {}  # the same request occurs under many masks
         for position, (request, mask, donor) in enumerate(
             zip(requests, gate_index.tolist(), donor_index.tolist(), strict=True)
         ):
@@ -149,10 +148,10 @@ class Engine:
         """Computes margins and their gradients with respect to their rows' gates.
 
         Args:
-            margins: What is asked of every row.
+            margins: Margin of every row.
             gates: Gates of every mask, `(masks, components)`.
-            gate_index: For every row its row in `gates`, `(rows,)`.
-            donor_index: For every row its row in the donors, `(rows,)`; the first if None.
+            gate_index: Row of `gates` for every margin, `(rows,)`.
+            donor_index: Row of the donors for every margin, `(rows,)`; the first if None.
 
         Returns:
             Margins `(rows,)` and gradients `(rows, components)`, in nats (per unit of gate).
@@ -176,7 +175,7 @@ class Engine:
 
 
 def eos_tokens(model: GatedModel) -> list[int]:
-    """End-of-sequence tokens, as generation with transformers would use them."""
+    """Returns the end-of-sequence tokens that generation with transformers uses."""
     configured = getattr(model.model.generation_config, "eos_token_id", None)
     if configured is None:
         configured = model.tokenizer.eos_token_id

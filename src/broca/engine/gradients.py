@@ -1,4 +1,4 @@
-"""Margins and their gradients with respect to the gates: one backward pass a batch."""
+"""Margins and their gradients with respect to the gates, by one backward pass for each batch."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from broca.models import GatedModel
 from broca.tasks.margins import Margin
 
 _COST = 8
-"""Tokens that a token costs in the budget while its activations are kept for the way back."""
+"""Cost of a token in the budget while its activations are kept for the backward pass."""
 
 
 class Differentiator:
-    """Computes margins of rows, and how each gate would change them.
+    """Computes margins of rows and their gradients with respect to the gates.
 
     Args:
         model: The model; its weights are frozen.
@@ -32,7 +32,7 @@ class Differentiator:
         self._model = model
         self._budget = budget
         self.tokens = 0
-        """Tokens read so far, padding excluded; the way back is not counted."""
+        """Number of tokens that were read so far, without padding and backward passes."""
 
     def run(
         self, rows: Sequence[tuple[Margin, int, int]], masking: Masking
@@ -40,7 +40,7 @@ class Differentiator:
         """Differentiates every row.
 
         Args:
-            rows: The margin that is asked, the row of its gates, the row of its donor.
+            rows: Margin, row of the gates and row of the donors of every row.
             masking: Gates of every mask.
 
         Returns:
@@ -104,7 +104,7 @@ class Differentiator:
         owner: Sequence[int],
         rows: Sequence[tuple[Margin, int, int]],
     ) -> list[Tensor]:
-        """Log-likelihoods of every row's requests, in the order of its margin's requests."""
+        """Returns the log-likelihoods of every row's requests, in the order of its margin."""
         places: list[list[int]] = [[0] * len(margin.requests) for margin, _, _ in rows]
         position = 0
         for one, row in zip(work, owner, strict=True):

@@ -1,7 +1,7 @@
-"""Lanes: on a CPU, copies of a small model with one thread each outrun one with many threads.
+"""Lanes: copies of a small model with one thread each, which are faster on a CPU.
 
-Its matrices are too small for threads to share them well (experiments/LOG.md). A lane is a copy
-of the modules around the same weights, with hooks, batches and a thread of its own.
+Small matrices do not divide well among threads (experiments/LOG.md). A lane is a copy of the
+modules around the same weights, with its own hooks, batches and thread.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from broca.models import GatedModel
 from broca.options import EngineOptions
 
 SMALL = 20_000_000
-"""Parameters up to which a model gets lanes by itself; measured at 1.2 million."""
+"""Maximum number of parameters of a model that gets lanes by default; measured at 1.2 million."""
 
 _WORTH = 64
-"""Units of work below which one lane does them all."""
+"""Number of units of work below which one lane runs all of them."""
 
 
 class Work(NamedTuple):
@@ -37,7 +37,7 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lane:
-    """One copy of the model with what runs requests on it.
+    """A copy of the model with its reader and decoder.
 
     Attributes:
         model: The model, or a copy around the same weights.
@@ -53,7 +53,7 @@ class Lane:
 
     @classmethod
     def of(cls, model: GatedModel, options: EngineOptions, stop: StopRule) -> Lane:
-        """A lane on a model."""
+        """Makes a lane on a model."""
         budget = Budget(model, options.token_budget)
         return cls(
             model,
@@ -64,11 +64,11 @@ class Lane:
 
     @property
     def tokens(self) -> int:
-        """Tokens read or written so far, padding excluded."""
+        """Number of tokens that were read or generated so far, padding excluded."""
         return self.reader.tokens + self.decoder.tokens
 
     def run(self, work: Work, masking: Masking, store: Store) -> None:
-        """Runs its share."""
+        """Runs its share of the work."""
         if work.readings:
             self.reader.run(work.readings, masking, store)
         if work.decodings:
@@ -76,12 +76,12 @@ class Lane:
 
 
 class Lanes:
-    """The lanes of one engine; copies are made when there is first enough work for them.
+    """The lanes of an engine; copies are made when there is enough work for them.
 
     Args:
         model: The model.
-        options: What to share, the size of batches, and how many lanes.
-        stop: Where generations end.
+        options: Which work is shared, the size of batches, and the number of lanes.
+        stop: Decides when a generation ends.
     """
 
     def __init__(self, model: GatedModel, options: EngineOptions, stop: StopRule) -> None:
@@ -92,12 +92,12 @@ class Lanes:
         """The lanes; the first is on the model itself."""
 
     def run(self, work: Work, masking: Masking, store: Store) -> None:
-        """Runs all work, in several threads where that pays.
+        """Runs all work, in several threads if that is faster.
 
         Args:
-            work: What to read and to generate.
+            work: The readings and generations.
             masking: Gates of every mask, for the engine's model.
-            store: Takes answers; called from several threads.
+            store: Receives answers; called from several threads.
         """
         first = self.all[0]
         if self._number == 1 or len(work.readings) + len(work.decodings) < _WORTH:
@@ -119,11 +119,11 @@ class Lanes:
             for end in ends:
                 end.result()
         finally:
-            torch.set_num_threads(threads)  # one library keeps the number for all threads
+            torch.set_num_threads(threads)  # one library keeps a number for all threads
 
 
 def _useful(model: GatedModel) -> int:
-    """One lane for each thread of a small model on a CPU, else one."""
+    """Returns the number of threads for a small model on a CPU, else 1."""
     size = sum(parameter.numel() for parameter in model.model.parameters())
     on_cpu = all(parameter.device.type == "cpu" for parameter in model.model.parameters())
     return max(1, torch.get_num_threads()) if on_cpu and size <= SMALL else 1
@@ -134,17 +134,17 @@ def _one_thread() -> None:
 
 
 def _mask_first(one: Reading | Decoding) -> tuple[int, int, tuple[int, ...]]:
-    """Work under one mask stays together: it may share prefixes."""
+    """Sort key that keeps work under a mask together, which may share prefixes."""
     return one.mask, one.donor, one.tokens
 
 
 def _sequence_first(one: Reading | Decoding) -> tuple[tuple[int, ...], int, int]:
-    """Work on one sequence stays together: it may share lower layers."""
+    """Sort key that keeps work on a sequence together, which may share lower layers."""
     return one.tokens, one.mask, one.donor
 
 
 def _shares(work: Sequence[W], number: int) -> list[list[W]]:
-    """Cuts work into as many runs of about equal length."""
+    """Divides work into `number` parts of approximately equal length."""
     total = sum(one.length for one in work)
     shares: list[list[W]] = [[] for _ in range(number)]
     before = 0
@@ -155,7 +155,7 @@ def _shares(work: Sequence[W], number: int) -> list[list[W]]:
 
 
 def _of_lane(masking: Masking, first: Lane, lane: Lane) -> Masking:
-    """The same gates and donors at the gate points of a lane's own modules."""
+    """Returns the gates and donors at the gate points of a lane's modules."""
     pairs = zip(first.model.points, lane.model.points, strict=True)
     return Masking(
         masking.gates,

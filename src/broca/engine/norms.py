@@ -1,4 +1,4 @@
-"""How large components' outputs are: what a gate of 0 takes away."""
+"""The norms of components' outputs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from broca.models import GatedModel, captured
 def output_norms(
     model: GatedModel, sequences: Sequence[tuple[int, ...]]
 ) -> NDArray[np.float64] | None:
-    """Mean Euclidean norm of every component's output, where its gate meets it.
+    """Returns the mean Euclidean norm of every component's output at its gate.
 
     Args:
         model: The model; it is run intact.
-        sequences: Tokens to average over, every token counting the same.
+        sequences: Tokens to average over; all tokens have equal weight.
 
     Returns:
         `(components,)`; None if some components have no activation (routed experts).

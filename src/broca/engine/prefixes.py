@@ -1,4 +1,4 @@
-"""Finds prompt prefixes that several rows of one mask share, and whether sharing saves work."""
+"""Finds prompt prefixes that rows of the same mask share, if sharing saves work."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from broca.engine.work import W
 from broca.options import Switch
 
 WORTH_SHARING = 0.25
-"""Share of all tokens that must be saved before a prefix is shared by `auto`."""
+"""Minimum share of saved tokens for which `auto` shares a prefix."""
 
 
 @dataclass(frozen=True)
 class PrefixGroup(Generic[W]):
-    """Rows under one mask whose sequences begin alike.
+    """Rows under the same mask with a common prefix.
 
     Attributes:
-        prefix: The tokens that they share.
+        prefix: The common tokens.
         members: The rows.
     """
 
@@ -27,7 +27,7 @@ class PrefixGroup(Generic[W]):
 
     @property
     def saved(self) -> int:
-        """Tokens that need not be read again."""
+        """Number of tokens that need not be read again."""
         return len(self.prefix) * (len(self.members) - 1)
 
 
@@ -35,14 +35,15 @@ def prefix_groups(work: Sequence[W], switch: Switch) -> tuple[list[PrefixGroup[W
     """Groups rows by mask and shared prefix.
 
     Within a mask there are two candidates: one prefix for all rows (a few-shot preamble), or one
-    for each set of rows with the same context (the choices of an item). What saves more wins.
+    for each set of rows with the same context (the choices of an item). The candidate that saves
+    more is used.
 
     Args:
         work: Rows of any masks.
-        switch: Whether to share; `auto` does where enough tokens are saved.
+        switch: Whether to share; `auto` shares if enough tokens are saved.
 
     Returns:
-        The groups, and the rows that share nothing.
+        The groups, and the rows without a shared prefix.
     """
     if switch == "off":
         return [], list(work)
@@ -71,17 +72,17 @@ def prefix_groups(work: Sequence[W], switch: Switch) -> tuple[list[PrefixGroup[W
 
 
 def _group(rows: Sequence[W]) -> PrefixGroup[W]:
-    """The rows with the longest prefix that they share."""
+    """Returns the rows with their longest common prefix."""
     first, last = min(one.tokens for one in rows), max(one.tokens for one in rows)
     limit = max(0, min(one.sharable for one in rows))
-    shared = 0  # what the smallest and the largest share, all in between share too
+    shared = 0  # in sorted order, all share the prefix of the first and the last
     while shared < limit and first[shared] == last[shared]:
         shared += 1
     return PrefixGroup(first[:shared], tuple(rows))
 
 
 def groups_that_fit(groups: Sequence[PrefixGroup[W]], rows: int) -> int:
-    """How many groups from the head have no more members than fit one batch; at least one."""
+    """Returns how many first groups fit one batch together; at least one."""
     total = 0
     for count, group in enumerate(groups):
         total += len(group.members)

@@ -1,4 +1,4 @@
-"""Scores continuations: one forward pass a batch, shared prefixes and lower layers read once."""
+"""Scores continuations by one forward pass for each batch; shared prefixes and layers run once."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from broca.options import EngineOptions
 from broca.tasks.items import LogLikelihood, Output
 
 WORTH_REUSING = 0.1
-"""Share of the layers' work that must be saved before lower layers are reused by `auto`."""
+"""Minimum share of saved work for which `auto` reuses lower layers."""
 
 
 _KEPT_COST = 8
-"""Tokens that a token costs in the budget while what enters layers and projections is kept."""
+"""Cost of a token in the budget while the inputs of layers and projections are kept."""
 
 
 @dataclass(frozen=True)
 class _Intact:
-    """What the intact model leaves of some sequences for the rows that differ from it higher up.
+    """The states of the intact model on some sequences, which rows with higher ablations reuse.
 
     Attributes:
-        logits: Of the last positions, `(sequences, keep, vocabulary)`.
-        inputs: What enters each decoder layer, `(sequences, tokens, hidden)`.
-        mixed: By layer, what enters its output projection, `(sequences, tokens, width)`.
+        logits: Logits of the last positions, `(sequences, keep, vocabulary)`.
+        inputs: Inputs of each decoder layer, `(sequences, tokens, hidden)`.
+        mixed: Input of each layer's output projection, `(sequences, tokens, width)`.
     """
 
     logits: Tensor
@@ -46,7 +46,7 @@ class Reader:
     Args:
         model: The model.
         budget: The token budget, shared with the rest of the engine.
-        options: What to share.
+        options: Which work is shared.
     """
 
     def __init__(self, model: GatedModel, budget: Budget, options: EngineOptions) -> None:
@@ -54,11 +54,11 @@ class Reader:
         self._budget = budget
         self._options = options
         self.tokens = 0
-        """Tokens read so far, padding excluded."""
+        """Number of tokens that were read so far, padding excluded."""
 
     @torch.inference_mode()
     def run(self, work: Sequence[Reading], masking: Masking, store: Store) -> None:
-        """Reads everything; answers are stored batch by batch."""
+        """Runs all readings; answers are stored batch by batch."""
         first = self._first_layers(masking)
         groups, alone = prefix_groups(work, self._options.share_prefixes)
         if self._saves_layers(work, first, otherwise=sum(group.saved for group in groups)):
@@ -78,7 +78,7 @@ class Reader:
     def _run_groups(
         self, groups: Sequence[PrefixGroup[Reading]], masking: Masking, store: Store
     ) -> None:
-        """Packs groups into batches: many small ones together, a large one in several."""
+        """Packs groups into batches: several small groups in one, a large group in several."""
         pending = sorted(groups, key=lambda group: len(group.prefix), reverse=True)
         while pending:
             prefix = len(pending[0].prefix)
@@ -108,7 +108,7 @@ class Reader:
         return scored(batch.work, logits)
 
     def skips_layers(self, work: Sequence[Reading], masking: Masking) -> bool:
-        """Whether enough lies below the masks' first ablated layers to keep sequences together."""
+        """Whether reusing lower layers saves enough to keep sequences together."""
         if self._options.reuse_layers == "off" or not work:
             return False
         first, layers = self._first_layers(masking), self._model.structure.layers
@@ -116,7 +116,7 @@ class Reader:
         return skipped >= WORTH_REUSING * sum(one.length for one in work)
 
     def _first_layers(self, masking: Masking) -> list[int]:
-        """The lowest layer that each mask changes; the number of layers for the intact one."""
+        """Returns the lowest layer that each mask changes; for the intact mask, the depth."""
         layer_of = torch.tensor(self._model.first_layers)
         untouched = self._model.structure.layers
         first: list[int] = torch.where(masking.gates != 1, layer_of, untouched).amin(1).tolist()
@@ -125,12 +125,12 @@ class Reader:
     def _saves_layers(
         self, work: Sequence[Reading], first: Sequence[int], *, otherwise: int
     ) -> bool:
-        """Whether to read the layers below the first ablated one once a sequence.
+        """Whether to run the layers below the first ablated layer once for each sequence.
 
         Args:
             work: All rows.
-            first: The first layer that each mask changes.
-            otherwise: Tokens that sharing prefixes would save.
+            first: First layer that each mask changes.
+            otherwise: Number of tokens that sharing prefixes would save.
         """
         switch = self._options.reuse_layers
         if switch == "off":
@@ -146,13 +146,13 @@ class Reader:
     def _run_sweep(
         self, work: Sequence[Reading], first: Sequence[int], masking: Masking, store: Store
     ) -> None:
-        """Reads each sequence once intact, then every row from its mask's first layer on."""
+        """Runs each sequence once intact, then every row from its mask's first layer on."""
         by_sequence: dict[tuple[int, ...], list[Reading]] = {}
         for one in work:
             by_sequence.setdefault(one.tokens, []).append(one)
         pending = sorted(by_sequence.values(), key=lambda rows: rows[0].length, reverse=True)
         while pending:
-            # what enters every layer is kept until its rows are done: count it as well
+            # the inputs of every layer are kept until its rows are done: count them too
             size = min(len(pending), self._budget.rows(_KEPT_COST * pending[0][0].length))
             some = pending[:size]
             tokens, attention = left_padded([r[0].tokens for r in some], device=self._model.device)
@@ -199,12 +199,12 @@ class Reader:
         masking: Masking,
         store: Store,
     ) -> None:
-        """Runs rows from `layer` on, where possible from its output projection on.
+        """Runs rows from `layer` on, if possible from its output projection on.
 
         Args:
             pending: The rows, each with the index of its sequence.
             layer: First layer to run.
-            whole: What the intact model left of every sequence.
+            whole: States of the intact model on every sequence.
             tokens: The sequences, left-padded, `(sequences, tokens)`.
             attention: Their attention mask.
             masking: Gates of every mask.
@@ -237,11 +237,11 @@ class Reader:
 def target_log_probabilities(
     work: Sequence[Reading], logits: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-probability of every target token.
+    """Returns the log-probability of every target token.
 
     Args:
         work: The rows.
-        logits: Of the last positions, `(rows, keep, vocabulary)`.
+        logits: Logits of the last positions, `(rows, keep, vocabulary)`.
 
     Returns:
         Log-probabilities `(targets, width)` with zeros before a target's first token, whether
@@ -249,10 +249,10 @@ def target_log_probabilities(
     """
     rows = [row for row, one in enumerate(work) for _ in one.targets]
     targets = [target for one in work for _, target in one.targets]
-    # pad every target on the left, so that its last token stands at the last position
+    # pad every target on the left, so that its last token is at the last position
     wanted, present = left_padded(targets, device=logits.device)
     chosen = logits[:, -wanted.shape[1] :]
-    if rows != list(range(len(work))):  # rows with one target each need no copy
+    if rows != list(range(len(work))):  # rows with one target need no copy
         chosen = chosen[torch.tensor(rows, device=logits.device)]
     chosen = chosen.to(torch.promote_types(chosen.dtype, torch.float32))
     found = chosen.gather(-1, wanted[..., None])[..., 0] - chosen.logsumexp(-1)

@@ -8,11 +8,11 @@ from typing import Any
 
 
 class StopRule:
-    """The ends of generations of one model.
+    """Decides the end of generations of a model.
 
-    A stop string is looked for in decoded text, so that it is found however the tokens cut it. To
-    decode rarely, a row is looked at only after a token whose own text holds the last character of
-    one of its stop strings: no other token can complete it.
+    Stop strings are searched in decoded text, because they may span tokens in any way. To decode
+    rarely, a row is checked only after a token whose text contains the last character of one of its
+    stop strings, because no other token can complete it.
 
     Args:
         tokenizer: The model's tokenizer.
@@ -26,7 +26,7 @@ class StopRule:
         self._longest_tail = cache(self._tail_of)
 
     def ended(self, generated: Sequence[int], stop: tuple[str, ...], limit: int) -> bool:
-        """Whether a generation is over after its newest token."""
+        """Whether a generation ends with its newest token."""
         newest = generated[-1]
         if newest in self._eos or len(generated) >= limit:
             return True
@@ -38,7 +38,7 @@ class StopRule:
         return any(text in tail for text in stop)
 
     def text(self, generated: Sequence[int], stop: tuple[str, ...]) -> str:
-        """Decodes a generation and cuts it at the first stop string, as lm-eval does."""
+        """Decodes a generation and truncates it at the first stop string, as lm-eval does."""
         text: str = self._tokenizer.decode(list(generated), skip_special_tokens=True)
         for end in stop:
             text = text.split(end)[0]
@@ -55,5 +55,5 @@ class StopRule:
         )
 
     def _tail_of(self, stop: tuple[str, ...]) -> int:
-        """Tokens to decode: a token has at least one byte, so a string needs at most its bytes."""
+        """Returns the number of tokens to decode: a token has at least one byte."""
         return max((len(text.encode()) for text in stop), default=0) + 4

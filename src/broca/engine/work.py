@@ -16,12 +16,12 @@ from broca.tasks.items import Output, Request
 
 @dataclass(frozen=True)
 class Reading:
-    """One sequence to read under one mask, and what is asked of its last positions.
+    """A sequence to read under a mask, and the targets at its last positions.
 
     Attributes:
         mask: Row of the gates.
         donor: Row of the replacement activations.
-        tokens: What the model reads: context and continuation without its last token.
+        tokens: Input tokens: context and continuation without its last token.
         targets: Position of each request, and the continuation that its last tokens predict.
     """
 
@@ -32,24 +32,24 @@ class Reading:
 
     @property
     def length(self) -> int:
-        """Tokens that it takes in a batch."""
+        """Number of tokens in a batch."""
         return len(self.tokens)
 
     @property
     def sharable(self) -> int:
-        """Tokens at its head from which no logits are needed."""
+        """First tokens whose logits are not needed."""
         return len(self.tokens) - max(len(target) for _, target in self.targets)
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """One generation under one mask.
+    """A generation under a mask.
 
     Attributes:
         mask: Row of the gates.
         donor: Row of the replacement activations.
-        position: Of its request.
-        request: What is asked.
+        position: Position of its request.
+        request: The request.
     """
 
     mask: int
@@ -59,40 +59,40 @@ class Decoding:
 
     @property
     def tokens(self) -> tuple[int, ...]:
-        """The prompt."""
+        """Tokens of the prompt."""
         return self.request.context
 
     @property
     def length(self) -> int:
-        """Tokens that it may come to take in a batch."""
+        """Maximum number of tokens in a batch."""
         return len(self.request.context) + self.request.max_new_tokens
 
     @property
     def sharable(self) -> int:
-        """Tokens at its head from which no logits are needed."""
+        """First tokens whose logits are not needed."""
         return len(self.tokens) - 1
 
 
 Work = Reading | Decoding
 W = TypeVar("W", bound=Work)
 Store = Callable[[Sequence[tuple[int, Output]]], None]
-"""Takes answers as they come: position of the request, and its answer."""
+"""Receives answers: position of the request, and its answer."""
 
 
 @dataclass(frozen=True)
 class Masking:
-    """Gates of every mask and the activations that stand in for ablated ones.
+    """Gates of every mask and the activations that replace ablated ones.
 
     Attributes:
-        gates: `(masks, components)`.
-        donors: For each gate point `(donors, width)`; empty for zero ablation.
+        gates: Gates, `(masks, components)`.
+        donors: Donors of each gate point, `(donors, width)`; empty for zero ablation.
     """
 
     gates: Tensor
     donors: dict[GatePoint, Tensor]
 
     def of(self, work: Sequence[Work]) -> tuple[Tensor, Replacement]:
-        """Gates `(rows, components)` and replacements `(rows, width)` of some work."""
+        """Returns gates `(rows, components)` and replacements `(rows, width)` of some work."""
         rows = [one.donor for one in work]
         return (
             self.gates[[one.mask for one in work]],
@@ -101,7 +101,7 @@ class Masking:
 
 
 def longest_first(work: Sequence[W]) -> list[W]:
-    """Returns the work with the longest first: batches pad little, and memory peaks at once."""
+    """Returns the work by decreasing length: batches have little padding, memory peaks early."""
     return sorted(work, key=lambda one: one.length, reverse=True)
 
 

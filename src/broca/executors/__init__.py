@@ -1,6 +1,6 @@
-"""Where the engine runs: this process, or the workers of a Ray cluster.
+"""Executors: run the engine in this process, or in workers of a Ray cluster.
 
-The names are loaded on first use: `broca --help` needs `broca.executors.process` alone.
+The names are loaded on first use: `broca --help` needs only `broca.executors.process`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What plans and observations ask of an engine, wherever it runs, and what its answers say."""
+"""Converts plans into questions for an engine, and its answers into responses."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from broca.tasks.code import run_code_ahead
 
 @dataclass(frozen=True)
 class Questions:
-    """What an engine is asked for some rows: plain data, which can be sent to another process.
+    """The questions to an engine for some rows: plain data, which can be sent to another process.
 
     Attributes:
         gates: Gates of every mask, `(masks, components)`.
-        gate_index: For every request or margin its row in `gates`, `(asked,)`.
-        donor_index: For every request or margin its row in the donors, `(asked,)`.
-        row_index: For every request or margin its row of the plan, `(asked,)`.
-        rows: Rows of the plan.
-        requests: What is to be answered.
-        margins: What is to be differentiated instead, one for each row.
+        gate_index: Row of `gates` for every request or margin, `(asked,)`.
+        donor_index: Row of the donors for every request or margin, `(asked,)`.
+        row_index: Row of the plan for every request or margin, `(asked,)`.
+        rows: Number of rows of the plan.
+        requests: The requests to answer.
+        margins: The margins to differentiate instead, one for each row.
     """
 
     gates: NDArray[np.float32]
@@ -43,7 +43,7 @@ class Questions:
 
 @dataclass(frozen=True)
 class Observations:
-    """Observations of one class that are taken together.
+    """Observations of a class that are measured together.
 
     Attributes:
         batch: The observations.
@@ -53,23 +53,23 @@ class Observations:
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Number of observations."""
         return len(self.batch)
 
 
 Job = Questions | Observations
-"""What a worker is given at a time."""
+"""A unit of work of a worker."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What an engine answered.
+    """The answers of an engine.
 
     Attributes:
-        outputs: To requests.
-        values: Of margins.
-        gradients: Of margins.
-        vectors: Of observations.
+        outputs: Answers to requests.
+        values: Values of margins.
+        gradients: Gradients of margins.
+        vectors: Vectors of observations.
     """
 
     outputs: tuple[Output, ...] = ()
@@ -79,7 +79,7 @@ class Answers:
 
 
 def answer(engine: Engine, questions: Job) -> Answers:
-    """Lets an engine answer.
+    """Answers questions with an engine.
 
     Raises:
         BadLogits: The model returned NaN or infinite logits.
@@ -95,16 +95,16 @@ def answer(engine: Engine, questions: Job) -> Answers:
 
 
 class Asker:
-    """Turns plans into questions and answers into responses; it runs no model.
+    """Converts plans into questions and answers into responses; it runs no model.
 
     Args:
         bank: The items that plans refer to by position, each with the task that scores it.
-        response: What plans return that do not say it themselves.
-        ablation: What becomes of ablated components.
-        donors: For every donor of the engine the position in the bank of its item, for `resample`:
-            no row gets one of its own item.
-        donor_keys: Seed of every bank item's draws of donors; its position if None.
-        keep_outputs: Whether to hand over what the model answered.
+        response: Response of plans that name none.
+        ablation: How components are ablated.
+        donors: Position in the bank of every donor's item, for `resample`: no row gets a donor of
+            its own item.
+        donor_keys: Seed of every bank item's draws of donors; by default its position.
+        keep_outputs: Whether to return the model's answers.
     """
 
     def __init__(
@@ -126,19 +126,19 @@ class Asker:
         self._margins: dict[int, Margin] = {}
 
     def refer(self, bank: Sequence[tuple[Benchmark, Item]]) -> None:
-        """Takes the same items again, whose tasks now know right answers."""
+        """Replaces the bank by the same items whose tasks now know right answers."""
         self._bank = tuple(bank)
         self._margins = {}
 
     def questions(self, plan: Plan, *, outputs: bool = False) -> Questions:
-        """What a plan asks.
+        """Returns the questions of a plan.
 
         Args:
             plan: The rows.
-            outputs: Ask the items' own requests, whatever the plan returns.
+            outputs: Whether to ask the items' own requests, regardless of the plan's response.
 
         Raises:
-            TaskUnusable: Margins are wanted, and an item has no answer to compare with.
+            TaskUnusable: The response is a margin, and an item has no reference answer.
         """
         gates, donors = self._gates(plan), self._donor_index(plan)
         if plan.gradients and not outputs:
@@ -165,10 +165,10 @@ class Asker:
         )
 
     def measurement(self, plan: Plan, questions: Questions, answers: Answers) -> Measurement:
-        """The responses of a plan's rows.
+        """Returns the responses of a plan's rows.
 
         Returns:
-            The margin or its probability, or the task's metric, negated where lower is better.
+            The margin or its probability, or the task's metric, negated if lower is better.
         """
         response = plan.response or self._response
         if plan.gradients:
@@ -194,7 +194,7 @@ class Asker:
         return Measurement(plan, responses, outputs=tuple(outputs) if self._keep_outputs else None)
 
     def scores(self, plan: Plan, outputs: Sequence[tuple[Output, ...]]) -> NDArray[np.float64]:
-        """The tasks' metrics of outputs, row by row, negated where lower is better."""
+        """Returns the tasks' metrics of outputs, row by row, negated if lower is better."""
         run_code_ahead(
             partial(self._bank[position][0].score, self._bank[position][1], output)
             for position, output in zip(plan.item_index, outputs, strict=True)
@@ -207,23 +207,23 @@ class Asker:
         return scores
 
     def rescored(self, plan: Plan) -> NDArray[np.bool_]:
-        """Whether each row's task is scored by a function of the caller, `(rows,)`.
+        """Returns whether each row's task is scored by a function of the caller, `(rows,)`.
 
-        The journal keeps outputs of such rows, never their scores: it could not tell two functions
-        apart.
+        The journal keeps outputs of such rows, not their scores, because it cannot distinguish two
+        functions.
         """
         by_item = np.array([benchmark.rescored for benchmark, _ in self._bank], dtype=bool)
         rows: NDArray[np.bool_] = by_item[plan.item_index]
         return rows
 
     def outputs(self, questions: Questions, answers: Answers) -> list[tuple[Output, ...]]:
-        """The answers row by row."""
+        """Returns the answers row by row."""
         ends = np.cumsum(np.bincount(questions.row_index, minlength=questions.rows)).tolist()
         starts = [0, *ends][:-1]
         return [answers.outputs[start:end] for start, end in zip(starts, ends, strict=True)]
 
     def named(self, error: BadLogits, plan: Plan, questions: Questions) -> BadLogits:
-        """The error with the item and the number of ablated components of its row."""
+        """Returns the error with the item and the number of ablated components of its row."""
         row = int(questions.row_index[error.request])
         _, item = self._bank[plan.item_index[row]]
         ablated = int(plan.masks[plan.mask_index[row]].sum())
@@ -233,7 +233,7 @@ class Asker:
         )
 
     def _margin(self, position: int) -> Margin:
-        """How an item's margin is asked for, made once."""
+        """Returns the margin of an item, computed once."""
         if position not in self._margins:
             self._margins[position] = self._new_margin(position)
         return self._margins[position]
@@ -243,8 +243,8 @@ class Asker:
         margin = benchmark.margin(item)
         if margin is None:
             raise TaskUnusable(
-                f"item {item.number} of task '{benchmark.name}' has no answer to take a margin "
-                "from: use another `response` such as accuracy, or another `reference`"
+                f"item {item.number} of task '{benchmark.name}' has no answer for a margin: "
+                "use another `response` such as accuracy, or another `reference`"
             )
         return margin
 
@@ -254,7 +254,7 @@ class Asker:
         return replace(self._ablation, scale=plan.scale).gates(plan.masks)
 
     def _donor_index(self, plan: Plan) -> NDArray[np.intp]:
-        """The donor of every row: seeded by its mask and item, never the item's own."""
+        """Returns the donor of every row, drawn by its mask and item, from another item."""
         if not self._ablation.draws_donors:
             return np.zeros(len(plan), dtype=np.intp)
         keys = [zlib.crc32(np.packbits(mask).tobytes()) for mask in plan.masks]
@@ -267,7 +267,7 @@ class Asker:
         return chosen
 
     def _next_other(self, donor: int, position: int) -> int:
-        """The first donor from a given one on that is of another item than `position`."""
+        """Returns the first donor from a given one on whose item is not at `position`."""
         count = len(self._donors)
         later = (candidate % count for candidate in range(donor, donor + count))
         return next((one for one in later if self._donors[one] != position), donor)

@@ -1,4 +1,4 @@
-"""What an executor is: something that answers plans and takes observations."""
+"""The protocol of executors, which measure plans and observations."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class WeightDelta(Protocol):
 
     @property
     def digest(self) -> str:
-        """Digest of what is changed."""
+        """Digest of the changes."""
 
     def applied(self, model: Any) -> AbstractContextManager[None]:
-        """Changes the weights of a `GatedModel` within the context, and puts them back."""
+        """A context in which the weights of a `GatedModel` are changed; they are restored."""
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What an engine needs besides the model.
+    """The setting of an engine besides its model.
 
     Attributes:
         key: Equal keys mean equal settings.
-        donors: What stands in for ablated activations, in the order of the model's gate points.
+        donors: Replacements of ablated activations, in the order of the model's gate points.
         delta: Changed weights.
     """
 
@@ -42,19 +42,19 @@ class Setting:
 
 
 class Executor(Protocol):
-    """Measures rows and takes observations: in this process, or in workers."""
+    """Measures rows and observations in this process or in workers."""
 
     @property
     def concurrent(self) -> bool:
-        """Whether several plans are measured at a time."""
+        """Whether several plans are measured at the same time."""
 
     @property
     def tokens(self) -> int:
-        """Tokens that were read or written so far."""
+        """Number of tokens that were read or generated so far."""
 
     @property
     def token_budget(self) -> int:
-        """Most tokens of a batch."""
+        """Maximum number of tokens of a batch."""
 
     @property
     def device(self) -> str:

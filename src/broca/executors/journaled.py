@@ -1,4 +1,4 @@
-"""Asks the journal first: what it knows is not measured again, what is measured is kept at once."""
+"""Measures only rows that the journal lacks, and commits them at once."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from broca.tasks import Generation, LogLikelihood, Output
 T = TypeVar("T")
 
 OUTPUTS = "outputs"
-"""Role of rows whose outputs were asked for."""
+"""Role of rows whose outputs were requested."""
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a plan as the journal knows them: one condition, ids of masks and items."""
+    """The rows of a plan in the journal: a condition, ids of masks and items."""
 
     condition: int
     masks: NDArray[np.int64]
@@ -37,21 +37,21 @@ class _Rows:
 
 @dataclass
 class Recording:
-    """One run as it is written to a journal.
+    """A run that is written to a journal.
 
     Attributes:
-        journal: Where rows go.
-        run: Number of the run in it.
-        components: Id of the components in it.
-        items: Id of every item of the bank in it, `(items,)`.
-        lengths: Tokens that a row of each item takes, `(items,)`.
-        chunk_tokens: Tokens of the rows that are measured and committed together.
+        journal: The journal.
+        run: Number of the run in the journal.
+        components: Id of the components in the journal.
+        items: Id of every item of the bank in the journal, `(items,)`.
+        lengths: Number of tokens of a row of each item, `(items,)`.
+        chunk_tokens: Number of tokens of rows that are measured and committed together.
         keep_outputs: Share of the rows whose raw output is kept, drawn by mask and item.
-        measuring: Entered around every measurement, to put off an interruption.
-        checkpoint: Called after every commit; it may end the run by raising.
-        on_chunk: Receives before every chunk how many rows of the plan are done, how many the
-            chunk has, and how many the plan.
-        plans: Plans noted so far.
+        measuring: Context of every measurement, which delays an interruption.
+        checkpoint: Called after every commit; it may end the run by an exception.
+        on_chunk: Receives before every chunk the number of done rows, of the chunk's rows, and of
+            the plan's rows.
+        plans: Number of recorded plans.
     """
 
     journal: Journal
@@ -67,7 +67,7 @@ class Recording:
     plans: int = field(default=0, init=False)
 
     def note(self, *, role: str, rows: _Rows) -> None:
-        """Writes down which rows are asked for."""
+        """Records the requested rows."""
         self.journal.add_plan(
             self.run,
             self.plans,
@@ -80,17 +80,17 @@ class Recording:
 
 
 class JournaledExecutor:
-    """Measures through a journal.
+    """Measures plans with a journal.
 
-    A plan is cut into chunks at places that depend on the plan alone: a run that was killed goes on
-    with the same chunks as one that was not, and so with the same batches and the same bits.
+    A plan is divided into chunks that depend only on the plan. A killed run therefore continues
+    with the same chunks as an uninterrupted run, and with the same batches and bits.
 
     Args:
-        executor: Measures what the journal does not know.
+        executor: Measures the rows that the journal lacks.
         recording: The run.
-        condition: What responses depend on besides mask and item, in accuracy.
-        asker: Scores outputs where the journal keeps no scores.
-        margin_items: Ids of some positions of the bank as their margins ask them.
+        condition: Condition of rows with response `accuracy`.
+        asker: Scores outputs of rows whose scores the journal does not keep.
+        margin_items: Returns the journal ids of the margins of some bank positions.
     """
 
     def __init__(
@@ -108,16 +108,17 @@ class JournaledExecutor:
         self._asker = asker
         self._margin_items = margin_items
         self.cost: Counter[str] = Counter()
-        """Rows asked so far by role, known ones included; a row with its gradient counts three."""
+        """Number of requested rows by role, with known rows; a row with its gradient counts as
+        three."""
         self.measured = 0
-        """Rows measured in this process, each counted once."""
+        """Number of distinct rows that this process measured."""
 
     def run(self, plan: Plan, *, role: str = "scores") -> Measurement:
-        """Answers every row of a plan, from the journal where it can.
+        """Measures a plan, with known rows from the journal.
 
         Args:
             plan: The rows.
-            role: What they are for: `search` or `scores`.
+            role: Purpose of the rows: `search` or `scores`.
 
         Raises:
             BadResponse: A response is not a finite number.
@@ -140,7 +141,7 @@ class JournaledExecutor:
         return Measurement(plan, responses, gradients)
 
     def answers(self, plan: Plan, *, role: str = OUTPUTS) -> list[tuple[Output, ...]]:
-        """What the model answers in every row of a plan, from the journal where it can."""
+        """Returns the model's answers in every row of a plan, with known rows from the journal."""
         plan = replace(plan, response="accuracy", gradients=False)
         rows = self._rows(plan)
         self._recording.journal.note_outputs(
@@ -158,7 +159,7 @@ class JournaledExecutor:
     def observe(
         self, observations: Sequence[Observation], *, role: str = "observations"
     ) -> list[NDArray[np.float32]]:
-        """The vectors of some observations of one class, from the journal where it can."""
+        """Returns the vectors of observations of one class, with known ones from the journal."""
         if not observations:
             return []
         journal, recording = self._recording.journal, self._recording
@@ -198,13 +199,13 @@ class JournaledExecutor:
         ]
 
     def _rescored(self, plan: Plan) -> NDArray[np.bool_]:
-        """Whether each row's response is a function of outputs that the journal keeps instead."""
+        """Returns whether each row's response is computed from outputs in the journal."""
         if self._asker is None or (plan.response or "accuracy") != "accuracy":
             return np.zeros(len(plan), dtype=bool)
         return self._asker.rescored(plan)
 
     def _rescore(self, plan: Plan, rescored: NDArray[np.bool_], *, role: str) -> Measurement:
-        """Measures a plan of which some rows are scored from their outputs."""
+        """Measures a plan with some rows that are scored from their outputs."""
         assert self._asker is not None
         responses = np.empty(len(plan))
         chosen = np.flatnonzero(rescored)
@@ -216,7 +217,7 @@ class JournaledExecutor:
         return Measurement(plan, responses)
 
     def _rows(self, plan: Plan) -> _Rows:
-        """What the rows of a plan are in the journal."""
+        """Returns the rows of a plan in the journal."""
         recording = self._recording
         response = plan.response or "accuracy"
         condition = replace(self._condition, response=response, gradients=plan.gradients)
@@ -232,7 +233,7 @@ class JournaledExecutor:
         )
 
     def _measure_missing(self, plan: Plan, rows: _Rows, role: str) -> None:
-        """Measures the rows that the journal does not know, and commits them as they come."""
+        """Measures the rows that the journal lacks, and commits them chunk by chunk."""
         journal = self._recording.journal
 
         def known(chunk: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -245,7 +246,7 @@ class JournaledExecutor:
             self._commit(parts[number], missing[number], rows, measurement, tokens, role)
 
     def _answer_missing(self, plan: Plan, rows: _Rows, role: str) -> None:
-        """Asks for the outputs that the journal does not know, and commits them as they come."""
+        """Generates the outputs that the journal lacks, and commits them chunk by chunk."""
         recording = self._recording
 
         def known(chunk: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -268,7 +269,7 @@ class JournaledExecutor:
     def _missing(
         self, plan: Plan, rows: _Rows, known: Callable[[NDArray[np.intp]], NDArray[np.bool_]]
     ) -> list[NDArray[np.intp]]:
-        """The rows to measure, chunk by chunk; of equal rows the first."""
+        """Returns the rows to measure, chunk by chunk; of equal rows the first."""
         everything = np.arange(len(plan), dtype=np.intp)
         wanted = ~known(everything) if len(plan) else np.zeros(0, dtype=bool)
         first = np.zeros(len(plan), dtype=bool)
@@ -280,9 +281,9 @@ class JournaledExecutor:
     def _stream(
         self, stream: Iterator[tuple[int, T]], parts: Sequence[Sequence[int]] | Any, total: int
     ) -> Iterator[tuple[int, T, int]]:
-        """What comes from a stream, with the tokens it took; the run may be ended between two.
+        """Yields the parts of a stream with their tokens; the run may be interrupted between two.
 
-        An interruption is put off while a part is awaited and while the caller commits it.
+        An interruption is delayed while a part is awaited and while the caller commits it.
         """
         recording = self._recording
         left = sum(len(part) for part in parts)
@@ -311,7 +312,7 @@ class JournaledExecutor:
         tokens: int,
         role: str,
     ) -> None:
-        """Commits what was measured: the rows at `places` of a plan, which are the plan `part`."""
+        """Commits the measured rows at `places` of a plan, which are the plan `part`."""
         recording = self._recording
         if not np.isfinite(measurement.responses).all():
             worst = int(np.flatnonzero(~np.isfinite(measurement.responses))[0])
@@ -327,7 +328,7 @@ class JournaledExecutor:
             condition=rows.condition,
             masks=masks,
             items=items,
-            responses=measurement.responses + 0.0,  # SQLite knows no minus zero
+            responses=measurement.responses + 0.0,  # SQLite has no negative zero
             gradients=measurement.gradients,
             outputs=self._kept_outputs(masks, items, measurement),
             tokens=tokens,
@@ -337,10 +338,10 @@ class JournaledExecutor:
     def _kept_outputs(
         self, masks: NDArray[np.int64], items: NDArray[np.int64], measurement: Measurement
     ) -> dict[int, str]:
-        """The raw outputs to keep, by row."""
+        """Returns the raw outputs to keep, by row."""
         if measurement.outputs is None or not self._recording.keep_outputs:
             return {}
-        # a fixed draw by mask and item: the same rows are kept whatever was known before
+        # drawn by mask and item: the same rows are kept regardless of known rows
         draws = (masks.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ (
             items.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
         )
@@ -351,14 +352,14 @@ class JournaledExecutor:
 
 
 def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[NDArray[np.intp]]:
-    """Cuts a plan into runs of consecutive rows of at least `tokens` tokens, the last one less.
+    """Divides a plan into chunks of consecutive rows of at least `tokens` tokens, except the last.
 
-    Rows of one mask stay together where they fit: they share prefixes.
+    Rows of a mask stay together if they fit, because they share prefixes.
 
     Args:
         plan: The plan.
-        lengths: Tokens that a row of each bank item takes.
-        tokens: Where to cut.
+        lengths: Number of tokens of a row of each bank item.
+        tokens: Size of chunks in tokens.
     """
     if not len(plan):
         return
@@ -377,7 +378,7 @@ def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[NDAr
 
 
 def _cut(lengths: NDArray[np.int64], tokens: int) -> list[NDArray[np.intp]]:
-    """Cuts observations into runs of consecutive ones of about `tokens` tokens each."""
+    """Divides observations into chunks of approximately `tokens` tokens."""
     batch = (np.cumsum(lengths) - 1) // max(1, tokens)
     places = np.arange(len(lengths), dtype=np.intp)
     return np.split(places, np.flatnonzero(np.diff(batch)) + 1)
@@ -386,7 +387,7 @@ def _cut(lengths: NDArray[np.int64], tokens: int) -> list[NDArray[np.intp]]:
 def _first_of_each(
     masks: NDArray[np.int64], items: NDArray[np.int64], wanted: NDArray[np.bool_]
 ) -> NDArray[np.intp]:
-    """Positions of the wanted rows, of equal ones only the first, in their order."""
+    """Returns the positions of the wanted rows in their order; of equal rows only the first."""
     positions = np.flatnonzero(wanted)
     pairs = np.stack([masks[positions], items[positions]], axis=1)
     _, first = np.unique(pairs, axis=0, return_index=True)
@@ -394,7 +395,7 @@ def _first_of_each(
 
 
 def _part(plan: Plan, rows: NDArray[np.intp]) -> Plan:
-    """Some rows of a plan, with the masks that they need."""
+    """Returns some rows of a plan, with their masks."""
     used, mask_index = np.unique(plan.mask_index[rows], return_inverse=True)
     return replace(
         plan,
@@ -405,7 +406,7 @@ def _part(plan: Plan, rows: NDArray[np.intp]) -> Plan:
 
 
 def _as_text(answers: tuple[Output, ...]) -> str:
-    """Answers as JSON; numbers keep every bit."""
+    """Returns answers as JSON; numbers keep every bit."""
     return json.dumps([asdict(answer) for answer in answers], ensure_ascii=True)
 
 

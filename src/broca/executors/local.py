@@ -20,7 +20,7 @@ from broca.tasks import Output
 
 
 class LocalExecutor:
-    """Measures the rows of plans with an engine of this process.
+    """Measures rows with an engine of this process.
 
     Args:
         engine: Runs the requests.
@@ -37,12 +37,12 @@ class LocalExecutor:
 
     @property
     def tokens(self) -> int:
-        """Tokens that were read or written so far."""
+        """Number of tokens that were read or generated so far."""
         return self._engine.tokens
 
     @property
     def token_budget(self) -> int:
-        """Most tokens of a batch."""
+        """Maximum number of tokens of a batch."""
         return self._engine.token_budget
 
     @property
@@ -54,17 +54,17 @@ class LocalExecutor:
         """Measures every row of a plan.
 
         Returns:
-            The responses: the margin or its probability, or the task's metric, negated where
-            lower is better.
+            The responses: the margin or its probability, or the task's metric, negated if lower is
+            better.
 
         Raises:
-            TaskUnusable: Margins are wanted, and an item has no answer to compare with.
+            TaskUnusable: The response is a margin, and an item has no reference answer.
         """
         questions = self._asker.questions(plan)
         return self._asker.measurement(plan, questions, self._answer(plan, questions))
 
     def answers(self, plan: Plan) -> list[tuple[Output, ...]]:
-        """What the model answers in every row of a plan, to its item's own requests."""
+        """Returns the model's answers to the requests of each row's item."""
         questions = self._asker.questions(plan, outputs=True)
         return self._asker.outputs(questions, self._answer(plan, questions))
 
@@ -112,13 +112,13 @@ class LocalHost:
         model_options: ModelOptions,
         on_progress: Callable[[Progress], None],
     ) -> LocalExecutor:
-        """An executor with an engine of its own."""
+        """Makes an executor with its own engine."""
         donors = dict(zip(model.points, setting.donors, strict=True)) if setting.donors else {}
         engine = Engine(model, engine_options, donors=donors, on_progress=on_progress)
         return LocalExecutor(engine, asker, delta=setting.delta)
 
     def close(self) -> None:
-        """Nothing was started."""
+        """Does nothing: nothing was started."""
 
 
 LOCAL = ExecutorKind(

@@ -1,7 +1,7 @@
-"""Settings of the process that make small models on a CPU fast; the command line makes them all.
+"""Process settings that make small models on a CPU fast; the command line uses all of them.
 
-A Python program in which broca is what imports torch gets `spin_briefly`; one that imports torch
-before it uses broca, or wants the settings of memory too, calls `tune_process` before that.
+A Python program in which broca imports torch gets `spin_briefly`. A program that imports torch
+before broca, or needs the memory settings too, calls `tune_process` first.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _KEPT_BYTES = 1 << 30
 def spin_briefly() -> None:
     """Keeps waiting threads from spinning; OpenMP reads this once, when torch is imported.
 
-    Threads that wait by spinning for long stall each other as soon as another program wants a core;
-    threads that never spin are slow to wake between the many small steps of a model. A value that
-    the environment has stays.
+    Threads that spin for a long time stall each other as soon as another program needs a core;
+    threads that never spin wake slowly between the many small steps of a model. A value in the
+    environment is kept.
     """
     os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
@@ -27,8 +27,8 @@ def spin_briefly() -> None:
 def tune_process() -> None:
     """Keeps waiting threads from spinning, and freed memory for the next batch.
 
-    Memory that goes back to the system after every batch comes back page by page, which costs a
-    small model a fifth of its speed (glibc alone; elsewhere nothing is changed).
+    Memory that is returned to the system after every batch is allocated again page by page, which
+    costs a small model a fifth of its speed (on glibc only; elsewhere nothing is changed).
     """
     spin_briefly()
     if sys.platform != "linux":

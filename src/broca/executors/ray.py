@@ -1,8 +1,8 @@
-"""Runs plans on the workers of a Ray cluster, each with a model of its own.
+"""Runs plans on the workers of a Ray cluster, each with its own model.
 
-Workers are given one batch of rows at a time, the next as soon as they are done, so that a slow one
-holds nobody up. The driver alone makes questions, scores answers and writes the journal. A batch
-whose worker dies or hangs goes to another worker, and another worker is started in its place.
+A worker gets one batch of rows at a time and the next as soon as it is done, so that a slow worker
+delays no other. Only the driver makes questions, scores answers and writes the journal. If a worker
+dies or hangs, its batch goes to another worker, and a new worker is started.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from broca.options import ExecutorOptions, ModelOptions, require_workers
 from broca.tasks import Output
 
 _LOOK_S = 1.0
-"""Seconds between two looks at the clock while nothing comes."""
+"""Seconds between two checks of time limits."""
 
 
 @dataclass(frozen=True)
 class RayOptions:
-    """Where workers run, and which failures are tolerated.
+    """Options of the workers and their failures.
 
     Attributes:
         address: A running cluster, such as `auto`; None starts one on this machine for the run.
-        workers: How many; as many as the cluster has room for if None.
-        gpus_per_worker: GPUs of each; more than one spreads the model over them. None for one if
-            the cluster has GPUs, else none.
-        attempts: How often a batch may be given out, and how often in a row a worker may fail to
-            start.
-        batch_limit_s: Seconds after which a worker counts as hung.
-        start_limit_s: Seconds in which a worker has to load the model.
+        workers: Number of workers; None for as many as the cluster can hold.
+        gpus_per_worker: GPUs of each worker; more than one spreads the model over them. None stands
+            for 1 if the cluster has GPUs, else 0.
+        attempts: Maximum number of attempts of a batch, and of consecutive failed starts of a
+            worker.
+        batch_limit_s: Seconds of a batch after which a worker counts as hung.
+        start_limit_s: Maximum seconds for loading the model.
 
     Raises:
-        BadInput: A number that cannot be.
+        BadInput: A number is out of range.
     """
 
     address: str | None = None
@@ -67,7 +67,7 @@ class RayOptions:
 
 @dataclass
 class _Batch:
-    """A batch of rows or observations on its way."""
+    """A batch of rows or observations with its attempts."""
 
     stream: object
     number: int
@@ -78,7 +78,7 @@ class _Batch:
 
 @dataclass
 class _Member:
-    """A worker: its actor, what it said of itself, and until when it has to answer."""
+    """A worker: its actor, its properties, and its deadline."""
 
     actor: Any
     deadline: float
@@ -88,19 +88,19 @@ class _Member:
 
 @dataclass
 class RayPool:
-    """Workers of a Ray cluster; leaving the context ends them.
+    """Workers of a Ray cluster; leaving the context stops them.
 
     Args:
-        spec: What they load.
-        options: Where they run.
-        make_room: Called before workers start where the cluster has no room for them.
+        spec: The model that they load.
+        options: Options of the workers.
+        make_room: Called before workers start if the cluster has no room for them.
     """
 
     spec: WorkerSpec
     options: RayOptions = field(default_factory=RayOptions)
     make_room: Callable[[], None] = lambda: None
     tokens: int = field(default=0, init=False)
-    """Tokens that workers have read or written, in the batches that were handed over."""
+    """Number of tokens that workers have read or generated in finished batches."""
 
     def __post_init__(self) -> None:
         self._ray = require_ray()
@@ -126,14 +126,14 @@ class RayPool:
         self.close()
 
     def rest(self) -> None:
-        """Ends all workers; they start again when they are asked next."""
+        """Stops all workers; they start again on the next use."""
         for member in [*self._busy.values(), *self._idle]:
             self._end(member)
         self._busy, self._idle, self._settings, self._shipped_model = {}, [], {}, None
         self._resting = True
 
     def close(self) -> None:
-        """Ends all workers, and Ray if this pool started it."""
+        """Stops all workers, and Ray if this pool started it."""
         self.rest()
         if self._started_ray:
             self._ray.shutdown()
@@ -141,13 +141,13 @@ class RayPool:
 
     @property
     def workers(self) -> list[Loaded]:
-        """The workers that can answer at present."""
+        """The workers that can answer now."""
         members = [*self._busy.values(), *self._idle]
         return [member.loaded for member in members if member.loaded is not None]
 
     @property
     def token_budget(self) -> int:
-        """Most tokens of a batch, as the first worker found it."""
+        """Maximum number of tokens of a batch, by the first worker."""
         return self._first.token_budget
 
     @property
@@ -163,12 +163,12 @@ class RayPool:
         setting: Setting,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Generator[tuple[int, Answers | BrocaError], None, None]:
-        """Gives batches out and yields the number of each with its answers, as they come.
+        """Sends batches to workers and yields the number of each with its answers.
 
         Args:
-            jobs: The batches; each is made when a worker is free for it.
-            rows: Rows of all of them.
-            setting: What the workers' engines need besides the model.
+            jobs: The batches, each made when a worker is free for it.
+            rows: Number of rows of all batches.
+            setting: Setting of the workers' engines besides the model.
             on_progress: Called after every batch.
 
         Raises:
@@ -202,22 +202,22 @@ class RayPool:
                 return
             for batch, answers in self._wait():
                 if batch.stream is not me:
-                    continue  # of a stream that was given up
+                    continue  # of a stream that was abandoned
                 if answers is None:
                     again.append(batch)
                     if batch.attempts >= self.options.attempts:
-                        failure = self._lost_too_often(batch)  # once the others' batches are in
+                        failure = self._lost_too_often(batch)  # after the others' batches
                     continue
                 done += batch.job.rows
                 self.tokens += answers[1]
                 if on_progress is not None:
                     on_progress(Progress(done, rows, self.tokens - start))
-                give_out()  # the caller may take its time with these answers
+                give_out()  # the caller may take long with these answers
                 reply = answers[0]
                 yield batch.number, reply.error() if isinstance(reply, Refusal) else reply
 
     def _ship(self, setting: Setting) -> Any:
-        """A reference to a setting in the cluster's object store; each is stored once."""
+        """Returns a reference to a setting in the cluster's object store."""
         if setting.key not in self._settings:
             self._settings[setting.key] = self._ray.put(setting)
         return self._settings[setting.key]
@@ -236,8 +236,8 @@ class RayPool:
                     logging_level="ERROR",
                     **quiet,
                 )
-            except Exception as error:  # Ray raises bare ones too
-                ray.shutdown()  # what of it had started
+            except Exception as error:  # Ray raises bare exceptions too
+                ray.shutdown()  # the parts of it that had started
                 if options.address is None:
                     raise ExecutorFailed(f"Ray does not start here: {_line(error)}") from error
                 raise BadInput(
@@ -264,7 +264,7 @@ class RayPool:
                 pass
 
     def _start(self) -> None:
-        """Starts a worker; it is asked to load the model."""
+        """Starts a worker, which loads the model."""
         remote = self._ray.remote(Worker)
         if self.spec.held is not None and self._shipped_model is None:
             self._shipped_model = self._put_model()
@@ -275,22 +275,22 @@ class RayPool:
         self._busy[actor.load.remote()] = member
 
     def _put_model(self) -> Any:
-        """Puts a model that lives in this process alone into the cluster's object store.
+        """Puts a model in memory into the cluster's object store.
 
         Raises:
-            BadInput: It cannot be sent to another process.
+            BadInput: The model cannot be sent to another process.
         """
         try:
             return self._ray.put(self.spec.held)
-        except Exception as error:  # whatever pickling an object of the caller's raises
+        except Exception as error:  # pickling a caller's object may raise anything
             raise BadInput(
-                f"model '{self.spec.model}' lives in this process and cannot be sent to Ray's "
+                f"model '{self.spec.model}' is in memory and cannot be sent to Ray's "
                 f"workers ({_line(error)}): save it with save_pretrained and load the folder, or "
                 "use another `executor` such as local"
             ) from error
 
     def _give(self, batch: _Batch) -> None:
-        """Gives a batch to a worker that has none."""
+        """Sends a batch to an idle worker."""
         member = self._idle.pop()
         batch.attempts += 1
         member.batch = batch
@@ -298,7 +298,7 @@ class RayPool:
         self._busy[member.actor.answer.remote(batch.job, batch.setting)] = member
 
     def _wait(self) -> Iterator[tuple[_Batch, tuple[Answers | Refusal, int] | None]]:
-        """Waits until something happens; yields batches with their answers, or None if lost."""
+        """Waits for workers; yields batches with their answers, or None if lost."""
         if not self._busy:
             raise ExecutorFailed(
                 f"no worker is left ({self._reason}); everything that was measured is kept: look "
@@ -328,10 +328,10 @@ class RayPool:
                 yield batch, reply
 
     def _reply(self, ref: Any, member: _Member, *, late: bool) -> Any:
-        """What a worker returned.
+        """Returns the reply of a worker.
 
         Raises:
-            _Lost: It died, hung, or failed in a way that broca does not know.
+            _Lost: The worker died, hung, or failed in an unknown way.
         """
         if late:
             where = "" if member.loaded is None else f" on {member.loaded.node}"
@@ -345,10 +345,10 @@ class RayPool:
             raise _Lost(f"a worker{where} died ({type(error).__name__})") from error
 
     def _welcome(self, member: _Member, reply: Loaded | Refusal) -> None:
-        """Takes in a worker that has loaded the model.
+        """Admits a worker that has loaded the model.
 
         Raises:
-            ExecutorFailed: It could not, or loaded another one.
+            ExecutorFailed: The worker could not load the model, or loaded other weights.
         """
         if isinstance(reply, Refusal):
             raise ExecutorFailed(f"a worker cannot load the model: {reply.message}")
@@ -362,7 +362,7 @@ class RayPool:
         self._failed_starts = 0
 
     def _replace(self, *, starting: bool) -> None:
-        """Starts a worker in the place of a lost one, unless workers cannot be started."""
+        """Replaces a lost worker, unless workers cannot be started."""
         if starting:
             self._failed_starts += 1
         if self._failed_starts < self.options.attempts:
@@ -381,16 +381,16 @@ class RayPool:
 
 
 class _Lost(Exception):
-    """A worker cannot be used any more; the message says why."""
+    """A worker cannot be used any more; the message gives the reason."""
 
 
 class RayExecutor:
-    """Measures the rows of plans on the workers of a pool.
+    """Measures rows on the workers of a pool.
 
     Args:
         pool: The workers.
         asker: Turns plans into questions, and answers into responses.
-        setting: What the workers' engines need besides the model.
+        setting: Setting of the workers' engines besides the model.
         on_progress: Called after every batch.
     """
 
@@ -411,12 +411,12 @@ class RayExecutor:
 
     @property
     def tokens(self) -> int:
-        """Tokens that the workers have read or written so far."""
+        """Number of tokens that the workers have read or generated so far."""
         return self._pool.tokens
 
     @property
     def token_budget(self) -> int:
-        """Most tokens of a batch."""
+        """Maximum number of tokens of a batch."""
         return self._pool.token_budget
 
     @property
@@ -428,7 +428,7 @@ class RayExecutor:
         """Yields the position of every plan with its measurement, as they come.
 
         Raises:
-            TaskUnusable: Margins are wanted, and an item has no answer to compare with.
+            TaskUnusable: The response is a margin, and an item has no reference answer.
             BadLogits: The model returned NaN or infinite logits.
             ExecutorFailed: Workers died or hung too often.
         """
@@ -480,14 +480,15 @@ class RayExecutor:
 
 
 _Key = tuple[str, str, EngineOptions]
-"""Which workers can serve a run: the model's fingerprint and components, the engine's options."""
+"""Key of the workers that can serve a run: the model's fingerprint and components, the engine's
+options."""
 
 
 class RayHost:
-    """Runs engines in workers of a Ray cluster; a model has one pool of workers.
+    """Runs engines in workers of a Ray cluster, with a pool of workers for each model.
 
     Args:
-        options: Where the workers run.
+        options: Options of the workers.
 
     Raises:
         MissingExtra: Ray is not installed.
@@ -516,7 +517,7 @@ class RayHost:
         model_options: ModelOptions,
         on_progress: Callable[[Progress], None],
     ) -> RayExecutor:
-        """An executor on the workers that have the model, which are started on first use."""
+        """Makes an executor on the workers of the model, which are started on first use."""
         key = (model.fingerprint, model.kinds, engine_options or EngineOptions())
         if key not in self._pools:
             spec = WorkerSpec.of(
@@ -531,13 +532,13 @@ class RayHost:
         return RayExecutor(self._pools[key], asker, setting=shipped, on_progress=on_progress)
 
     def _rest_others(self, key: _Key) -> None:
-        """Ends the workers of other models, so that those of one have room."""
+        """Stops the workers of other models to make room."""
         for other, pool in self._pools.items():
             if other != key:
                 pool.rest()
 
     def close(self) -> None:
-        """Ends all workers."""
+        """Stops all workers."""
         while self._pools:
             self._pools.popitem()[1].close()
 
@@ -546,7 +547,7 @@ def require_ray() -> Any:
     """Returns the package `ray`.
 
     Raises:
-        MissingExtra: It is not installed.
+        MissingExtra: Ray is not installed.
     """
     try:
         import ray
@@ -559,7 +560,7 @@ def require_ray() -> Any:
 def _plan(
     resources: dict[str, float], options: RayOptions, spec: WorkerSpec
 ) -> tuple[int, float, WorkerSpec]:
-    """How many workers there are, the GPUs of each, and how they load the model.
+    """Returns the number of workers, the GPUs of each, and how they load the model.
 
     Raises:
         BadInput: The cluster has no room for them.
@@ -596,7 +597,7 @@ def _line(error: BaseException) -> str:
 
 RAY = ExecutorKind(
     name="ray",
-    help="In workers of a Ray cluster, one model each; those that die or hang are replaced.",
+    help="In workers of a Ray cluster, each with its own model; lost workers are replaced.",
     open=RayHost,
     order=2,
 )

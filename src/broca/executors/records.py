@@ -1,4 +1,4 @@
-"""What is known of an executor, in one record."""
+"""The record of an executor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from broca.recovery.menu import Menu
 
 
 class Host(Protocol):
-    """Where engines run: it makes executors for any number of runs, and ends what it started."""
+    """Makes executors for any number of runs, and stops the workers that it started."""
 
     def executor(
         self,
@@ -33,29 +33,29 @@ class Host(Protocol):
         Args:
             model: The model of this process.
             asker: Turns plans into questions, and answers into responses.
-            setting: What the engine needs besides the model.
-            engine_options: Of the engine.
+            setting: Setting of the engine besides the model.
+            engine_options: Options of the engine.
             model_options: How other processes load the model.
             on_progress: Called after every batch.
 
         Raises:
-            BadInput: There is no room, or the model cannot be sent to another process.
+            BadInput: The cluster has no room, or the model cannot be sent to another process.
             ExecutorFailed: No worker could be started.
         """
 
     def close(self) -> None:
-        """Ends everything that was started."""
+        """Stops all workers that were started."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutorKind:
-    """All that is known of an executor. To add one, add a file that defines its record.
+    """The record of an executor. A new executor is a file that defines its record.
 
     Attributes:
-        name: The name that `executor` takes.
-        help: What it is, in one sentence.
-        open: Makes its host; it refuses what cannot be before anything is loaded.
-        order: Its place on the menu.
+        name: Name of the executor in `executor`.
+        help: Description in one sentence.
+        open: Makes its host; refuses invalid options before anything is loaded.
+        order: Position on the menu.
     """
 
     name: str
@@ -65,16 +65,16 @@ class ExecutorKind:
 
 
 def executors() -> Menu[ExecutorKind]:
-    """Every executor by the name that `executor` takes, those of other packages included."""
+    """Returns every executor by name, including those of other packages."""
     return Menu(ExecutorKind, package="broca.executors", group="broca.executors")
 
 
 def open_host(options: ExecutorOptions) -> Host:
-    """Makes the host that options name.
+    """Makes the host of the options.
 
     Raises:
         BadInput: No executor has this name.
-        MissingExtra: It needs a package that is not installed.
+        MissingExtra: The executor needs a package that is not installed.
     """
     from broca.executors.ray import RAY, RayOptions
 

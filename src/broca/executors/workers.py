@@ -1,4 +1,4 @@
-"""What runs in a worker on another process or machine: one model and its engine."""
+"""The worker in another process or on another machine: a model and its engine."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from broca.options import ModelOptions
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """What every worker loads: the driver's model, by the same name, with the same options.
+    """The model that every worker loads: the driver's, by the same name and options.
 
-    A model that lives in the driver alone is sent to the workers instead.
+    A model in the driver's memory is sent to the workers instead.
 
     Attributes:
         model: Name, folder or hub id.
         fingerprint: Digest of the driver's weights; a worker's must be equal.
-        loading: How it is loaded; without a device, on the worker's own GPU.
-        offline: Make no network call.
-        threads: Threads of a model on a CPU.
-        options: Of the engine.
-        held: The transformers model and its tokenizer, where they cannot be loaded by a name.
+        loading: Model options; without a device, the worker's own GPU is used.
+        offline: Whether to make no network call.
+        threads: Number of threads of a model on a CPU.
+        options: Options of the engine.
+        held: The transformers model and its tokenizer, if they cannot be loaded by a name.
     """
 
     model: str
@@ -52,7 +52,7 @@ class WorkerSpec:
         options: EngineOptions | None = None,
         model_options: ModelOptions | None = None,
     ) -> WorkerSpec:
-        """What workers have to load to answer as `model` does."""
+        """Returns the specification of workers for `model`."""
         folder = os.path.expanduser(model.source or model.name)
         loading = replace(
             model_options or ModelOptions(), dtype=model.dtype, components=model.kinds,
@@ -70,7 +70,7 @@ class WorkerSpec:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a worker says of itself once it can answer."""
+    """The properties of a worker that has loaded the model."""
 
     fingerprint: str
     token_budget: int
@@ -81,7 +81,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Refusal:
-    """An error that broca raised in a worker, as plain data: the worker is not at fault."""
+    """An error of broca in a worker, as plain data: the worker is not at fault."""
 
     kind: str
     message: str
@@ -89,11 +89,11 @@ class Refusal:
 
     @classmethod
     def of(cls, error: BrocaError) -> Refusal:
-        """Writes an error down."""
+        """Converts an error to plain data."""
         return cls(type(error).__name__, str(error), getattr(error, "request", 0))
 
     def error(self) -> BrocaError:
-        """The error again."""
+        """Returns the error."""
         if self.kind == BadLogits.__name__:
             return BadLogits(self.message, request=self.request)
         kinds = {one.__name__: one for one in all_errors()}
@@ -104,8 +104,8 @@ class Worker:
     """Loads the model and answers questions, one batch of rows after another.
 
     Args:
-        spec: What to load.
-        held: The transformers model and its tokenizer, where the driver sends them.
+        spec: The model to load.
+        held: The transformers model and its tokenizer, if the driver sends them.
     """
 
     def __init__(self, spec: WorkerSpec, held: tuple[Any, Any] | None = None) -> None:
@@ -142,7 +142,7 @@ class Worker:
         )
 
     def answer(self, job: Job, setting: Setting) -> tuple[Answers | Refusal, int]:
-        """The answers, and how many tokens they took."""
+        """Returns the answers, and their number of tokens."""
         engine = self._engine(setting)
         before = engine.tokens
         delta = setting.delta
@@ -155,7 +155,7 @@ class Worker:
         return reply, engine.tokens - before
 
     def _engine(self, setting: Setting) -> Engine:
-        """The engine of a setting; all engines share the model."""
+        """Returns the engine of a setting; all engines share the model."""
         if setting.key not in self._engines:
             donors: dict[GatePoint, torch.Tensor] = {}
             if setting.donors:

@@ -1,4 +1,4 @@
-"""Hugging Face model in, components and gates out: the only room that touches torch modules."""
+"""Hugging Face models, their components and gates; the only package that touches torch modules."""
 
 from broca.models.choosing import KINDS, kinds_of
 from broca.models.fingerprint import fingerprint as fingerprint

@@ -1,4 +1,4 @@
-"""PEFT adapters: a folder or hub repository that holds one is its base model with it."""
+"""PEFT adapters: the name of an adapter means its base model with the adapter."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _EXTRA = "install broca's extra: pip install 'broca[export]'"
 
 @dataclass(frozen=True)
 class AdapterFiles:
-    """Where an adapter lies, and what it adapts.
+    """The place of an adapter and its base model.
 
     Attributes:
-        place: Its folder, or its id on the hub.
+        place: Folder, or id on the hub.
         base: Name of the base model: shipped, a folder, or a hub id.
-        base_revision: Commit of the base on the hub, where the adapter states one.
+        base_revision: Commit of the base on the hub, if the adapter states one.
         method: PEFT's name of the method, such as `LORA`.
     """
 
@@ -33,10 +33,10 @@ class AdapterFiles:
 
 
 def adapter_in(folder: Path) -> AdapterFiles | None:
-    """The adapter that a folder holds; None if it holds none, or a whole model.
+    """Returns the adapter in a folder; None if there is none, or a whole model.
 
     Raises:
-        BadInput: Its configuration cannot be read or names no base model.
+        BadInput: The configuration cannot be read or names no base model.
     """
     file = folder / CONFIG
     if not file.is_file() or (folder / "config.json").is_file():
@@ -45,10 +45,10 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
 
 
 def adapter_on_hub(name: str, *, revision: str | None, offline: bool) -> AdapterFiles | None:
-    """The adapter that a hub repository holds; None if it holds none.
+    """Returns the adapter in a hub repository; None if there is none.
 
     Raises:
-        BadInput: Its configuration cannot be read or names no base model.
+        BadInput: The configuration cannot be read or names no base model.
     """
     from transformers.utils import find_adapter_config_file
 
@@ -85,15 +85,15 @@ def with_adapter(
     Args:
         base: The base model of transformers; it is changed.
         adapter: The adapter.
-        merge: Whether its weights are added to the base's; else its modules run beside them.
+        merge: Whether to merge its weights into the base; otherwise its modules run beside them.
         where: Passed to PEFT: `revision`, `local_files_only`.
 
     Returns:
-        The transformers model, and what results say of the adapter.
+        The transformers model, and the description of the adapter for results.
 
     Raises:
         MissingExtra: PEFT is not installed.
-        UnsupportedModel: It adds tokens to the prompt, or a merge is wanted that is not possible.
+        UnsupportedModel: It adds tokens to the prompt, or the requested merge is impossible.
         BadInput: Its weights cannot be loaded.
     """
     try:
@@ -122,10 +122,10 @@ def with_adapter(
 
 
 def unwrapped(model: Any) -> Any:
-    """The transformers model within a `PeftModel`, with its adapter's modules; others as they are.
+    """Returns the transformers model within a `PeftModel`, with its adapter's modules.
 
     Raises:
-        UnsupportedModel: The adapter adds tokens to the prompt, which only the wrapper does.
+        UnsupportedModel: The adapter adds tokens to the prompt, which requires the wrapper.
     """
     inner = getattr(model, "get_base_model", None)
     if inner is None or not hasattr(model, "peft_config"):
@@ -138,7 +138,7 @@ def require_no_prompt(model: Any, name: str) -> None:
     """Refuses adapters that work by tokens put before the prompt.
 
     Raises:
-        UnsupportedModel: The adapter of a `PeftModel` is one.
+        UnsupportedModel: The adapter of a `PeftModel` adds tokens to the prompt.
     """
     for config in model.peft_config.values():
         if getattr(config, "is_prompt_learning", False):

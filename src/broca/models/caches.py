@@ -1,9 +1,9 @@
-"""Key/value caches of batches in decoding: fewer rows, less padding, more rows.
+"""Key/value caches of batches in decoding: removes rows and padding, and appends rows.
 
-transformers' caches are lists of layers; the plain kind keeps keys and values as
-`(rows, KV heads, tokens, head_dim)`. Cutting rows works on every kind. Padding can be trimmed and
-batches can be joined only where every layer is of the plain kind (`is_plain`): a sliding window or
-a recurrent state has no token axis to cut.
+transformers' caches are lists of layers; the plain kind keeps keys and values as `(rows, KV heads,
+tokens, head_dim)`. Rows can be removed from every kind. Padding can be trimmed and batches can be
+joined only if every layer is of the plain kind (`is_plain`): a sliding window or a recurrent state
+has no token axis to trim.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 
 class Reread:
-    """Stands for the cache of a model that has none: its tokens are read again at every step.
+    """Replaces the cache of a model without one: its tokens are read again at every step.
 
     Attributes:
         tokens: All tokens so far, `(rows, tokens)`.
@@ -26,12 +26,12 @@ class Reread:
         self.tokens = tokens
 
     def reorder_cache(self, rows: Tensor) -> None:
-        """Keeps `rows`, in that order, as the caches of transformers do."""
+        """Keeps `rows`, in that order, like the caches of transformers."""
         self.tokens = self.tokens[rows.to(self.tokens.device)]
 
 
 def is_plain(cache: Any) -> bool:
-    """Whether every layer keeps all keys and values with one entry a token."""
+    """Whether every layer keeps all keys and values, with one entry for each token."""
     from transformers.cache_utils import DynamicLayer
 
     return all(type(layer) is DynamicLayer for layer in getattr(cache, "layers", [None]))
@@ -43,18 +43,19 @@ def select_rows(cache: Any, rows: Tensor) -> None:
 
 
 def copy_cache(cache: Any) -> Any:
-    """A cache that can be extended while the original stays as it is."""
+    """Returns a copy of a cache, which can be extended without changing the original."""
     return copy.deepcopy(cache)
 
 
 def repeated(cache: Any, rows: Tensor, *, tokens: int, first_layer: int) -> Any:
-    """A plain cache of other rows, cut to its first tokens; the original stays as it is.
+    """Returns a plain cache of other rows with its first tokens; the original is unchanged.
 
     Args:
-        cache: What to take from.
-        rows: Rows to take, each as often as it is named.
-        tokens: How many of the first tokens to keep.
-        first_layer: Lowest layer that will read it: below, the cache keeps its length alone.
+        cache: The original cache.
+        rows: Rows of the new cache; a row may occur several times.
+        tokens: Number of first tokens to keep.
+        first_layer: Lowest layer that will read it; for lower layers the cache keeps only its
+            length.
     """
     taken = copy.copy(cache)
     taken.layers = [copy.copy(layer) for layer in cache.layers]
@@ -70,14 +71,14 @@ def repeated(cache: Any, rows: Tensor, *, tokens: int, first_layer: int) -> Any:
 
 
 def trim_left(cache: Any, attention: Tensor) -> Tensor:
-    """Drops the positions of a plain cache that are padding in every row; others stay as they are.
+    """Removes positions of a plain cache that are padding in every row; other caches are unchanged.
 
     Args:
         cache: Keys and values of left-padded rows.
         attention: Their attention mask, `(rows, tokens)`.
 
     Returns:
-        The attention mask of what is left.
+        The attention mask of the remaining positions.
     """
     padding = int(attention.argmax(1).min())
     if not padding or not is_plain(cache):
@@ -92,9 +93,9 @@ def join(cache: Any, attention: Tensor, other: Any, others_attention: Tensor) ->
     """Appends the rows of a plain cache to another, padding the shorter one on the left.
 
     Args:
-        cache: Takes the rows.
+        cache: The cache that is extended.
         attention: Its attention mask, `(rows, tokens)`.
-        other: Their cache.
+        other: The cache of the appended rows.
         others_attention: Their attention mask.
 
     Returns:
@@ -107,7 +108,7 @@ def join(cache: Any, attention: Tensor, other: Any, others_attention: Tensor) ->
 
 
 def _stack(first: Tensor, second: Tensor, *, dim: int) -> Tensor:
-    """Both, one above the other, the one with fewer tokens along `dim` padded on the left."""
+    """Concatenates two tensors by rows; pads the shorter one along `dim` on the left."""
     length, behind = max(first.shape[dim], second.shape[dim]), (0, 0) * (first.ndim - 1 - dim)
     return torch.cat(
         [

@@ -1,4 +1,4 @@
-"""Chooses which parts of a model are its components: `heads`, `mlp`, `heads+mlp`, ..."""
+"""Chooses the components of a model by kind: `heads`, `mlp`, `heads+mlp`, ..."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Group = tuple[Part, int, list[Component], int]
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentKind:
-    """All that is known of a kind of component.
+    """The record of a kind of component.
 
     Attributes:
-        name: The name that `components` takes.
+        name: Name of the kind in `components`.
         example: The name of such a component in layer 12.
-        help: What it is, for the menu and the docs.
-        place: Where its gates act.
-        find: Finds them in a model, module by module.
+        help: Description for the menu and the docs.
+        place: Place of its gates.
+        find: Finds the components in a model, module by module.
     """
 
     name: str
@@ -112,14 +112,14 @@ KINDS: dict[str, ComponentKind] = {
         ),
     )
 }  # fmt: skip
-"""The kinds by the name that `components` takes; several are joined by `+`."""
+"""The kinds by name; `components` joins several by `+`."""
 
 
 def require_kinds(wanted: str) -> tuple[str, ...]:
-    """The kinds of components in a list that is joined by `+`.
+    """Returns the kinds of components in a list that is joined by `+`.
 
     Raises:
-        UnknownName: No such kind.
+        UnknownName: A kind does not exist.
         BadInput: A kind is named twice.
     """
     kinds = tuple(kind.strip() for kind in wanted.split("+"))
@@ -137,17 +137,17 @@ def require_kinds(wanted: str) -> tuple[str, ...]:
 def choose(
     structure: Structure, wanted: str, *, architecture: str
 ) -> tuple[ComponentSet, tuple[GatePoint, ...]]:
-    """Lists the components of the wanted kinds and where their gates act.
+    """Lists the components of some kinds and their gate points.
 
     Args:
-        structure: What was found in the model.
+        structure: Structure of the model.
         wanted: One key of `KINDS`, or several joined by `+`.
         architecture: The model's class, for messages.
 
     Raises:
-        UnknownName: No such kind.
+        UnknownName: A kind does not exist.
         BadInput: A kind is named twice.
-        UnsupportedModel: The model has no such components that could be found.
+        UnsupportedModel: No such components were found in the model.
     """
     components: list[Component] = []
     points: list[GatePoint] = []
@@ -166,7 +166,7 @@ def choose(
 
 
 def kinds_of(components: Iterable[Component]) -> str:
-    """The kinds that some components are of, as `components` takes them, such as `heads+mlp`."""
+    """Returns the kinds of some components, such as `heads+mlp`."""
     singular = {component.kind: None for component in components}
     kinds = (next(name for name in KINDS if name.startswith(kind)) for kind in singular)
     return "+".join(kinds)

@@ -1,4 +1,4 @@
-"""A digest of a model's weights, by content."""
+"""The digest of a model's weights."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
     """Returns a digest of every weight: name, shape, type and bytes.
 
-    Tied weights are read once, and weights that are offloaded from where they wait. Digests of
-    tensors are taken in threads (hashing releases the interpreter's lock) and combined in the order
-    of the names.
+    Tied weights are read once, and offloaded weights from their storage. Digests of tensors are
+    computed in threads (hashing releases the interpreter's lock) and combined in the order of the
+    names.
 
     Args:
         model: The model.
-        dtype: Takes the digest of the model as it would be in this number format; by default of
-            the model as it is.
+        dtype: Number format in which the weights are digested; by default the model's own.
 
     Returns:
         32 hexadecimal digits.
@@ -49,7 +48,7 @@ def _same(tensor: Tensor) -> Tensor:
 
 
 def _offloaded(model: nn.Module) -> dict[str, Callable[[], Tensor]]:
-    """What reads each weight that accelerate keeps in the memory of the CPU or on disk."""
+    """Returns readers of the weights that accelerate keeps in CPU memory or on disk."""
     readers: dict[str, Callable[[], Tensor]] = {}
     for path, module in model.named_modules():
         weights: Any = getattr(getattr(module, "_hf_hook", None), "weights_map", None)
@@ -65,7 +64,7 @@ def _offloaded(model: nn.Module) -> dict[str, Callable[[], Tensor]]:
 
 
 def _tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Every tensor of a model by name; of packed weights the tensors that they consist of."""
+    """Returns every tensor of a model by name; for packed weights, their parts."""
     for name, value in sorted(model.state_dict().items()):
         if isinstance(value, Tensor):
             yield from _parts(name, value)

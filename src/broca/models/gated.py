@@ -1,4 +1,4 @@
-"""A loaded model with gates on its components: what the engine runs."""
+"""A loaded model with gates on its components, which the engine runs."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _GREEDY = {
     "do_sample": False, "num_beams": 1, "temperature": 1.0, "top_k": 50, "top_p": 1.0,
     "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
 }  # fmt: skip
-"""What makes transformers' `generate` greedy whatever the model's own settings are."""
+"""Settings that make transformers' `generate` greedy, regardless of the model's own settings."""
 
 
 @dataclass(frozen=True, eq=False)
 class GatedParts:
-    """Some components of a model with the gates that scale them.
+    """Components of a model with the gates that scale them.
 
     Attributes:
-        named: The components that were named, each once.
-        known: All components of their kinds: the columns of `values`.
-        points: Where the gates of `known` act.
-        values: The gate of every column, `(1, columns)`: 1 where nothing is scaled.
+        named: The distinct named components.
+        known: All components of their kinds, the columns of `values`.
+        points: Gate points of `known`.
+        values: Gate of every column, `(1, columns)`; 1 for components that are not scaled.
     """
 
     named: tuple[Component, ...]
@@ -59,17 +59,17 @@ class GatedModel:
     """A causal language model, its tokenizer and its components.
 
     Attributes:
-        name: What it is called in messages and results.
+        name: Name in messages and results.
         model: The transformers model.
         tokenizer: Its tokenizer.
-        structure: What was found in it.
-        kinds: Which parts are its components, such as `heads` or `heads+mlp`.
-        components: They, kind by kind and layer by layer: the columns of every matrix.
-        points: Where their gates act.
-        source: The name or folder that it was loaded from; None for a caller's model in memory.
-        revision: Its commit on the hub; None for a model from elsewhere.
-        remote_code: Whether its class came with it and is not part of transformers.
-        adapter: The adapter of PEFT that it was loaded with, and how; empty without one.
+        structure: Structure of the model.
+        kinds: Kinds of its components, such as `heads` or `heads+mlp`.
+        components: Its components, by kind and layer, the columns of every matrix.
+        points: Gate points of the components.
+        source: Name or folder from which it was loaded; None for a model in memory.
+        revision: Commit on the hub; None for a model that is not from the hub.
+        remote_code: Whether its class comes from its own Python files instead of transformers.
+        adapter: Description of its PEFT adapter; empty without an adapter.
     """
 
     name: str
@@ -103,22 +103,22 @@ class GatedModel:
     ) -> GatedModel:
         """Finds the components of a transformers model and prepares their gates.
 
-        The model is left as it was found: it is in evaluation mode and frozen only `in_use`.
+        The model is not changed: it is in evaluation mode and frozen only within `in_use`.
 
         Args:
             model: A causal language model of transformers.
             tokenizer: Its tokenizer.
-            name: What to call it in messages and results.
-            components: Which parts to gate, such as `heads` or `heads+mlp`.
-            source: The name or folder that it was loaded from; None for a model in memory.
-            revision: Its commit on the hub; None for a model from elsewhere.
-            remote_code: Whether its class came with it.
-            adapter: The adapter that it was loaded with, and how.
+            name: Name in messages and results.
+            components: Kinds of components to gate, such as `heads` or `heads+mlp`.
+            source: Name or folder from which it was loaded; None for a model in memory.
+            revision: Commit on the hub; None for a model that is not from the hub.
+            remote_code: Whether its class comes from its own Python files.
+            adapter: Description of its PEFT adapter.
 
         Raises:
             UnsupportedModel: The architecture is not covered.
         """
-        model = unwrapped(getattr(model, "_orig_mod", model))  # what torch.compile was given
+        model = unwrapped(getattr(model, "_orig_mod", model))  # given to torch.compile
         usage = Usage(model, belongs_to_caller=source is None)
         with usage.held():
             structure = find_structure(model)
@@ -129,10 +129,10 @@ class GatedModel:
         )  # fmt: skip
 
     def copy(self) -> GatedModel:
-        """A copy of the modules around the same weights, with hooks of its own.
+        """Returns a copy of the modules around the same weights, with its own hooks.
 
         Raises:
-            BadInput: Components are ablated at present: the copy would lose them for good.
+            BadInput: Components are ablated now, and the copy would lose them permanently.
         """
         self.require_intact()
         with self.in_use():
@@ -146,11 +146,11 @@ class GatedModel:
         )  # fmt: skip
 
     def in_use(self) -> AbstractContextManager[None]:
-        """Within the context the model is in evaluation mode and its weights are frozen.
+        """A context in which the model is in evaluation mode and its weights are frozen.
 
         When the last context ends, also by an error, every module's training mode and every
-        parameter's `requires_grad` are what they were. Contexts may be nested, and entered from
-        several threads.
+        parameter's `requires_grad` are restored. Contexts may be nested, and entered from several
+        threads.
         """
         return self._usage.held()
 
@@ -158,15 +158,15 @@ class GatedModel:
     def ablated(self, components: Any, scale: float = 0.0) -> Iterator[GatedModel]:
         """Ablates components in every forward pass and `generate` of the model within the context.
 
-        It holds for the transformers model itself, for batches of any size. Gates multiply: a
-        context within another adds its components, and a component in both is scaled twice. The
-        hooks are removed when the context ends, also by an error. Training mode and
-        `requires_grad` are not touched. What `torch.compile` made of the model, or of any other,
-        runs uncompiled within the context: a compiled forward pass would not meet the hooks.
+        It applies to the transformers model itself, for batches of any size. Gates multiply: a
+        nested context adds its components, and a component in both contexts is scaled twice. The
+        hooks are removed when the context ends, also by an error. Training mode and `requires_grad`
+        are not changed. Models that `torch.compile` compiled run uncompiled within the context,
+        because a compiled forward pass would skip the hooks.
 
         Args:
             components: Names joined by `+`, a list of names or components, or a result with
-                `selected`; of every kind, whichever kinds the model was loaded with.
+                `selected`; of any kind, regardless of the kinds with which the model was loaded.
             scale: Factor of their outputs; 0 ablates.
 
         Raises:
@@ -188,10 +188,10 @@ class GatedModel:
                     self._usage.ablated.remove(name)
 
     def gated_parts(self, components: Any, scale: float = 0.0) -> GatedParts:
-        """The gates that scale some components, of whichever kinds.
+        """Returns the gates that scale some components of any kinds.
 
         Args:
-            components: As `ablated` takes them.
+            components: As for `ablated`.
             scale: Factor of their outputs; 0 ablates.
 
         Raises:
@@ -208,16 +208,17 @@ class GatedModel:
         return GatedParts(tuple(named), known, points, values)
 
     def _choose(self, kinds: str) -> tuple[ComponentSet, tuple[GatePoint, ...]]:
-        """The components of some kinds and their gate points; chosen once."""
+        """Returns the components of some kinds and their gate points, computed once."""
         if kinds not in self._chosen:
             self._chosen[kinds] = choose(self.structure, kinds, architecture=self.architecture)
         return self._chosen[kinds]
 
     def require_intact(self) -> None:
-        """Refuses a model of which `ablated` ablates components at present.
+        """Refuses a model whose components `ablated` ablates now.
 
         Raises:
-            BadInput: It does: what is measured now would pass for the intact model's.
+            BadInput: Components are ablated, and measurements would count as those of the intact
+                model.
         """
         if self._usage.ablated:
             raise BadInput(
@@ -229,16 +230,17 @@ class GatedModel:
         """Continues a text, greedily unless the options say otherwise.
 
         Args:
-            text: What the model reads, as it is: no chat template is put around it.
-            max_new_tokens: Longest continuation in tokens; it ends before at an end of sequence.
+            text: The prompt, without a chat template.
+            max_new_tokens: Maximum number of tokens of the continuation, which ends at an end of
+                sequence.
             options: Passed to transformers' `generate`, such as `do_sample` or `stop_strings`.
 
         Returns:
-            The continuation alone, without special tokens.
+            The continuation, without special tokens.
 
         Raises:
             BadInput: The model has no tokenizer, or the text is empty and the tokenizer has no
-                token to begin with.
+                first token.
         """
         tokenizer = self.tokenizer
         if tokenizer is None:
@@ -273,47 +275,47 @@ class GatedModel:
 
     @property
     def architecture(self) -> str:
-        """The model's class in transformers."""
+        """Class of the model in transformers."""
         return type(self.model).__name__
 
     @property
     def device(self) -> torch.device:
-        """The device that takes the input tokens."""
+        """Device of the input tokens."""
         return input_device(self.model)
 
     @property
     def dtype(self) -> str:
-        """The weights' floating-point type, such as `float32`."""
+        """Floating-point type of the weights, such as `float32`."""
         return str(self.model.dtype).removeprefix("torch.")
 
     @property
     def heads(self) -> int:
-        """Query heads of one attention layer."""
+        """Number of query heads of an attention layer."""
         return self.structure.projections[0].heads
 
     @property
     def kv_heads(self) -> int:
-        """Key/value heads of one attention layer."""
+        """Number of key/value heads of an attention layer."""
         return self.structure.projections[0].kv_heads
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the weights: two models of equal fingerprint give equal scores.
+        """Digest of the weights: two models with the same fingerprint give the same scores.
 
-        It is taken once; of a caller's model once for every outermost `in_use`, since the caller
-        may train it in between.
+        It is computed once; for a caller's model once in every outermost `in_use`, because the
+        caller may train it in between.
         """
         return self._usage.fingerprint
 
     @property
     def max_length(self) -> int:
-        """The longest input in tokens, read from the configuration as lm-eval reads it."""
+        """Maximum number of input tokens, from the configuration as in lm-eval."""
         from lm_eval.models.utils import resolve_max_length
 
         return int(resolve_max_length(text_config(self.model.config), self.tokenizer))
 
     def describe(self) -> str:
-        """One line that says what was found."""
+        """Returns a description of the components in one line."""
         attention = self.structure.projections
         heads = sum(layer.heads for layer in attention)
         text = (
@@ -332,14 +334,14 @@ class GatedModel:
     def gates(
         self, values: Tensor, *, replacement: Replacement | None = None, force: bool = False
     ) -> ActiveGates:
-        """Gates of a batch, `(rows, components)`: in force within `with`, see `ActiveGates`."""
+        """Returns the gates of a batch, `(rows, components)`; see `ActiveGates`."""
         return ActiveGates(
             self.points, values.to(self.device), replacement=replacement, force=force
         )
 
     @cached_property
     def first_layers(self) -> tuple[int, ...]:
-        """The decoder layer of every component, in column order: `(components,)`."""
+        """Returns the decoder layer of every component, in column order: `(components,)`."""
         return tuple(component.layer for component in self.components)
 
     @cached_property
@@ -350,7 +352,8 @@ class GatedModel:
     def _layer_tuple(self) -> int | None:
         """Length of the tuple that decoder layers return, 0 for a tensor.
 
-        None if layers cannot be skipped: run from the middle, the model gives something else.
+        None if layers cannot be skipped because the model gives another result when run from the
+        middle.
         """
         lengths: set[int] = set()
         handles = [
@@ -383,21 +386,21 @@ class GatedModel:
 
     @property
     def resumable(self) -> bool:
-        """Whether the model can be run from the middle; tried once, on a few tokens."""
+        """Whether the model can be run from the middle; tested once on a few tokens."""
         return self._layer_tuple is not None
 
     @cached_property
     def differentiable(self) -> bool:
-        """Whether answers have slopes with respect to the gates; tried once, on a few tokens.
+        """Whether answers have gradients with respect to the gates; tested once on a few tokens.
 
-        Some kernels, of quantized weights above all, know no way back, or cut it off silently.
+        Some kernels, especially of quantized weights, have no backward pass or silently omit it.
         """
         tokens = torch.arange(6, device=self.device)[None] % self.vocabulary
         gates = torch.ones(1, len(self.components), device=self.device, requires_grad=True)
         try:
             with self.in_use(), torch.enable_grad(), self.gates(gates):
                 logits, _ = self.forward(tokens, torch.ones_like(tokens), keep=6)
-                # of log-likelihoods, as in a run: less would be nothing in half precision
+                # of log-likelihoods, as in a run: smaller gradients would vanish in half precision
                 likely = logits.float().log_softmax(-1)[..., 0].sum()
                 (slopes,) = torch.autograd.grad(likely, gates)
         except (RuntimeError, NotImplementedError):
@@ -409,9 +412,9 @@ class GatedModel:
 
     @cached_property
     def _shortcuts(self) -> dict[int, Shortcut]:
-        """By layer, attention that can be taken up at its output projection; tried once."""
+        """By layer, attention that can be resumed at its output projection; tested once."""
         modules = dict(self.model.named_modules())
-        # where a norm mixes the heads, they are gated before it: more than a projection follows
+        # if a norm mixes the heads, they are gated before it, and more than a projection follows
         plain = [found for found in self.structure.projections if found.norm is None]
         owners = [modules[found.path.rpartition(".")[0]] for found in plain]
         projections = [found.module for found in plain]
@@ -442,53 +445,53 @@ class GatedModel:
         return shortcuts
 
     def head_outputs(self) -> AbstractContextManager[list[Tensor | None]]:
-        """Within the context, forward passes record what enters the output projections.
+        """A context in which forward passes record the inputs of the output projections.
 
-        One tensor `(rows, tokens, width)` for each layer of `skippable`, in its order.
+        It yields one tensor `(rows, tokens, width)` for each layer of `skippable`, in its order.
         """
         return captured_inputs([shortcut.projection for shortcut in self._shortcuts.values()])
 
     @property
     def skippable(self) -> tuple[int, ...]:
-        """Layers whose attention can be taken up at its output projection."""
+        """Layers whose attention can be resumed at its output projection."""
         return tuple(self._shortcuts)
 
     def attention_taken_up(
         self, layer: int, outputs: Tensor | None
     ) -> AbstractContextManager[None]:
-        """Within the context, a layer's attention begins with its heads' outputs.
+        """A context in which a layer's attention starts from its heads' outputs.
 
         Args:
             layer: The decoder layer.
-            outputs: `(rows, tokens, width)`; None to run the attention as a whole.
+            outputs: Outputs of the heads, `(rows, tokens, width)`; None to run the whole attention.
         """
         return nullcontext() if outputs is None else taken_up(self._shortcuts[layer], outputs)
 
     def layer_inputs(self) -> AbstractContextManager[list[Tensor | None]]:
-        """Within the context, forward passes record what enters every decoder layer."""
+        """A context in which forward passes record the inputs of every decoder layer."""
         return captured_inputs(self._layers)
 
     def forward_with_layer_inputs(
         self, tokens: Tensor, attention_mask: Tensor, *, keep: int
     ) -> tuple[Tensor, list[Tensor | None]]:
-        """Runs the model and returns, beside the logits, what entered every decoder layer."""
+        """Runs the model and returns the logits and the inputs of every decoder layer."""
         with self.layer_inputs() as inputs:
             logits, _ = self.forward(tokens, attention_mask, keep=keep)
         return logits, inputs
 
     def resumed_at(self, layer: int, hidden: Tensor) -> AbstractContextManager[None]:
-        """Within the context, forward passes begin at `layer` with `hidden`.
+        """A context in which forward passes start at `layer` with `hidden`.
 
         Args:
             layer: First decoder layer to run.
-            hidden: What enters it, `(rows, tokens, hidden)`.
+            hidden: Input of this layer, `(rows, tokens, hidden)`.
         """
         assert self._layer_tuple is not None, "the model cannot be run from the middle"
         return resumed_at(self._layers, layer, hidden, tuple_length=self._layer_tuple)
 
     @property
     def vocabulary(self) -> int:
-        """Number of tokens that the model knows."""
+        """Size of the vocabulary."""
         return int(self.model.get_input_embeddings().num_embeddings)
 
     @cached_property
@@ -497,7 +500,7 @@ class GatedModel:
 
     @property
     def takes_positions(self) -> bool:
-        """Whether the model is told the positions of tokens; others count them themselves."""
+        """Whether the model takes the positions of tokens as an input."""
         return "position_ids" in self._forward_parameters
 
     def forward(
@@ -514,8 +517,8 @@ class GatedModel:
         Args:
             tokens: New tokens, `(rows, new)`.
             attention_mask: 1 for tokens and 0 for padding, `(rows, past + new)`.
-            keep: How many of the last positions to return logits for.
-            cache: What an earlier call returned, for the `past` tokens.
+            keep: Number of last positions whose logits are returned.
+            cache: The cache of an earlier call, for the `past` tokens.
             use_cache: Whether to return a cache.
 
         Returns:
@@ -550,7 +553,7 @@ class GatedModel:
 
 
 def _listed(components: Any) -> list[Component]:
-    """Components from names joined by `+`, a list of names or components, or a result."""
+    """Returns components from names joined by `+`, a list of names or components, or a result."""
     components = getattr(components, "selected", components)
     if isinstance(components, str):
         components = [name for name in components.split("+") if name.strip()]

@@ -1,10 +1,10 @@
-"""Gates: factors on components' outputs, one set for every row of a batch.
+"""Gates: factors on components' outputs, different for every row of a batch.
 
 A query head's output is its slice of the *input* of the attention output projection. A forward
 pre-hook there multiplies `[rows, tokens, heads, head_dim]` by gates `[rows, heads]`. Key/value
-groups and whole attention layers are wider slices at the same place; MLP blocks, decoder layers
-and routed experts are met elsewhere. A gate of 1 leaves the activations bit for bit as they were;
-0 ablates; other values scale.
+groups and whole attention layers are wider slices of the same input; MLP blocks, decoder layers and
+routed experts are gated at other places. A gate of 1 leaves the activations bit-identical; 0
+ablates; other values scale.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 Place = Literal["input", "output", "update", "routing"]
-"""Where a gate acts: on slices of a module's input, on its output, on what a layer adds to its
-input, or on the weights that a router gives its experts."""
+"""Place of a gate: slices of a module's input, its output, the update that a layer adds to its
+input, or the routing weights of experts."""
 
 
 @dataclass(frozen=True)
 class GatePoint:
-    """A module at which a run of neighbouring components is gated.
+    """A module at which neighbouring components are gated.
 
     Attributes:
         module: The module.
-        path: Its dotted name, for messages.
+        path: Dotted name of the module, for messages.
         layer: Decoder layer, from 0.
-        place: Where the gates act.
-        first_column: Column of its first component; the others follow.
+        place: Place of the gates.
+        first_column: Column of the first component; the others follow.
         units: Number of components.
-        width: Width of one component's slice of the input; 0 at other places.
+        width: Width of a component's slice of the input; 0 at other places.
     """
 
     module: nn.Module
@@ -47,27 +47,27 @@ class GatePoint:
 
     @property
     def columns(self) -> slice:
-        """The point's columns in the component set."""
+        """Columns of the point in the component set."""
         return slice(self.first_column, self.first_column + self.units)
 
 
 Replacement = Mapping[GatePoint, Tensor]
-"""What takes the place of an ablated activation at each point: `(rows, width)`, or
-`(rows, tokens, width)` where tokens get different ones; a point that is missing gets zeros."""
+"""Replacement of ablated activations at each point: `(rows, width)`, or `(rows, tokens, width)` if
+it differs between tokens; a missing point gets zeros."""
 
 
 class ActiveGates:
-    """Gates of the rows of a batch; in force within `with`, for as many forward passes as wanted.
+    """Gates of the rows of a batch, active within `with` for any number of forward passes.
 
-    `select` and `extend` follow a batch that loses and gains rows between passes. Where every gate
-    of a point is 1 no hook is installed.
+    `select` and `extend` follow a batch that loses and gains rows between passes. If all gates of a
+    point are 1, no hook is installed.
 
     Args:
-        points: Where the components' outputs are met.
-        values: One gate for every row and component, `(rows, components)`; differentiable.
-        replacement: What an ablated activation becomes; zeros by default.
-        force: Multiply even where every gate of a point is 1 (the self-test does).
-        every_row: `values` is one row, which holds for every row of batches of any size.
+        points: Gate points of the components.
+        values: Gate of every row and component, `(rows, components)`; differentiable.
+        replacement: Replacement of ablated activations; zeros by default.
+        force: Whether to multiply even if all gates of a point are 1 (for the self-test).
+        every_row: Whether `values` is one row that applies to all rows of batches of any size.
     """
 
     def __init__(
@@ -97,14 +97,14 @@ class ActiveGates:
         with ExitStack() as hooks:
             for point in self._closed:
                 hooks.callback(_INSTALL[point.place](point, self).remove)
-            self._hooks = hooks.pop_all()  # all of them, or after an error none
+            self._hooks = hooks.pop_all()  # all hooks, or none after an error
         return self
 
     def __exit__(self, *_: object) -> None:
         self._hooks.close()
 
     def select(self, rows: Tensor) -> None:
-        """Keeps the gates of `rows` (indices into the present rows), in that order."""
+        """Keeps the gates of `rows` (indices of the current rows), in that order."""
         self._values = self._values[rows.to(self._values.device)]
         self._replacement = {
             point: tensor[rows.to(tensor.device)] for point, tensor in self._replacement.items()
@@ -112,7 +112,7 @@ class ActiveGates:
         self._refresh()
 
     def extend(self, values: Tensor, replacement: Replacement | None) -> None:
-        """Appends rows: their gates, and what takes the place of their ablated activations."""
+        """Appends rows: their gates and replacements."""
         self._values = torch.cat([self._values, values.to(self._values.device)])
         self._replacement = {
             point: torch.cat([tensor, (replacement or {})[point].to(tensor.device)])
@@ -121,19 +121,19 @@ class ActiveGates:
         self._refresh()
 
     def of(self, point: GatePoint, like: Tensor) -> Tensor:
-        """The gates of a point, `(rows, units)`, of the type and on the device of an activation."""
+        """Returns the gates of a point, `(rows, units)`, in an activation's type and device."""
         return self._values[:, point.columns].to(device=like.device, dtype=like.dtype)
 
     def mix(self, point: GatePoint, activation: Tensor, gates: Tensor) -> Tensor:
-        """Gates an activation whose last dimension is cut into the point's components.
+        """Gates an activation whose last dimension is divided into the point's components.
 
         Args:
-            point: Where it was met.
-            activation: `(rows, tokens, width)`.
-            gates: `(rows, units)`, or one row for all.
+            point: The gate point.
+            activation: The activation, `(rows, tokens, width)`.
+            gates: The gates, `(rows, units)`, or one row for all.
 
         Raises:
-            RuntimeError: The batch has another number of rows than there are gates.
+            RuntimeError: The numbers of rows of the batch and of the gates differ.
         """
         if gates.shape[0] != activation.shape[0] and not self._every_row:
             raise RuntimeError(
@@ -147,7 +147,7 @@ class ActiveGates:
         if replacement is None:
             mixed = slices * wide
         else:
-            # one activation for all tokens, or one for each of them
+            # one replacement for all tokens, or one for each token
             tokens = replacement.shape[1] if replacement.dim() == 3 else 1
             instead = replacement.to(slices).reshape(len(gates), tokens, point.units, -1)
             # exact at a gate of 1, and differentiable there
@@ -158,7 +158,7 @@ class ActiveGates:
 def _on_input(point: GatePoint, active: ActiveGates) -> RemovableHandle:
     def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
         gates = active.of(point, args[0])
-        # some blocks hand their projection flattened tokens, (rows * tokens, width)
+        # some blocks flatten the projection's input to (rows * tokens, width)
         flat = args[0].dim() == 2
         shaped = args[0].reshape(len(gates), -1, args[0].shape[-1]) if flat else args[0]
         return (active.mix(point, shaped, gates).reshape(args[0].shape), *args[1:])
@@ -170,7 +170,7 @@ def _on_output(point: GatePoint, active: ActiveGates) -> RemovableHandle:
     def hook(_module: nn.Module, _args: tuple[Any, ...], output: Any) -> Any:
         first = output[0] if isinstance(output, tuple) else output
         gates = active.of(point, first)
-        # some blocks hand their projection flattened tokens, (rows * tokens, width)
+        # some blocks flatten the projection's input to (rows * tokens, width)
         shaped = first.reshape(len(gates), -1, first.shape[-1])
         replaced = active.mix(point, shaped, gates).reshape(first.shape)
         return (replaced, *output[1:]) if isinstance(output, tuple) else replaced
@@ -184,7 +184,7 @@ def _on_update(point: GatePoint, active: ActiveGates) -> RemovableHandle:
         after = output[0] if isinstance(output, tuple) else output
         gates = active.of(point, after)
         update = after - before
-        # after where the gate is 1, to the bit; before where it is 0; differentiable everywhere
+        # equals `after` exactly for gate 1 and `before` for gate 0; differentiable everywhere
         replaced = after + (active.mix(point, update, gates) - update)
         return (replaced, *output[1:]) if isinstance(output, tuple) else replaced
 
@@ -215,10 +215,10 @@ _INSTALL = {
 
 @contextmanager
 def captured(points: Sequence[GatePoint]) -> Iterator[dict[GatePoint, Tensor]]:
-    """Records the last activation of every point, as its gates would meet it.
+    """Records the last activation of every point, before its gates.
 
-    Points at the input of a projection give that input, others the module's output or update;
-    routing weights have no activation and are left out.
+    For points at the input of a projection this is the input, for others the module's output or
+    update; routing weights have no activation and are left out.
 
     Yields:
         A dictionary that a forward pass within the context fills, `(rows, tokens, width)`.

@@ -1,4 +1,4 @@
-"""Whether the Hugging Face hub can be reached: asked once, so that nobody waits for retries."""
+"""Tests once whether the Hugging Face hub can be reached, to avoid waiting for retries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECONDS = 5.0
 
 @cache
 def reachable() -> bool:
-    """Whether a connection to the hub can be opened; True behind a proxy, where nobody can tell."""
+    """Whether a connection to the hub can be opened; True behind a proxy, where this is unknown."""
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         return False
     if getproxies():
@@ -33,15 +33,15 @@ def reachable() -> bool:
 
 
 def go_offline() -> None:
-    """Forbids every network call of this process; what is in the local cache still works."""
+    """Forbids all network calls of this process; files in the local cache can still be used."""
     os.environ.update(OFFLINE)
     reachable.cache_clear()
-    if {"datasets", "huggingface_hub"} & set(sys.modules):  # they read the environment long ago
+    if {"datasets", "huggingface_hub"} & set(sys.modules):  # they have already read the environment
         skip_retries_if_unreachable()
 
 
 def skip_retries_if_unreachable() -> None:
-    """Tells the hub libraries that there is no network, if there is none: the cache still works."""
+    """Sets the hub libraries to offline mode if there is no network; the cache works."""
     if reachable():
         return
     import datasets
@@ -52,10 +52,10 @@ def skip_retries_if_unreachable() -> None:
 
 
 def cached_files(name: str, kind: str, revision: str | None = None) -> list[Path]:
-    """The files of a repository of the hub in the local cache; none where it is not there.
+    """Returns the files of a hub repository in the local cache; none if it is not cached.
 
     Args:
-        name: Its id.
+        name: Id of the repository.
         kind: `model` or `dataset`.
         revision: Branch, tag or commit; the main branch by default.
     """

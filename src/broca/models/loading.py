@@ -35,11 +35,11 @@ def shipped_model_folder(name: str) -> Path:
 
 
 def location_of(name: str) -> str:
-    """What transformers loads a model from: the folder that a name means, or the hub id.
+    """Returns the source from which transformers loads a model: a folder, or the hub id.
 
     Raises:
-        UnknownName: No such folder.
-        BadInput: The folder holds no model.
+        UnknownName: The folder does not exist.
+        BadInput: The folder contains no model.
     """
     return str(_source(name))
 
@@ -59,39 +59,40 @@ def load(
     merge_adapter: bool = True,
     offline: bool = False,
 ) -> GatedModel:
-    """Loads a causal language model, or takes one in memory, and proves that it can be gated.
+    """Loads a causal language model, or takes one in memory, and tests its gates.
 
-    A model in memory is left as it was found: its training mode, `requires_grad` and hooks are
-    what they were after every call. It stays on its device, in its number format.
+    A model in memory is not changed: its training mode, `requires_grad` and hooks are restored
+    after every call. It stays on its device, in its number format.
 
     Args:
         model: `reference`, `reference-small` or `planted`, a local folder, a hub id, or a model of
-            transformers or PEFT. A folder or repository that holds an adapter of PEFT is its base
-            model with the adapter.
-        tokenizer: The tokenizer of a model in memory; others bring their own.
-        name: What to call a model in memory; by default where its configuration says it comes
-            from, marked as in memory.
-        components: Which parts can be ablated, such as `heads` or `heads+mlp`; see `KINDS`.
-        revision: Branch, tag or commit of a model on the hub; its newest by default.
-        dtype: `float32`, `bfloat16`, `float16`, `stored`, as the files have it, or `auto`: float32
-            on a CPU, else bfloat16.
-        device: Where to put it; the first GPU if there is one, else the CPU.
+            transformers or PEFT. A folder or repository with a PEFT adapter means its base model
+            with the adapter.
+        tokenizer: The tokenizer of a model in memory; other models have their own.
+        name: Name of a model in memory; by default its source by its configuration, marked as in
+            memory.
+        components: Kinds of components, such as `heads` or `heads+mlp`; see `KINDS`.
+        revision: Branch, tag or commit of a model on the hub; by default its main branch.
+        dtype: `float32`, `bfloat16`, `float16`, `stored` (as in the files), or `auto`: float32 on a
+            CPU, else bfloat16.
+        device: Device of the model; by default the first GPU if there is one, else the CPU.
         device_map: Passed to transformers (`auto` spreads a model over devices).
-        allow_pickle: Whether weights in pickle format may be loaded, where there are no others.
-            Only tensors are unpickled, no other objects.
-        trust_remote_code: Whether Python files that come with the model may be run, where
-            transformers has no class for it. They can do whatever you can.
-        merge_adapter: Whether an adapter's weights are added to its base's, or run beside them.
-        offline: Make no network call: a hub model must be in the local cache.
+        allow_pickle: Whether weights in pickle format may be loaded if there are no others. Only
+            tensors are unpickled.
+        trust_remote_code: Whether the model's own Python files may be run if transformers has no
+            class for it. They run with all your permissions.
+        merge_adapter: Whether to merge an adapter into its base, instead of running it beside the
+            base.
+        offline: Whether to make no network call; a hub model must be in the local cache.
 
     Returns:
         The model with gates on its components; the self-test has passed.
 
     Raises:
-        UnknownName: No such model.
-        BadInput: The folder holds no loadable model, or an argument is for the other kind of model.
-        UnsupportedModel: Not a decoder, or an architecture that is not covered.
-        SelfTestFailed: The gates do not do what they must on this model.
+        UnknownName: The model does not exist.
+        BadInput: The folder contains no loadable model, or an argument does not apply to the model.
+        UnsupportedModel: The model is not a decoder, or its architecture is not covered.
+        SelfTestFailed: The gates fail their self-test on this model.
     """
     options = ModelOptions(
         components=components, revision=revision, dtype=dtype, device=device,
@@ -111,13 +112,13 @@ def load(
 
 
 def taken(model: Any) -> GatedModel:
-    """A model with gates: one that has them, or a caller's model of transformers as it is.
+    """Returns a gated model: the given one, or one around a caller's transformers model.
 
     A caller's model needs no tokenizer here, and no self-test is run.
 
     Raises:
-        BadInput: It is neither.
-        UnsupportedModel: Not a decoder, or an architecture that is not covered.
+        BadInput: The argument is neither.
+        UnsupportedModel: The model is not a decoder, or its architecture is not covered.
     """
     if isinstance(model, GatedModel):
         return model
@@ -135,7 +136,7 @@ def taken(model: Any) -> GatedModel:
 def _wrapped(
     model: Any, tokenizer: Any, name: str | None, components: str, unused: list[str]
 ) -> GatedModel:
-    """A caller's model with gates."""
+    """Returns a caller's model with gates."""
     if not isinstance(model, nn.Module) or not hasattr(model, "config"):
         raise BadInput(
             f"`model` is a {type(model).__name__}: give the name of a model, a folder or a causal "
@@ -160,7 +161,7 @@ def _wrapped(
 
 
 def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
-    """A model that broca loads, in evaluation mode and frozen for good."""
+    """Loads a model in evaluation mode with frozen weights."""
     dtype, revision = options.dtype, options.revision
     if dtype not in DTYPES:
         raise BadInput(
@@ -215,7 +216,7 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
         tokenizer = _tokenizer_of(source, adapter, hub_options, AutoTokenizer)
     except (BrocaError, torch.OutOfMemoryError):
         raise
-    except Exception as error:  # what reads a checkpoint may raise anything
+    except Exception as error:  # reading a checkpoint may raise anything
         # of a library that is missing transformers 5.0 to 5.2 raises a ValueError
         missing = isinstance(error, ImportError) or "pip install" in str(error)
         advice = (
@@ -243,10 +244,10 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
 
 @contextmanager
 def _running(name: str, architecture: str) -> Iterator[None]:
-    """Turns whatever a model raises when it is first run into one line.
+    """Turns any exception of a model's first run into one line.
 
     Raises:
-        UnsupportedModel: It raised something.
+        UnsupportedModel: The model raised an exception.
     """
     import torch
 
@@ -263,7 +264,7 @@ def _running(name: str, architecture: str) -> Iterator[None]:
 
 
 def _adapter(name: str, *, revision: str | None, offline: bool) -> AdapterFiles | None:
-    """The adapter that a name stands for, if it is one of PEFT and no model."""
+    """Returns the PEFT adapter that a name means, if it does not mean a model."""
     path = Path(name).expanduser()
     if name in SHIPPED_MODELS:
         return None
@@ -278,24 +279,24 @@ def _adapter(name: str, *, revision: str | None, offline: bool) -> AdapterFiles 
 def _tokenizer_of(
     source: Path | str, adapter: AdapterFiles | None, options: dict[str, Any], tokenizers: Any
 ) -> Any:
-    """The tokenizer that lies beside an adapter, if one does, else the model's."""
+    """Loads the tokenizer in the folder of an adapter, if there is one, else the model's."""
     if adapter is not None and Path(adapter.place, "tokenizer_config.json").is_file():
         return tokenizers.from_pretrained(adapter.place, **{**options, "local_files_only": True})
     return tokenizers.from_pretrained(str(source), **options)
 
 
 def _placed(model: Any, device: str) -> Any:
-    """The model on a device; packed weights stay where their kernels put them."""
+    """Moves the model to a device; packed weights stay on the device of their kernels."""
     if getattr(model, "hf_quantizer", None) is not None and model.device.type == device:
         return model
     return model.to(device)
 
 
 def _device(wanted: str | None) -> str:
-    """The device that a model is put on: the first GPU by default, if there is one.
+    """Returns the device of a model: by default the first GPU, if there is one.
 
     Raises:
-        BadInput: torch knows no such device, or this machine does not have it.
+        BadInput: torch does not know the device, or this machine does not have it.
     """
     import torch
 
@@ -312,7 +313,7 @@ def _device(wanted: str | None) -> str:
 
 
 def _commit(name: str, revision: str | None) -> str | None:
-    """The commit that a model of the hub was loaded from, as the local cache has it."""
+    """Returns the commit from which a hub model was loaded, by the local cache."""
     from huggingface_hub import try_to_load_from_cache
 
     file = try_to_load_from_cache(name, "config.json", revision=revision)
@@ -322,19 +323,19 @@ def _commit(name: str, revision: str | None) -> str | None:
 def load_tokenizer(
     name: str, *, trust_remote_code: bool = False, offline: bool = False
 ) -> tuple[Any, int]:
-    """Loads a model's tokenizer alone.
+    """Loads only a model's tokenizer.
 
     Args:
-        name: As `load` takes it.
-        trust_remote_code: Whether Python files that come with the model may be run.
-        offline: Make no network call.
+        name: As for `load`.
+        trust_remote_code: Whether the model's own Python files may be run.
+        offline: Whether to make no network call.
 
     Returns:
-        The tokenizer, and the longest input of the model in tokens.
+        The tokenizer, and the maximum number of input tokens of the model.
 
     Raises:
-        UnknownName: No such model.
-        BadInput: The folder holds no tokenizer.
+        UnknownName: The model does not exist.
+        BadInput: The folder contains no tokenizer.
     """
     from lm_eval.models.utils import resolve_max_length
     from transformers import AutoTokenizer
@@ -425,10 +426,12 @@ def _require_decoder(
     """Refuses encoder-decoder and encoder-only models by name.
 
     Args:
-        name: What the model is called.
+        name: Name of the model.
         config: Its configuration.
-        architecture: Its class, where it is known; else what the configuration names first.
-        remote_code: Whether its class comes with it, so that transformers' lists say nothing.
+        architecture: Class of the model if it is known, else the first that the configuration
+            names.
+        remote_code: Whether its class comes from its own files, so that transformers' lists do not
+            apply.
     """
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 

@@ -1,10 +1,10 @@
-"""Feed-forward neurons: where they are met, and which parameters are theirs.
+"""Feed-forward neurons: their place in the model and their parameters.
 
-A neuron is one coordinate of the input of a feed-forward block's last projection: what an
-activation function (and, in gated blocks, a product) has made of the block's input. Its parameters
-are the column of that projection that reads it, and the rows of the projections before it that
-write it, with their biases. The rows are found by probing, not by name: a fused gate and up
-projection writes a neuron from two rows, laid out as halves or in turn.
+A neuron is a coordinate of the input of a feed-forward block's last projection, after the
+activation function (and, in gated blocks, a product). Its parameters are the column of that
+projection that reads it, and the rows of the earlier projections that write it, with their biases.
+The rows are found by probing, not by name: a fused gate and up projection writes a neuron from two
+rows, which are halves of the matrix or alternate.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from broca.models.structure import LayerParts, Part, Structure, is_transposed, p
 
 @dataclass(frozen=True)
 class NeuronBlock:
-    """The neurons of one decoder layer.
+    """The neurons of a decoder layer.
 
     Attributes:
         layer: Decoder layer, from 0.
-        part: The last projection of the feed-forward block: its input are the neurons.
-        width: How many there are.
+        part: The last projection of the feed-forward block, whose input are the neurons.
+        width: Number of neurons.
         whole: The decoder layer, for probing.
     """
 
@@ -40,13 +40,13 @@ class NeuronBlock:
 
 @dataclass(frozen=True)
 class Slice:
-    """The share of one parameter that belongs to neurons.
+    """The part of a parameter that belongs to neurons.
 
     Attributes:
         path: The parameter's dotted name.
         parameter: The whole parameter.
         dim: The dimension along which neurons are laid out.
-        index: For every neuron of the layer its positions along it, `(neurons, positions)`.
+        index: Positions of every neuron of the layer along this dimension, `(neurons, positions)`.
     """
 
     path: str
@@ -58,7 +58,7 @@ class Slice:
 def neuron_blocks(structure: Structure) -> tuple[NeuronBlock, ...]:
     """Lists the feed-forward blocks of a model, layer by layer.
 
-    Layers without a feed-forward block of their own are left out.
+    Layers without their own feed-forward block are left out.
 
     Raises:
         UnsupportedModel: A layer routes its tokens to experts, or no layer has a block.
@@ -87,11 +87,10 @@ def _refuse_experts(part: LayerParts) -> None:
 
 @contextmanager
 def met_neurons(blocks: Sequence[NeuronBlock]) -> Iterator[dict[int, Tensor]]:
-    """Records what enters the last projection of every block.
+    """A context that records the input of the last projection of every block.
 
     Yields:
-        By layer the last activation, as the projection met it (rows and tokens may be flattened);
-        a forward pass within the context fills it.
+        The last input by layer; rows and tokens may be flattened.
     """
     seen: dict[int, Tensor] = {}
 
@@ -109,7 +108,7 @@ def met_neurons(blocks: Sequence[NeuronBlock]) -> Iterator[dict[int, Tensor]]:
 
 @contextmanager
 def last_token_replaced(block: NeuronBlock, value: Tensor) -> Iterator[None]:
-    """Within the context, the neurons of the last token are `value`, `(rows, neurons)`."""
+    """A context in which the neurons of the last token are `value`, `(rows, neurons)`."""
 
     def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
         shaped = args[0].reshape(len(value), -1, block.width)  # (rows, tokens, neurons)
@@ -125,10 +124,10 @@ def last_token_replaced(block: NeuronBlock, value: Tensor) -> Iterator[None]:
 
 
 def neuron_slices(model: nn.Module, blocks: Sequence[NeuronBlock]) -> dict[int, tuple[Slice, ...]]:
-    """Finds, layer by layer, which parameters are the neurons'.
+    """Finds the parameters of the neurons, layer by layer.
 
-    One backward pass through each block shows which rows of which weights write a neuron; every
-    layout that is known is checked at three neurons.
+    A backward pass through each block shows the rows of weights that write a neuron; every known
+    layout is checked at three neurons.
 
     Args:
         model: The transformers model.
@@ -179,7 +178,7 @@ def _written_width(module: nn.Module) -> int:
 
 
 def _writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, Tensor]]:
-    """Modules whose outputs make single neurons, and the outputs that make three of them."""
+    """Returns the modules whose outputs write single neurons, and those of three neurons."""
     outputs: dict[nn.Module, Tensor] = {}
     met: list[Tensor] = []
 
@@ -224,10 +223,10 @@ def _writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, 
 
 
 def _layout(rows: dict[int, Tensor], width: int, outputs: int) -> Tensor | None:
-    """Positions of every neuron among a writer's outputs, `(neurons, 1 or 2)`; None if unknown.
+    """Returns the positions of every neuron among a writer's outputs, `(neurons, 1 or 2)`, or None.
 
-    A position may have no gradient where an activation function is flat: what was touched must
-    lie within the layout, and two layouts are told apart by what lies within only one.
+    A position may have no gradient if an activation function is flat. The touched positions must be
+    within the layout; positions within only one of two layouts distinguish them.
     """
     numbers = torch.arange(width)
     known = (

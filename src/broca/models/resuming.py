@@ -1,7 +1,7 @@
-"""Runs a model from the middle: layers below the first ablated one are the same for every mask.
+"""Runs a model from the middle: layers below the first ablated layer are equal for all masks.
 
-In the first ablated layer the heads' outputs are still the same; only what becomes of them differs.
-So its attention, too, can be taken up where they enter the output projection.
+In the first ablated layer the heads' outputs are still equal before their gates. Its attention can
+therefore be resumed at the input of the output projection.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Shortcut:
-    """An attention module whose output is nothing but what its output projection gives.
+    """An attention module whose output is exactly that of its output projection.
 
     Attributes:
         attention: The attention module.
         projection: Its output projection.
-        tuple_length: Length of the tuple that it returns; 0 where it returns a tensor.
+        tuple_length: Length of the tuple that it returns; 0 for a tensor.
     """
 
     attention: nn.Module
@@ -31,10 +31,10 @@ class Shortcut:
 
 @contextmanager
 def captured_inputs(modules: Sequence[nn.Module]) -> Iterator[list[Tensor | None]]:
-    """Records the hidden states that enter each module.
+    """A context that records the input of each module.
 
     Yields:
-        One tensor `(rows, tokens, width)` a module, filled by a forward pass within the context.
+        A tensor `(rows, tokens, width)` for each module, filled by a forward pass.
     """
     seen: list[Tensor | None] = [None] * len(modules)
 
@@ -53,7 +53,7 @@ def captured_inputs(modules: Sequence[nn.Module]) -> Iterator[list[Tensor | None
 
 @contextmanager
 def captured_outputs(modules: Sequence[nn.Module]) -> Iterator[list[Any]]:
-    """Records what each module returns; filled by a forward pass within the context."""
+    """A context that records the output of each module."""
     seen: list[Any] = [None] * len(modules)
 
     def hook_for(index: int) -> Any:
@@ -70,11 +70,11 @@ def captured_outputs(modules: Sequence[nn.Module]) -> Iterator[list[Any]]:
 
 @contextmanager
 def taken_up(shortcut: Shortcut, outputs: Tensor) -> Iterator[None]:
-    """Makes an attention module begin at its output projection.
+    """A context in which an attention module starts at its output projection.
 
     Args:
         shortcut: The module.
-        outputs: What its heads would have given, `(rows, tokens, width)`.
+        outputs: Outputs of its heads, `(rows, tokens, width)`.
     """
 
     def project(*args: Any, **kwargs: Any) -> Any:
@@ -92,7 +92,7 @@ def taken_up(shortcut: Shortcut, outputs: Tensor) -> Iterator[None]:
 
 
 def _put_back(module: nn.Module, forward: Any | None) -> None:
-    """Restores a module's `forward`: its class's own, or one that another library had put there."""
+    """Restores a module's `forward`: that of its class, or one that another library had set."""
     if forward is None:
         del module.forward
     else:
@@ -103,13 +103,13 @@ def _put_back(module: nn.Module, forward: Any | None) -> None:
 def resumed_at(
     layers: Sequence[nn.Module], start: int, hidden: Tensor, *, tuple_length: int
 ) -> Iterator[None]:
-    """Makes the layers below `start` return at once, and `start` begin with `hidden`.
+    """A context in which layers below `start` are skipped, and `start` begins with `hidden`.
 
     Args:
         layers: The decoder layers.
         start: First layer that runs.
-        hidden: What enters it, `(rows, tokens, hidden)`.
-        tuple_length: Length of the tuple that a layer returns; 0 where it returns a tensor.
+        hidden: Input of this layer, `(rows, tokens, hidden)`.
+        tuple_length: Length of the tuple that a layer returns; 0 for a tensor.
     """
 
     def skip(*args: Any, **kwargs: Any) -> Any:

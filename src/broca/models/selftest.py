@@ -1,4 +1,4 @@
-"""Proves on the loaded model that the gates do what they must; runs at every load and wrap.
+"""Tests the gates on the loaded model, at every load.
 
 Four checks, on random tokens: gates of one change no bit; every head contributes to its
 projection's output, and the contributions plus the bias make up that output; gates of zero equal
@@ -30,7 +30,7 @@ _TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-
 _BATCH = "a padded batch of mixed masks equals its rows"
 
 _QUANTIZED = 1e-1
-"""The same where weights are quantized: kernels round what they multiply."""
+"""Tolerance for quantized weights, whose kernels round their inputs."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Check:
     """One check of the self-test.
 
     Attributes:
-        name: What was checked.
-        passed: Whether it holds.
-        detail: The figure behind the verdict, and where it was worst.
-        seconds: Time taken.
+        name: Name of the check.
+        passed: Whether it passed.
+        detail: The measured figure and its place.
+        seconds: Time of the check.
     """
 
     name: str
@@ -90,7 +90,7 @@ def require_self_test(model: GatedModel) -> tuple[Check, ...]:
 
 
 def _tokens(model: GatedModel, rows: int = _ROWS) -> tuple[Tensor, Tensor]:
-    """Random tokens and their attention mask, left-padded to different lengths."""
+    """Returns random tokens and their attention mask, left-padded to different lengths."""
     generator = torch.Generator().manual_seed(1)
     tokens = torch.randint(0, model.vocabulary, (rows, _TOKENS), generator=generator)
     attention = torch.ones_like(tokens)
@@ -100,12 +100,12 @@ def _tokens(model: GatedModel, rows: int = _ROWS) -> tuple[Tensor, Tensor]:
 
 
 def _masks(model: GatedModel, rows: int) -> Tensor:
-    """Gates `(rows, components)` with about a tenth of the heads off, others in every row."""
+    """Returns gates `(rows, components)` with a tenth of the heads ablated, row by row."""
     generator = torch.Generator().manual_seed(2)
     gates = (torch.rand(rows, len(model.components), generator=generator) > 0.1).float()
     for point in model.points:
         if point.place == "input" and point.units > 1:
-            gates[:, point.first_column] = 0  # every projection is met
+            gates[:, point.first_column] = 0  # every projection has a closed gate
     return gates
 
 
@@ -114,7 +114,7 @@ def _log_probabilities(logits: Tensor) -> Tensor:
 
 
 def _tolerance(model: GatedModel) -> float:
-    """The largest relative difference that counts as equal on this model."""
+    """Returns the largest relative difference that counts as equal on this model."""
     quantized = getattr(model.model.config, "quantization_config", None) is not None
     quantized = quantized or any(
         is_projection(point.module) and not _holds_plain_weights(point.module)
@@ -161,10 +161,10 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
     for point in points:
         shaped = inputs[point].reshape(*tokens.shape, -1)
         x = shaped[:, -1]  # (rows, units * width): the last token is never padding
-        if point.width == 1:  # neurons: thousands, and many silent; two halves make up the whole
+        if point.width == 1:  # neurons: thousands, many inactive; test two halves instead
             worst = max(worst, _halves_differ(point, x))
             continue
-        if _is_norm(point):  # it mixes the slices: none has a share of its own
+        if _is_norm(point):  # a norm mixes the slices
             idle = _unit_without_effect(point, x)
             if idle is not None and bool(_slice_of(x, point, idle).any()):
                 name = model.components[point.first_column + idle].name
@@ -191,19 +191,19 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
 
 
 def _slice_of(x: Tensor, point: GatePoint, unit: int) -> Tensor:
-    """A unit's slice of an input `(rows, units * width)`."""
+    """Returns a unit's slice of an input `(rows, units * width)`."""
     return x[:, unit * point.width : (unit + 1) * point.width]
 
 
 def _pruned(point: GatePoint, unit: int, only: Tensor) -> bool:
-    """Whether a unit has no effect because its weights, or what it says, are zero.
+    """Whether a unit has no effect because its weights or its outputs are zero.
 
     A pruned or exported model has such units.
 
     Args:
-        point: Where it is gated.
-        unit: Its number there.
-        only: The projection's input with this unit's slice alone, `(rows, units * width)`.
+        point: The gate point.
+        unit: Number of the unit at the gate point.
+        only: The projection's input with only this unit's slice, `(rows, units * width)`.
     """
     if not bool(only.any()):
         return True
@@ -217,10 +217,10 @@ def _pruned(point: GatePoint, unit: int, only: Tensor) -> bool:
 
 
 def _matrices(point: GatePoint, side: Literal["input", "output"]) -> list[nn.Module] | None:
-    """The matrices that read what enters a projection, or that write what leaves it.
+    """Returns the matrices that read the input of a projection, or that write its output.
 
-    There is one, and with a low-rank adapter on it its first or its last factor besides. None where
-    zeroing weights is not the same as a gate: packed weights, or an adapter that does more.
+    There is one matrix, and with a low-rank adapter its first or last factor too. None if zeroing
+    weights does not equal a gate, as for packed weights and other adapters.
     """
     base = adapted_matrix(point.module)
     matrices = [base or point.module]
@@ -238,13 +238,13 @@ def _matrices(point: GatePoint, side: Literal["input", "output"]) -> list[nn.Mod
 
 
 def _by_input(matrix: nn.Module) -> Tensor:
-    """A matrix's weight, `(inputs, outputs)`: a view that can be written to."""
+    """Returns a matrix's weight, `(inputs, outputs)`, as a writable view."""
     weight: Tensor = matrix.weight  # type: ignore[assignment]
     return weight if is_transposed(matrix) else weight.T
 
 
 def _halves_differ(point: GatePoint, x: Tensor) -> float:
-    """How far the outputs of two halves of an input `(rows, units)` miss that of the whole."""
+    """Returns the error of adding the outputs of two halves of an input."""
     generator = torch.Generator().manual_seed(3)
     half = (torch.rand(x.shape[-1], generator=generator) < 0.5).to(x)
     zero, output = point.module(torch.zeros_like(x)), point.module(x).float()
@@ -254,7 +254,7 @@ def _halves_differ(point: GatePoint, x: Tensor) -> float:
 
 
 def _unit_without_effect(point: GatePoint, x: Tensor) -> int | None:
-    """The first unit whose slice of an input `(rows, units * width)` does not matter, or None."""
+    """Returns the first unit whose slice of an input has no effect, or None."""
     output = point.module(x)
     for unit in range(point.units):
         without = x.clone()
@@ -284,7 +284,7 @@ def _zeros_equal_zeroed_weights(model: GatedModel) -> tuple[bool, str]:
 
 
 def _weight_place(point: GatePoint) -> tuple[int, str]:
-    """What tells a point's weight from others, also where modules share one."""
+    """Returns the identity of a point's weight, which modules may share."""
     weight: Tensor = (adapted_matrix(point.module) or point.module).weight  # type: ignore[assignment]
     return weight.data_ptr(), point.place
 
@@ -301,10 +301,10 @@ def _can_be_zeroed(point: GatePoint) -> bool:
 
 @contextmanager
 def _zeroed_weights(points: Sequence[GatePoint], gates: Tensor) -> Iterator[None]:
-    """Zeroes, for a while, what every closed gate switches off.
+    """A context in which the weights behind every closed gate are zero.
 
-    At the input of a projection that is the slice's columns, at the output the whole weight and
-    the bias.
+    For a gate at the input of a projection these are the slice's columns, at the output the whole
+    weight and the bias.
     """
     saved: list[tuple[Tensor, Tensor]] = []
     try:
@@ -354,10 +354,10 @@ def _decode(
     *,
     forced: Tensor | None = None,
 ) -> Tensor:
-    """Log-probabilities after the prompt and after each of a few given tokens.
+    """Returns log-probabilities after the prompt and after each of a few given tokens.
 
-    The tokens fed in decoding are the prompt's own first ones, so that a near-tie between
-    two continuations cannot make two correct runs part.
+    The decoded tokens are the first tokens of the prompt, so that a near-tie between two
+    continuations cannot separate two correct runs.
     """
     source = tokens if forced is None else forced[None, :]
     steps = []

@@ -1,10 +1,10 @@
-"""Finds the attention output projection of every decoder layer by what it does, not by its name.
+"""Finds the attention output projection of every decoder layer by its function, not by its name.
 
 The output projection is the first matrix of a decoder layer whose *input* already mixes tokens:
-what comes before it (query, key and value projections, a parallel MLP) sees each token alone. One
-forward pass shows it. Row 0 of the probe batch is left alone; in row i+1 the first token is
-disturbed at the entrance of decoder layer i and nowhere else. Then, within layer i, the first
-projection whose input differs between the two rows *at the last token* is the one we look for.
+earlier matrices (query, key and value projections, a parallel MLP) process each token separately.
+One forward pass shows it. Row 0 of the probe batch is undisturbed; in row i+1 the first token is
+disturbed only at the input of decoder layer i. Within layer i, the output projection is the first
+projection whose input differs between the two rows *at the last token*.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from broca.errors import UnsupportedModel
 
 PROBE_TOKENS = 5
-"""Length of the probe: long enough for a causal convolution of width 4 not to hide attention."""
+"""Length of the probe, longer than a causal convolution of width 4, which would mix tokens too."""
 
 _HEAD_COUNT_FIELDS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 _KV_COUNT_FIELDS = ("num_key_value_heads", "num_kv_heads", "n_head_kv")
@@ -29,7 +29,7 @@ _KV_COUNT_FIELDS = ("num_key_value_heads", "num_kv_heads", "n_head_kv")
 
 @dataclass(frozen=True)
 class Part:
-    """A module that stands for a part of a layer, and its dotted name."""
+    """A module of a layer, and its dotted name."""
 
     path: str
     module: nn.Module
@@ -37,17 +37,17 @@ class Part:
 
 @dataclass(frozen=True)
 class OutputProjection:
-    """The output projection of one attention layer.
+    """The output projection of an attention layer.
 
     Attributes:
         layer: Decoder layer, from 0.
-        path: Its dotted name in the model.
+        path: Dotted name in the model.
         module: The module itself (`nn.Linear` or transformers' `Conv1D`).
-        heads: Query heads whose outputs lie side by side in its input.
-        head_dim: Width of one head's output; heads x head_dim is the width of the input.
-        kv_heads: Key/value heads of the layer.
-        norm: A norm over all heads between them and the projection, or None. Where there is one,
-            it mixes the heads, and they are gated at its input.
+        heads: Number of query heads, whose outputs are concatenated in its input.
+        head_dim: Width of a head's output; heads x head_dim is the width of the input.
+        kv_heads: Number of key/value heads of the layer.
+        norm: A norm over all heads before the projection, or None. A norm mixes the heads, which
+            are then gated at its input.
     """
 
     layer: int
@@ -60,23 +60,23 @@ class OutputProjection:
 
     @property
     def entrance(self) -> Part:
-        """The module at whose input the heads' outputs lie side by side, each by itself."""
+        """The module whose input is the concatenation of the heads' outputs."""
         return self.norm or Part(self.path, self.module)
 
 
 @dataclass(frozen=True)
 class LayerParts:
-    """What was found in one decoder layer.
+    """The parts of a decoder layer.
 
     Attributes:
         layer: Decoder layer, from 0.
-        whole: The decoder layer itself.
-        attention: Its attention output projection, or None.
-        gap: Why there is none; empty where there is one.
+        whole: The decoder layer.
+        attention: The attention output projection, or None.
+        gap: Why there is no such projection; empty otherwise.
         feed_forward: The module whose output is the output of the MLP block: its last projection,
-            or the whole block where experts share the work. None where no single one was found.
+            or the whole block if it has experts. None if there is no single module.
         experts: The module that runs routed experts, `module(hidden, index, weights)`, or None.
-        expert_count: How many it has.
+        expert_count: Number of experts.
     """
 
     layer: int
@@ -90,7 +90,7 @@ class LayerParts:
 
 @dataclass(frozen=True)
 class NotCovered:
-    """A decoder layer without attention heads that could be gated, and why."""
+    """A decoder layer that has no attention heads to gate, and the reason."""
 
     layer: int
     path: str
@@ -99,7 +99,7 @@ class NotCovered:
 
 @dataclass(frozen=True)
 class Structure:
-    """What was found in a model, layer by layer."""
+    """The parts of a model, layer by layer."""
 
     parts: tuple[LayerParts, ...]
 
@@ -115,7 +115,7 @@ class Structure:
 
     @property
     def not_covered(self) -> tuple[NotCovered, ...]:
-        """The layers without attention heads that could be gated."""
+        """The layers that have no attention heads to gate."""
         return tuple(
             NotCovered(part.layer, part.whole.path, part.gap)
             for part in self.parts
@@ -130,12 +130,12 @@ def text_config(config: Any) -> Any:
 
 
 def input_device(model: Any) -> torch.device:
-    """The device that takes a model's input tokens."""
+    """Returns the device of a model's input tokens."""
     embedding: nn.Module = model.get_input_embeddings()
     device = next(embedding.parameters()).device
     hook: Any = getattr(embedding, "_hf_hook", None)
     if device.type == "meta" and hook is not None:
-        return torch.device(hook.execution_device)  # accelerate puts it there when it is run
+        return torch.device(hook.execution_device)  # accelerate moves it there when it is run
     return device
 
 
@@ -212,7 +212,7 @@ def _require_causal(model: nn.Module, vocabulary: int) -> None:
     """Refuses a model in which a token's logits depend on later tokens.
 
     Raises:
-        UnsupportedModel: They do.
+        UnsupportedModel: The logits depend on later tokens.
     """
     generator = torch.Generator().manual_seed(5)
     tokens = torch.randint(0, vocabulary, (2, PROBE_TOKENS), generator=generator)
@@ -259,7 +259,7 @@ def _decoder_layers(model: nn.Module, config: Any) -> tuple[str, list[nn.Module]
 
 
 def _is_run(model: nn.Module, layer: nn.Module, config: Any) -> bool:
-    """Whether a layer is run on text; those of an image encoder beside the decoder are not."""
+    """Whether a layer is run on text, unlike layers of an image encoder."""
     seen: list[bool] = []
     handle = layer.register_forward_pre_hook(lambda *_: seen.append(True))
     tokens = torch.arange(PROBE_TOKENS)[None] % int(config.vocab_size)
@@ -272,16 +272,16 @@ def _is_run(model: nn.Module, layer: nn.Module, config: Any) -> bool:
 
 
 def adapted_matrix(module: nn.Module) -> nn.Module | None:
-    """The matrix that a module of a PEFT adapter wraps and adds to; None for other modules."""
+    """Returns the matrix that a module of a PEFT adapter wraps; None for other modules."""
     inner = getattr(module, "base_layer", None)
     return inner if isinstance(inner, nn.Module) else None
 
 
 def is_projection(module: nn.Module) -> bool:
-    """Whether a module is a matrix: a linear layer, one of packed weights, or one with an adapter.
+    """Whether a module is a matrix: a linear layer, also with packed weights or an adapter.
 
-    Quantized layers keep their weights in shapes and under names of their own; what all have is the
-    width of what enters and what leaves.
+    Quantized layers have different shapes and names of weights; all have the widths of input and
+    output.
     """
     inner = adapted_matrix(module)
     if inner is not None:
@@ -300,20 +300,20 @@ def _declares_widths(module: nn.Module) -> bool:
 def is_plain(weight: Tensor) -> bool:
     """Whether a weight is an ordinary tensor of floating-point numbers, not a packed one.
 
-    Quantized weights are integers, or of a subclass of `torch.Tensor` that stands for numbers which
-    it does not hold (torchao's). Offloaded weights are not there at all.
+    Quantized weights are integers, or of a subclass of `torch.Tensor` that represents other numbers
+    (torchao's). Offloaded weights are absent.
     """
     ordinary = type(weight) in (Tensor, nn.Parameter) and not weight.is_meta
     return ordinary and weight.is_floating_point() and weight.element_size() > 1
 
 
 def is_transposed(module: nn.Module) -> bool:
-    """Whether a projection keeps its weight as (inputs, outputs): transformers' Conv1D does."""
+    """Whether a projection stores its weight as (inputs, outputs), like transformers' Conv1D."""
     return type(adapted_matrix(module) or module).__name__ == "Conv1D"
 
 
 def projection_width(module: nn.Module) -> int:
-    """Width of a projection's input; packed weights of quantized layers have another shape."""
+    """Returns the width of a projection's input, also for packed weights."""
     declared = getattr(module, "in_features", None)
     if isinstance(declared, int):
         return declared
@@ -322,10 +322,10 @@ def projection_width(module: nn.Module) -> int:
 
 
 def _kv_heads(cache: Any, layer: int, config: Any, heads: int) -> int:
-    """Key/value heads of a layer: what it cached or what is configured, whichever is fewer.
+    """Returns the number of key/value heads of a layer: the smaller of cached and configured.
 
-    Some models cache keys already repeated for every query head, and some leave the configured
-    number at its default. Latent attention caches one latent for all heads, which says nothing.
+    Some models cache keys that are repeated for every query head, and some leave the configured
+    number at its default. Latent attention caches one latent for all heads, which is ignored.
     """
     configured = _first_int(config, _KV_COUNT_FIELDS) or heads
     cached = getattr(cache, "layers", [])
@@ -360,7 +360,7 @@ def _probe(
         def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             hidden = args[0] if args else kwargs["hidden_states"]
             hidden = hidden.clone()
-            first = hidden[..., index + 1, 0, :]  # several streams may stand before the rows
+            first = hidden[..., index + 1, 0, :]  # several streams may precede the rows
             noise = torch.randn(first.shape, generator=generator).to(first)
             hidden[..., index + 1, 0, :] = noise * first.float().square().mean().sqrt().to(first)
             if args:
@@ -404,9 +404,10 @@ def _probe(
 
 
 def _leaves(layer: nn.Module) -> Iterator[nn.Module]:
-    """Modules with weights of their own and no parts: projections and norms.
+    """Returns modules with weights and without submodules: projections and norms.
 
-    A module of an adapter is one with the matrix that it wraps: both read the same input.
+    A module of an adapter counts together with the matrix that it wraps, because both read the same
+    input.
     """
     within: set[nn.Module] = set()
     for module in layer.modules():
@@ -424,7 +425,7 @@ def _leaves(layer: nn.Module) -> Iterator[nn.Module]:
 def _attention_gap(
     layer: nn.Module, module: nn.Module | None, names: dict[nn.Module, str], heads: int
 ) -> str:
-    """Says why what was found in a layer is not an attention output projection; empty if it is."""
+    """Returns why a module is not an attention output projection; empty if it is."""
     if module is None:
         return "no projection of this layer has an input that mixes tokens"
     owners = [
@@ -447,10 +448,10 @@ def _attention_beside(
     names: dict[nn.Module, str],
     heads: int,
 ) -> nn.Module | None:
-    """The output projection of attention that runs beside another mixer, on the same input.
+    """Returns the output projection of attention that runs in parallel with another mixer.
 
     It is the first projection with a mixed input within a part of the layer whose first projection
-    sees each token alone.
+    processes each token separately.
     """
     for part in layer.children():
         within = set(part.modules())
@@ -463,7 +464,7 @@ def _attention_beside(
 
 
 def _experts(layer: nn.Module) -> nn.Module | None:
-    """The module of a layer that runs routed experts as `module(hidden, index, weights)`.
+    """Returns the module of a layer that runs routed experts as `module(hidden, index, weights)`.
 
     By its arguments and weights: in transformers 5.0 DeepSeek-V3's is not named "Experts" yet.
     """
@@ -476,7 +477,7 @@ def _experts(layer: nn.Module) -> nn.Module | None:
 
 
 def _expert_count(module: nn.Module) -> int:
-    """Experts of a fused module: the length of its three-dimensional weights."""
+    """Returns the number of experts of a fused module, the length of its 3-D weights."""
     counts = {parameter.shape[0] for parameter in module.parameters() if parameter.dim() == 3}
     return counts.pop() if len(counts) == 1 else 0
 
@@ -488,11 +489,11 @@ def _feed_forward(
     experts: nn.Module | None,
     names: dict[nn.Module, str],
 ) -> Part | None:
-    """The module whose output is the output of a layer's MLP block."""
+    """Returns the module whose output is the output of a layer's MLP block."""
     mixer = {
         m for child in layer.children() if mixed in set(child.modules()) for m in child.modules()
     }
-    if experts is not None:  # shared and routed experts add up: the block as a whole
+    if experts is not None:  # shared and routed experts are added: the whole block
         blocks = [child for child in layer.children() if experts in set(child.modules())]
         others = [m for m in executed if m not in mixer and m not in set(blocks[0].modules())]
         return None if others or blocks[0] is experts else Part(names[blocks[0]], blocks[0])

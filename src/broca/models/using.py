@@ -1,4 +1,4 @@
-"""A model in use: in evaluation mode, frozen and not compiled, and afterwards as it was found."""
+"""A model in use: in evaluation mode, frozen and not compiled; its state is restored afterwards."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from broca.models.fingerprint import fingerprint
 
 
 class Usage:
-    """Counts who uses a model, from any thread, and holds the state to restore.
+    """Counts the users of a model, from any thread, and keeps the state to restore.
 
-    Copies of a model around the same weights share one: the weights are frozen once and thawed
+    Copies of a model around the same weights share it: the weights are frozen once and restored
     when the last user is done.
 
     Args:
@@ -36,7 +36,7 @@ class Usage:
         self._compiled: list[tuple[nn.Module, Any]] = []
         self._fingerprint = ""
         self.ablated: list[str] = []
-        """Names of the components that `GatedModel.ablated` ablates at present."""
+        """Names of the components that `GatedModel.ablated` ablates now."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_model": self._model, "_belongs_to_caller": self._belongs_to_caller}
@@ -47,7 +47,7 @@ class Usage:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Within the context the model is in evaluation mode and its weights are frozen."""
+        """A context in which the model is in evaluation mode and its weights are frozen."""
         with self._lock:
             self._users += 1
             if self._users == 1:
@@ -62,7 +62,7 @@ class Usage:
 
     @property
     def fingerprint(self) -> str:
-        """The digest of the weights, taken once for each use where the caller may change them."""
+        """Returns the digest of the weights, computed again in each use of a caller's model."""
         with self._lock:
             digest = self._fingerprint or fingerprint(self._model)
             if self._users or not self._belongs_to_caller:
@@ -73,7 +73,7 @@ class Usage:
         # the attribute, not eval(): a module's own eval() may change its weights (merged adapters)
         self._modes = [(module, module.training) for module in self._model.modules()]
         self._trained = [one for one in self._model.parameters() if one.requires_grad]
-        # a compiled forward pass would not meet hooks that come after it
+        # a compiled forward pass would skip later hooks
         self._compiled = [
             (module, module._compiled_call_impl)
             for module, _ in self._modes
