@@ -91,7 +91,7 @@ def test_version_1_is_read_without_a_change(tmp_path):
         replay = Replay(journal, 1, components=read_runs(journal)[0].components)
         assert replay is not None
         for write in (prune, lambda journal: observed(journal, 1)):
-            with pytest.raises(JournalNotWritable, match="open for reading alone"):
+            with pytest.raises(JournalNotWritable, match="open for reading only"):
                 write(journal)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["j.sqlite"]

@@ -1,4 +1,4 @@
-"""The live page: switch components of a loaded model off, and see what it answers."""
+"""The live page: ablates components of a loaded model and shows its answers."""
 
 from broca.explorer.explorer import Explorer
 from broca.explorer.subject import Subject

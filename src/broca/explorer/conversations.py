@@ -1,4 +1,4 @@
-"""Conversations with a model that is intact in one voice and has components scaled in another."""
+"""Conversations with a model in two voices: intact, and with some components scaled."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ COMMANDS = {
     "help": "list the commands",
     "quit": "end",
 }
-"""What a line can begin with, after a slash, and what it does."""
+"""The commands that follow a slash, with their descriptions."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A prompt and what each voice answered.
+    """A prompt and the answers of the voices.
 
     Attributes:
-        prompt: What the user wrote.
-        components: What was scaled in the ablated voice.
-        scale: By which factor.
+        prompt: The prompt.
+        components: The scaled components of the ablated voice.
+        scale: Factor of their outputs.
         answers: The answers by voice.
     """
 
@@ -54,19 +54,19 @@ class Exchange:
 class Conversation:
     """A conversation in two voices, each with its own history.
 
-    A tokenizer with a chat template is given messages; without one, the model continues the text
-    of the conversation as it stands.
+    If the tokenizer has a chat template, it formats the messages; otherwise the model continues the
+    plain text of the conversation.
 
     Attributes:
         model: The model.
-        components: What the ablated voice lacks.
+        components: The scaled components of the ablated voice.
         scale: Factor of their outputs; 0 ablates.
         sets: Sets of components by name, for `/use`.
-        system_prompt: Said before everything else.
-        max_new_tokens: Longest answer in tokens.
+        system_prompt: Text before everything else.
+        max_new_tokens: Maximum number of tokens of an answer.
         voices: The voices that answer.
-        exchanges: What was said.
-        ended: Whether the user has ended it.
+        exchanges: The exchanges so far.
+        ended: Whether the user has ended the conversation.
     """
 
     model: GatedModel
@@ -84,18 +84,18 @@ class Conversation:
             raise BadInput(f"model '{self.model.name}' has no tokenizer: a conversation needs one")
         if self.max_new_tokens < 1:
             raise BadInput(f"`max_new_tokens` must be at least 1, not {self.max_new_tokens}")
-        self.model.gated_parts(self.components, self.scale)  # refuses what the model lacks
+        self.model.gated_parts(self.components, self.scale)  # refuses unknown components
 
     def hear(self, line: str, write: Callable[[str, str], None]) -> None:
-        """Takes a line of the user: a command after a slash, or a prompt.
+        """Handles a line of the user: a command after a slash, or a prompt.
 
         Args:
-            line: What the user wrote.
-            write: Receives the pieces of answers as they are made, each with its voice; an empty
-                voice stands for the conversation's own lines.
+            line: The line.
+            write: Receives pieces of answers as they are generated, each with its voice; the
+                conversation's own lines have an empty voice.
 
         Raises:
-            BadInput: A command is unknown or cannot be followed; nothing has changed.
+            BadInput: A command is unknown or invalid, and was not executed.
         """
         if line.startswith("/"):
             write("", self._follow(line[1:].strip()))
@@ -103,7 +103,7 @@ class Conversation:
             self._answer(line, write)
 
     def _follow(self, words: str) -> str:
-        """Follows a command and describes the new state."""
+        """Executes a command and describes the new state."""
         name, _, rest = words.partition(" ")
         if name not in COMMANDS:
             raise BadInput(f"/{name} is unknown{nearest(name, COMMANDS)}; /help lists the commands")
@@ -128,7 +128,7 @@ class Conversation:
         return self.state()
 
     def _changed(self, name: str, rest: str) -> tuple[str, ...]:
-        """The components after `/off`, `/on` or `/use`."""
+        """Returns the components after `/off`, `/on` or `/use`."""
         if name == "use":
             if rest not in self.sets:
                 raise BadInput(
@@ -146,7 +146,7 @@ class Conversation:
         return tuple(dict.fromkeys((*self.components, *names)))
 
     def state(self) -> str:
-        """What is ablated at present, in words."""
+        """Describes the ablated components."""
         if not self.components:
             return "nothing is ablated"
         how = "ablated" if self.scale == 0 else f"scaled by {self.scale:g}"
@@ -155,7 +155,7 @@ class Conversation:
     def _answer(self, prompt: str, write: Callable[[str, str], None]) -> None:
         answers = {}
         for voice in self.voices:
-            write(voice, "")  # its turn, also where it says nothing
+            write(voice, "")  # its turn, even if the answer is empty
             tokens = self._tokens(prompt, voice)
             ablating = (
                 self.model.ablated(self.components, self.scale)
@@ -167,7 +167,7 @@ class Conversation:
         self.exchanges.append(Exchange(prompt, self.components, self.scale, answers))
 
     def _tokens(self, prompt: str, voice: str) -> list[int]:
-        """What a voice reads: its own history and the prompt, cut from the left to fit."""
+        """Returns the tokens of a voice: its history and the prompt, as many as fit."""
         tokenizer = self.model.tokenizer
         said = [(past.prompt, past.answers.get(voice, "")) for past in self.exchanges]
         if getattr(tokenizer, "chat_template", None):
@@ -213,7 +213,7 @@ class Conversation:
 
 
 class _Pieces(TextStreamer):  # type: ignore[misc]  # transformers has no types
-    """Hands text over as it is generated."""
+    """Passes text on as it is generated."""
 
     def __init__(self, tokenizer: Any, write: Callable[[str], None]) -> None:
         super().__init__(tokenizer, skip_prompt=True, skip_special_tokens=True)

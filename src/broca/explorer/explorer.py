@@ -1,4 +1,4 @@
-"""The live page: a model in memory, its generator and measurer, and what the page asks of them."""
+"""The live page: a model in memory with its generator and measurer, and the page's requests."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from broca.runs.provenance import model_info
 from broca.runs.setup import named_heads
 
 LONGEST = 256
-"""Most tokens of one answer."""
+"""Maximum number of tokens of an answer."""
 
 Answer = dict[str, Any]
 
 
 class Explorer(AbstractContextManager["Explorer"]):
-    """What the live page can ask; the server speaks for it, and so can any Python code.
+    """Answers the requests of the live page, from the server or from Python code.
 
-    A tab keeps its own mask and sends it with every question, so that tabs need no session.
+    A tab sends its own mask with every request, so that tabs need no session.
 
     Args:
-        model: The model; nothing else may run it while this is open.
-        subject: What is known of it.
-        run_options: How tasks are found and rows are measured and kept.
-        exports: Folder of what is exported; None for one that goes when this is closed.
+        model: The model, which nothing else may run while the explorer is open.
+        subject: Known effects and sets of its components.
+        run_options: Options of tasks, measuring and the journal.
+        exports: Folder of exports; None for a temporary folder, removed on closing.
         verify: The verb `verify`.
         export: The verb `export`.
     """
@@ -61,7 +61,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         self.model = model
         self.subject = subject
         for names in subject.sets.values():
-            model.components.columns(names)  # refuses a run of another model
+            model.components.columns(names)  # refuses a result of another model
         self.generator = Generator(model)
         self.measurer = Measurer(
             model.copy(), run_options or RunOptions(), tasks=subject.tasks, verify=verify,
@@ -74,18 +74,18 @@ class Explorer(AbstractContextManager["Explorer"]):
         self.close()
 
     def close(self) -> None:
-        """Ends both threads; the model is left as it was found."""
+        """Stops both threads; the model's state is restored."""
         self.generator.close()
         self.measurer.close()
         self.exports.close()
 
     @property
     def info(self) -> ModelInfo:
-        """The model, named as a page may name it."""
+        """The description of the model, with a name for the page."""
         return model_info(self.model)
 
     def describe(self) -> Answer:
-        """The model's components, sets that are known, and whether it chats."""
+        """Returns the model's components, the known sets, and whether it has a chat template."""
         return {
             "model": self.subject.shown_name,
             "components": list(self.model.components.names),
@@ -107,11 +107,11 @@ class Explorer(AbstractContextManager["Explorer"]):
         """Answers a prompt twice in one batch: row 0 intact, row 1 with components scaled.
 
         Args:
-            prompt: What the model is asked.
+            prompt: The prompt.
             off: The components.
             scale: Their gate, from 0 to 2.
             longest: Maximum number of tokens of an answer.
-            chat: Whether the prompt stands in the model's chat template, where it has one.
+            chat: Whether to use the model's chat template, if it has one.
 
         Raises:
             BadInput: The prompt is empty or too long, or a component is unknown.
@@ -129,15 +129,15 @@ class Explorer(AbstractContextManager["Explorer"]):
         return self.generator.ask(tokens, (intact, gates), longest=longest)
 
     def score(self, task: str, off: Sequence[str], *, scale: float = 0.0) -> Answer:
-        """A task's live score; see `Measurer.score`."""
+        """Returns a task's live score; see `Measurer.score`."""
         return asdict(self.measurer.score(task, off, _scale(scale)))
 
     def slopes(self, task: str, off: Sequence[str], *, scale: float = 0.0) -> dict[str, float]:
-        """What each component adds to a task; see `Measurer.slopes`."""
+        """Returns the slopes of the components; see `Measurer.slopes`."""
         return self.measurer.slopes(task, off, _scale(scale))
 
     def verify(self, task: str, off: Sequence[str]) -> Answer:
-        """Verifies a set: its verdict, and the number of its page."""
+        """Verifies a set; returns its verdict and the number of its page."""
         result = self.measurer.verify(task, off)
         self._verified.append(result)
         verdict = result.verdict
@@ -148,27 +148,27 @@ class Explorer(AbstractContextManager["Explorer"]):
         }
 
     def verification_page(self, number: int) -> str:
-        """The page of a verification that was started here.
+        """Returns the page of a verification that was started here.
 
         Raises:
-            BadInput: There is none.
+            BadInput: There is no such verification.
         """
         if not 1 <= number <= len(self._verified):
             raise BadInput(f"verification {number} is not known: start it from the page")
         return render(self._verified[number - 1])
 
     def export(self, kind: str, off: Sequence[str], *, scale: float = 0.0) -> Answer:
-        """Exports a set as `broca export` does, into a folder of its own.
+        """Exports a set like `broca export`, into its own folder.
 
-        Where this page has verified the set, the export states the verdict.
+        If this page has verified the set, the export states the verdict.
 
         Args:
-            kind: In which form: `adapter`, `weights`, `heads` or `patch`.
+            kind: Form of the export: `adapter`, `weights`, `heads` or `patch`.
             off: The components.
             scale: Their gate.
 
         Returns:
-            What was written and checked, in words, and the number of the export.
+            A summary of the export and its checks, and its number.
 
         Raises:
             BrocaError: The set is empty, or cannot be exported exactly in this form.
@@ -178,7 +178,7 @@ class Explorer(AbstractContextManager["Explorer"]):
             raise BadInput(
                 f"`kind` '{kind}' is unknown{nearest(kind, known)}; use {', '.join(known)}"
             )
-        self.model.components.columns(off)  # refuses what the model lacks
+        self.model.components.columns(off)  # refuses components that the model lacks
         verified = [one for one in self._verified if not scale and set(one.heads) == set(off)]
         heads: Verification | list[str] = verified[-1] if verified else list(off)
         name = f"{self.subject.shown_name.replace('/', '--')}-{kind}"
@@ -188,7 +188,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         return {"name": folder.name, "text": "; ".join(done.summary()), "export": number}
 
     def named(self, text: str) -> list[str]:
-        """The components of a text: names joined by `+`, commas or spaces, or `published:...`.
+        """Reads components from names joined by `+`, commas or spaces, or `published:...`.
 
         Raises:
             BrocaError: A name or a list is unknown.
@@ -201,7 +201,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         return list(named_heads(self.model, text))
 
     def status(self) -> Answer:
-        """What is going on, for all tabs together."""
+        """Returns the current activity, for all tabs."""
         busy = self.measurer.busy
         return {
             "writing": self.generator.running // 2,
@@ -211,7 +211,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         }
 
     def page(self) -> str:
-        """The page, which asks everything else."""
+        """Returns the page."""
         info = self.info
         effects: Mapping[str, float | None] = self.subject.effects or dict.fromkeys(
             self.model.components.names
@@ -253,6 +253,6 @@ def _scale(scale: float) -> float:
 
 
 def events(stream: Stream) -> Iterator[str]:
-    """A stream as lines of JSON."""
+    """Yields a stream as lines of JSON."""
     for event in stream:
         yield json.dumps(event, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""Where the live page's exports lie until they are downloaded."""
+"""The folders of the live page's exports until they are downloaded."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from broca.results.files import check_out_folder
 
 
 class Exports:
-    """Folders of exports, numbered from 1 in the order in which they were made.
+    """Folders of exports, numbered from 1.
 
     Args:
-        parent: Where they are kept; None for a place that goes when this is closed.
+        parent: Parent folder; None for a temporary folder, removed on closing.
 
     Raises:
         BadInput: The folder cannot be written.
@@ -30,13 +30,13 @@ class Exports:
         self._made: list[Path] = []
 
     def close(self) -> None:
-        """Removes what is not kept."""
+        """Removes the temporary folder."""
         if self._temporary is not None:
             self._temporary.cleanup()
 
     @contextmanager
     def folder(self, name: str) -> Iterator[Path]:
-        """A new folder, `name-1` or the next number that is free; one that stays empty goes."""
+        """Creates a new folder, `name-1` or the next free number; an empty folder is removed."""
         for number in count(1):
             folder = self._parent / f"{name}-{number}"
             with suppress(FileExistsError):
@@ -49,15 +49,15 @@ class Exports:
                 folder.rmdir()
 
     def add(self, folder: Path) -> int:
-        """Takes in an export that is whole, and says its number."""
+        """Adds a complete export, and returns its number."""
         self._made.append(folder)
         return len(self._made)
 
     def __getitem__(self, number: int) -> Path:
-        """The folder of an export.
+        """Returns the folder of an export.
 
         Raises:
-            BadInput: There is none of this number.
+            BadInput: There is no export of this number.
         """
         if not 1 <= number <= len(self._made):
             raise BadInput(f"export {number} is not known: start it from the page")
@@ -65,7 +65,7 @@ class Exports:
 
 
 def write_zip(folder: Path, to: IO[bytes]) -> None:
-    """Writes a folder as a zip file, piece by piece, to something that need not be seekable."""
+    """Writes a folder as a zip file, piece by piece, to a file that need not be seekable."""
     with zipfile.ZipFile(to, "w", zipfile.ZIP_STORED) as archive:
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
             archive.write(file, f"{folder.name}/{file.relative_to(folder)}")

@@ -1,4 +1,4 @@
-"""Answers prompts token by token, all tabs in one batch, every row under its own gates."""
+"""Generates answers token by token, for all tabs in one batch, each row under its own gates."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from broca.models import GatedModel
 from broca.models.caches import is_plain, join, select_rows, trim_left
 
 LIKELY = 6
-"""Next tokens whose probabilities are sent with every token."""
+"""Number of likeliest next tokens that are sent with every token."""
 
 _UNFINISHED = "\ufffd"
-"""What a tokenizer writes for a character of which a token holds only a part."""
+"""Replacement character of a tokenizer for an incomplete character."""
 
 Event = dict[str, Any]
 
 
 @dataclass(eq=False)
 class Stream:
-    """The events of one question, in the order in which they happen.
+    """The events of a question, in their order.
 
     Attributes:
-        cancelled: Whether nobody listens any more: its rows leave the batch.
+        cancelled: Whether the reader is gone, so that its rows leave the batch.
     """
 
     rows: int
@@ -38,10 +38,10 @@ class Stream:
     cancelled: bool = False
 
     def __iter__(self) -> Iterator[Event]:
-        """Yields events until every row has ended.
+        """Yields events until every row is finished.
 
-        An event is a token of a row (`row`, `text`, `likely`: tokens and their probabilities, the
-        chosen one first), the end of a row (`row`, `end`: why), or an `error`.
+        An event is a token of a row (`row`, `text`, and `likely`: tokens with probabilities, the
+        generated one first), the end of a row (`row`, and the reason `end`), or an `error`.
         """
         while (event := self.events.get()) is not None:
             yield event
@@ -49,7 +49,7 @@ class Stream:
 
 @dataclass(eq=False)
 class _Row:
-    """One row of the batch."""
+    """A row of the batch."""
 
     stream: Stream
     number: int
@@ -71,7 +71,7 @@ class _Row:
 
 @dataclass(eq=False)
 class _Batch:
-    """Rows in decoding: what each is, its gates, and what the model said last."""
+    """Rows that are being decoded, with their gates and last logits."""
 
     rows: list[_Row]
     gates: Tensor
@@ -80,7 +80,7 @@ class _Batch:
     logits: Tensor
 
     def keep(self, places: list[int]) -> None:
-        """Cuts the batch down to some rows, and to the positions that one of them still has."""
+        """Keeps some rows, and the positions at which one of them has a token."""
         index = torch.tensor(places, device=self.attention.device)
         select_rows(self.cache, index)
         self.rows = [self.rows[place] for place in places]
@@ -97,12 +97,12 @@ class _Batch:
 
 
 class Generator:
-    """Generates greedily on a thread of its own; rows of new questions enter the running batch.
+    """Generates greedily on its own thread; rows of new questions enter the running batch.
 
-    Where the model's cache cannot be joined, new questions wait for the batch to end.
+    If the model's cache cannot be extended, new questions wait for the end of the batch.
 
     Args:
-        model: The model; nothing else may run it meanwhile.
+        model: The model, which nothing else may run meanwhile.
     """
 
     def __init__(self, model: GatedModel) -> None:
@@ -110,23 +110,23 @@ class Generator:
         self._stop = frozenset(eos_tokens(model))
         self._new: Queue[list[_Row] | None] = Queue()
         self.running = 0
-        """Rows in the batch at present."""
+        """Current number of rows of the batch."""
         self.largest = 0
-        """Most rows that were in one batch."""
+        """Maximum number of rows of a batch so far."""
         self._thread = threading.Thread(target=self._work, name="broca generator", daemon=True)
         self._thread.start()
 
     @property
     def waiting(self) -> int:
-        """Questions that are not in the batch yet."""
+        """Number of questions that are not in the batch yet."""
         return self._new.qsize()
 
     def ask(self, prompt: Sequence[int], gates: Sequence[Tensor], *, longest: int = 64) -> Stream:
-        """Continues a prompt once under each of some gates, side by side in one batch.
+        """Continues a prompt under several gates, in one batch.
 
         Args:
-            prompt: Its tokens, one at least.
-            gates: For every row the gates of all components, `(components,)`.
+            prompt: Tokens of the prompt, at least one.
+            gates: Gates of every row, `(components,)`.
             longest: Maximum number of tokens of a continuation.
         """
         stream = Stream(len(gates))
@@ -137,7 +137,7 @@ class Generator:
         return stream
 
     def close(self) -> None:
-        """Ends the thread after its present token."""
+        """Stops the thread after its current token."""
         self._new.put(None)
         self._thread.join(timeout=30)
 
@@ -158,7 +158,7 @@ class Generator:
                 self.running = len(batch.rows) if batch is not None else 0
 
     def _admit(self, batch: _Batch | None) -> tuple[bool, _Batch | None]:
-        """Takes in what was asked meanwhile; waits where there is nothing to do."""
+        """Admits new questions; waits if there is nothing to do."""
         if batch is not None and not is_plain(batch.cache):
             return True, batch
         rows: list[_Row] = []
@@ -201,7 +201,7 @@ class Generator:
         return _Batch(rows, gates, attention, cache, logits[:, -1])
 
     def _step(self, batch: _Batch) -> _Batch | None:
-        """Sends the next token of every row, drops rows that have ended, and runs the others."""
+        """Sends the next token of every row, removes finished rows, and runs the others."""
         probabilities = batch.logits.float().softmax(-1)
         values, tokens = probabilities.topk(min(LIKELY, probabilities.shape[-1]))
         newest = tokens[:, 0]

@@ -1,4 +1,4 @@
-"""Measures for the live page, one job after another, through one run and its journal."""
+"""Measures for the live page, one job after another, with a run and its journal."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from broca.verification import QUICK
 from broca.verification.statistics import bootstrap_drops, interval_of
 
 ITEMS = 40
-"""Items of a task's live score."""
+"""Number of items of a task's live score."""
 
 SLOPE_ITEMS = 12
-"""Items that gradients are averaged over."""
+"""Number of items over which gradients are averaged."""
 
 VERIFIED = 100
-"""Most report items of each task in a verification that the page starts."""
+"""Maximum number of report items of each task in a verification of the page."""
 
 _LOCATE = 24
-"""Items that are set aside for other uses than scores, such as gradients."""
+"""Number of items that are reserved for other uses than scores, such as gradients."""
 
 T = TypeVar("T")
 
 Verify = Callable[..., Verification]
-"""The verb `verify`: this room stands before the verbs."""
+"""The verb `verify`, which this package cannot import."""
 
 Exporter = Callable[..., Export]
 """The verb `export`."""
@@ -54,8 +54,8 @@ class Score:
         task: The task.
         intact: The intact model's score.
         score: The score under the mask.
-        drop: What is lost, with its 95 % paired bootstrap interval.
-        items: Items that both were measured on.
+        drop: The drop, with its 95 % paired bootstrap interval.
+        items: Number of items of both scores.
     """
 
     task: str
@@ -67,11 +67,11 @@ class Score:
 
 @dataclass(frozen=True)
 class Busy:
-    """What is going on.
+    """The current activity.
 
     Attributes:
-        running: What is being measured; empty for nothing.
-        waiting: How many jobs wait.
+        running: The running job; empty for none.
+        waiting: Number of waiting jobs.
     """
 
     running: str
@@ -79,13 +79,13 @@ class Busy:
 
 
 class Measurer:
-    """Measures on a thread of its own and on a copy of the model's modules around its weights.
+    """Measures on its own thread and on a copy of the model's modules around its weights.
 
     Args:
-        model: A copy that nothing else runs.
-        run_options: How tasks are found and rows are measured and kept; the journal and the workers
-            are opened and closed on the thread.
-        tasks: Names of the tasks; those that suit the model if empty.
+        model: The copy, which nothing else runs.
+        run_options: Options of tasks, measuring and the journal; the journal and the workers are
+            opened and closed on the thread.
+        tasks: Names of the tasks; if empty, those of `auto`.
         verify: The verb.
         export: The verb.
     """
@@ -115,17 +115,17 @@ class Measurer:
 
     @property
     def busy(self) -> Busy:
-        """What is going on."""
+        """The current activity."""
         return Busy(self._running, self._jobs.qsize())
 
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks that can be measured."""
-        if not self._listed:  # afterwards no tab waits for what is measured
+        if not self._listed:  # later calls do not wait for measurements
             self._listed = self._do("listing the tasks", self._names)
         return self._listed
 
     def score(self, task: str, names: Sequence[str], scale: float = 0.0) -> Score:
-        """A task's score with some components scaled, beside the intact one.
+        """Measures a task's score with some components scaled, and the intact score.
 
         Args:
             task: One of `tasks`.
@@ -138,37 +138,37 @@ class Measurer:
         return self._do(f"scoring {task}", lambda: self._score(task, names, scale))
 
     def slopes(self, task: str, names: Sequence[str], scale: float = 0.0) -> dict[str, float]:
-        """What each component adds to a task while others are scaled.
+        """Measures the slopes of a task in the gates of components while some are scaled.
 
-        The gradient of the answer's probability with respect to the component's gate, with its sign
-        turned: below zero the task gets worse when the component's gate closes a little.
+        A slope is minus the gradient of the answer's probability with respect to the component's
+        gate: it is negative if the task gets worse when the gate closes a little.
 
         Raises:
-            BrocaError: As `score`, or no item of the task has a right answer to follow.
+            BrocaError: As in `score`, or no item of the task has a reference answer.
         """
         return self._do(f"following gradients on {task}", lambda: self._slopes(task, names, scale))
 
     def verify(self, task: str, names: Sequence[str]) -> Verification:
-        """Verifies a set of ablated components as `broca localize` does its selection.
+        """Verifies a set of ablated components, like the selection of `broca localize`.
 
         Raises:
-            BrocaError: As the verb.
+            BrocaError: As in the verb.
         """
         return self._do(f"verifying on {task}", lambda: self._verified(task, names))
 
     def export(
         self, heads: Sequence[str] | Verification, scale: float, kind: Form, folder: Path
     ) -> Export:
-        """Exports the model with a set of components scaled, and checks what was written.
+        """Exports the model with a set of components scaled, and checks the export.
 
         Args:
-            heads: Names of the components, or a verification of them, which the export then states.
+            heads: Names of the components, or their verification, which the export states.
             scale: Their gate.
-            kind: In which form.
-            folder: Where to.
+            kind: Form of the export.
+            folder: Folder of the export.
 
         Raises:
-            BrocaError: As the verb.
+            BrocaError: As in the verb.
         """
         if self._export is None:
             raise BadInput("this page cannot export: start it with `broca explore`")
@@ -179,7 +179,7 @@ class Measurer:
         )
 
     def close(self) -> None:
-        """Ends the thread after its present job."""
+        """Stops the thread after its current job."""
         self._jobs.put(None)
         self._thread.join(timeout=60)
 
@@ -211,7 +211,7 @@ class Measurer:
         return self._wanted or auto_tasks(self._model, self._opened.catalog)
 
     def _run(self, task: str) -> Run:
-        """The run that measures a task; its items are cut once."""
+        """Returns the run of a task, made once."""
         if task not in self._names():
             raise BadInput(f"task '{task}' is not on this page: it has {', '.join(self._names())}")
         if task not in self._runs:

@@ -1,4 +1,4 @@
-"""The live page over HTTP: plain requests of JSON, and answers in lines of JSON as they come."""
+"""The HTTP server of the live page: JSON requests, and answers streamed as lines of JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from broca.explorer.exporting import write_zip
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 _LARGEST = 1_000_000
-"""Bytes of the largest request."""
+"""Maximum size of a request in bytes."""
 
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -32,14 +32,14 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 _PUBLIC_HEADERS = _HEADERS | {"Content-Security-Policy": f"{_POLICY} https://huggingface.co"}
-"""A Space's page stands in a frame of the hub."""
+"""The page of a Space is in a frame of the hub."""
 
 
 def require_token(host: str, token: str, public: bool) -> None:
-    """Refuses an address that other machines reach without a token, unless that is wanted.
+    """Refuses an address that other machines reach without a token, unless it is public.
 
     Raises:
-        BadInput: It is one.
+        BadInput: The address is open and has no token.
     """
     if host not in LOCAL and not token and not public:
         raise BadInput(f"`host` {host} is open to other machines: it needs a `token`, or `public`")
@@ -49,12 +49,12 @@ class Server:
     """Serves an explorer until it is closed.
 
     Args:
-        explorer: What answers.
-        host: The address; other machines reach the page only where it is not local.
-        port: The port; 0 takes a free one.
-        token: What every request must bring; empty for none.
-        public: Whether an open address may do without a token; a Space on Hugging Face's hub may
-            then show the page in its frame.
+        explorer: Answers the requests.
+        host: The address; other machines reach the page only if it is not local.
+        port: The port; 0 chooses a free one.
+        token: Token that every request must contain; empty for none.
+        public: Whether an open address needs no token; a Space on Hugging Face's hub may then show
+            the page in its frame.
 
     Raises:
         BadInput: The address is taken or cannot be used, or an open address has no token.
@@ -87,11 +87,11 @@ class Server:
 
     @property
     def url(self) -> str:
-        """The page's address, with the token where there is one."""
+        """Address of the page, with the token if there is one."""
         return f"http://{self.host}:{self.port}/" + (f"?token={self._token}" if self._token else "")
 
     def close(self) -> None:
-        """Ends the server."""
+        """Stops the server."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(timeout=10)
@@ -114,16 +114,15 @@ class Server:
         return Handler
 
     def admits(self, request: BaseHTTPRequestHandler) -> bool:
-        """Whether a request comes from the page itself and brings the token.
+        """Whether a request comes from the page itself and contains the token.
 
-        On a local address only local names are served, so that a foreign site whose name was made
-        to point here cannot ask.
+        On a local address only local names are served, which prevents DNS rebinding.
         """
         host = request.headers.get("Host", "")
         if self._local and urlsplit(f"//{host}").hostname not in LOCAL:
             return False
         origin = request.headers.get("Origin")
-        # a proxy, such as a Space's, says so which name the page has outside
+        # a proxy, such as a Space's, reports the public name of the page
         names = (host, request.headers.get("X-Forwarded-Host"))
         if origin is not None and urlsplit(origin).netloc not in names:
             return False
@@ -135,7 +134,7 @@ class Server:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """A request."""
 
     asked: Explorer
     sent: Mapping[str, str]
@@ -146,10 +145,10 @@ class _Handler(BaseHTTPRequestHandler):
         raise NotImplementedError
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing: stdout and stderr belong to the command."""
+        """Logs nothing: stdout and stderr belong to the command."""
 
-    def do_GET(self) -> None:  # the base class calls it so
-        """Answers the page, its verifications and the state."""
+    def do_GET(self) -> None:  # name of the base class
+        """Sends the page, its verifications and the status."""
         path = urlsplit(self.path).path
         if not self.allowed():
             self._refuse()
@@ -168,7 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json({"error": "there is no such page"}, HTTPStatus.NOT_FOUND)
 
     def _send_made(self, kind: str, number: int) -> None:
-        """Sends what was made here: the page of a verification, or an export as a zip file."""
+        """Sends the page of a verification, or an export as a zip file."""
         try:
             if kind == "verification":
                 self._send(self.asked.verification_page(number), "text/html")
@@ -180,7 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._begin("application/zip", **{
             "Content-Disposition": f'attachment; filename="{folder.name}.zip"'
         })  # fmt: skip
-        with suppress(OSError):  # the tab is gone
+        with suppress(OSError):  # the tab was closed
             write_zip(folder, cast(IO[bytes], self.wfile))
 
     def do_POST(self) -> None:
@@ -224,7 +223,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._guarded(answers[path])
 
     def _guarded(self, answer: Callable[[], Any]) -> None:
-        """Sends an answer, or in one line why there is none."""
+        """Sends an answer, or an error in one line."""
         try:
             self._send_json(answer())
         except BrocaError as error:
@@ -250,11 +249,11 @@ class _Handler(BaseHTTPRequestHandler):
             for line in events(stream):
                 self.wfile.write(line.encode())
                 self.wfile.flush()
-        except OSError:  # the tab is gone
+        except OSError:  # the tab was closed
             stream.cancelled = True
 
     def _begin(self, kind: str, **headers: str) -> None:
-        """Begins an answer whose length is not known: the connection ends with it."""
+        """Begins an answer of unknown length, which ends with the connection."""
         self.close_connection = True
         self.send_response(HTTPStatus.OK)
         for name, value in {"Content-Type": kind, "Connection": "close", **headers}.items():
@@ -278,7 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(content)))
             self._send_headers()
             self.wfile.write(content)
-        except OSError:  # the tab is gone
+        except OSError:  # the tab was closed
             self.close_connection = True
 
     def _send_headers(self) -> None:
@@ -288,7 +287,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Question:
-    """What a request asks, checked part by part."""
+    """The content of a request, checked field by field."""
 
     def __init__(self, data: Any) -> None:
         if not isinstance(data, dict):

@@ -1,4 +1,4 @@
-"""What the live page is about: a model, what is known of its components, and sets of them."""
+"""The subject of the live page: a model, known effects of its components, and sets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from broca.results.verification import Verification
 
 @dataclass(frozen=True)
 class Subject:
-    """What the live page is about.
+    """The subject of the live page.
 
     Attributes:
-        model: The model's name, folder or id.
+        model: Name, folder or id of the model.
         sets: Sets of components by name, such as a run's selection.
-        effects: Known effects of components, below zero for a loss; empty where none are.
-        unit: What effects are.
-        tasks: Tasks that were measured; empty for those that suit the model.
+        effects: Known effects of components, negative for a loss; may be empty.
+        unit: Quantity of the effects.
+        tasks: Tasks of the result; empty for those of `auto`.
     """
 
     model: str
@@ -33,10 +33,10 @@ class Subject:
 
     @classmethod
     def of(cls, model_or_run: str | Path) -> Subject:
-        """A model's name, or a folder or file that broca wrote.
+        """Returns the subject of a model's name, or of a folder or file of broca.
 
         Raises:
-            BadInput: The file or folder is a result that names no components.
+            BadInput: The result in the file or folder has no components.
         """
         path = Path(model_or_run).expanduser()
         if (path.is_dir() and not any(path.glob("*.json"))) or not path.exists():
@@ -64,5 +64,5 @@ class Subject:
 
     @property
     def shown_name(self) -> str:
-        """The model's name as a page may show it: of a folder only the last part."""
+        """Name of the model on the page; for a folder, only the last part."""
         return Path(self.model).name if Path(self.model).exists() else self.model

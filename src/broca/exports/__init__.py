@@ -1,4 +1,4 @@
-"""Models without some components, in forms that other libraries load: adapters, weights, lists."""
+"""Exports models without some components in forms that other libraries load."""
 
 from broca.exports.adapter import require_peft, write_adapter
 from broca.exports.card import PICTURE, card

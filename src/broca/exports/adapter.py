@@ -1,7 +1,7 @@
-"""An ablation as an adapter of PEFT: a few kilobytes that switch it on and off on the base model.
+"""An ablation as a PEFT adapter of a few kilobytes, which can be switched on and off.
 
 (IA)^3 adapters (Liu et al., 2022) multiply the input of some layers, or the output of others, by a
-vector: what factors on projections are.
+vector, which expresses factors on projections.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ NEEDS_PEFT = "an adapter needs PEFT: install it with `pip install 'broca[export]
 
 
 def require_peft() -> Any:
-    """The library PEFT.
+    """Returns the library PEFT.
 
     Raises:
-        BadInput: It is not installed.
+        BadInput: PEFT is not installed.
     """
     try:
         import peft
@@ -37,13 +37,13 @@ def require_peft() -> Any:
 def write_adapter(
     factors: Factors, folder: Path, *, base: str | None, revision: str | None = None
 ) -> None:
-    """Writes an (IA)^3 adapter that multiplies what the factors multiply.
+    """Writes an (IA)^3 adapter with some factors.
 
     Args:
-        factors: What `factors_of` returned.
-        folder: Where `adapter_config.json` and the vectors go; it exists.
-        base: What PEFT loads the base model from; None for a model in memory.
-        revision: Its revision on the hub.
+        factors: The factors from `factors_of`.
+        folder: Existing folder for `adapter_config.json` and the vectors.
+        base: Source from which PEFT loads the base model; None for a model in memory.
+        revision: Revision on the hub.
 
     Raises:
         BadInput: PEFT is not installed.
@@ -78,10 +78,10 @@ def write_adapter(
 
 
 def require_adaptable(found: Any) -> ProjectionFactors:
-    """Factors that an adapter can hold.
+    """Returns factors that an adapter can express.
 
     Raises:
-        UnsupportedModel: They belong to routed experts.
+        UnsupportedModel: The factors belong to routed experts.
     """
     if isinstance(found, ProjectionFactors):
         return found

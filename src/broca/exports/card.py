@@ -1,4 +1,4 @@
-"""The model card of an export: what it is, how it is loaded, and what it rests on."""
+"""The model card of an export: description, loading, evidence and recipe."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def card(export: Export) -> str:
         "",
         f"![Layers from the top, heads from the left, MLP blocks apart]({PICTURE})",
         "",
-        "Dark frames are what is ablated; where there are colours, orange heads are those that the "
-        "task gets worse without.",
+        "Dark frames mark ablated components; orange heads are those without which the "
+        "task gets worse.",
         "",
         "## Use",
         "",
@@ -100,7 +100,7 @@ def card(export: Export) -> str:
 
 
 def _name(base: str) -> str:
-    """What a base is called in a card: of a folder its last name, not where it lies here."""
+    """Returns the name of a base in a card; for a folder, only its last part."""
     return Path(base).name if Path(base).expanduser().is_dir() else base
 
 
@@ -110,7 +110,7 @@ def _first(components: tuple[str, ...], most: int = 5) -> str:
 
 
 def _metadata(export: Export) -> list[str]:
-    """The block that the hub reads; a base that is not on the hub is not named in it."""
+    """Returns the metadata for the hub, which name the base only if it is on the hub."""
     base = export.base.id
     on_hub = base is not None and base not in SHIPPED_MODELS and export.base.revision is not None
     relation = {"adapter": "adapter", "weights": "finetune", "patch": "finetune"}.get(export.form)
@@ -125,7 +125,7 @@ def _metadata(export: Export) -> list[str]:
 
 
 def _held_out(found: HeldOut) -> list[str]:
-    """The verdict and the table of what every task lost."""
+    """Returns the verdict and the table of drops."""
     lines = [f"## On held-out items of {found.task}", ""]
     if found.verdict is not None:
         lines += [f"**{found.verdict.label}**: {found.verdict.text}", ""]
@@ -143,7 +143,7 @@ def _held_out(found: HeldOut) -> list[str]:
 
 
 def _recipe(export: Export) -> list[str]:
-    """The table of everything that is needed to make the export again."""
+    """Returns the table of everything that is needed to repeat the export."""
     base = export.base.id or ""
     command = export.command.replace(repr(base), repr(_name(base)))
     rows = {
@@ -162,7 +162,7 @@ def _recipe(export: Export) -> list[str]:
 
 
 def _checks(export: Export) -> list[str]:
-    """What was checked after writing, in words."""
+    """Describes the checks of the export."""
     lines = []
     if (check := export.reloaded) is not None:
         by = " and ".join(f"{name} {version}" for name, version in check.libraries.items())

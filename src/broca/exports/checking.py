@@ -1,4 +1,4 @@
-"""Compares what an export answers, loaded by other libraries, with broca's own answers."""
+"""Compares the answers of an export in other libraries with those of broca's ablated model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from broca.models import ActiveGates, GatedModel
 from broca.results.export import ReloadCheck
 
 NEW_TOKENS = 12
-"""Tokens by which every prompt is continued."""
+"""Number of tokens of each continuation."""
 
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """Largest difference of log-probabilities, relative to their spread, that counts as equal."""
@@ -31,15 +31,15 @@ PROMPTS = (
     "The moon orbits the", "import numpy as", "He opened the door and", "Yes or no:",
     "3 < 5 is true, 5 < 3 is", "The end.",
 )  # fmt: skip
-"""What both models read: 32 short texts of several kinds."""
+"""The prompts: 32 short texts of several kinds."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model answers to some prompts.
+    """The answers of a model to some prompts.
 
     Attributes:
-        read: Log-probabilities at every token of every prompt, `(tokens, vocabulary)` each.
+        read: Log-probabilities at every token of each prompt, `(tokens, vocabulary)`.
         continued: Log-probabilities of the continuations, `(prompts, new tokens, vocabulary)`.
         tokens: The continuations, `(prompts, new tokens)`.
     """
@@ -50,7 +50,7 @@ class Answers:
 
 
 def prompt_tokens(tokenizer: Any, vocabulary: int) -> list[list[int]]:
-    """The prompts in tokens; random ones where there is no tokenizer."""
+    """Returns the prompts in tokens; random tokens without a tokenizer."""
     if tokenizer is not None:
         first = [token for token in (tokenizer.bos_token_id, tokenizer.eos_token_id) if token]
         return [list(tokenizer.encode(text)) or first[:1] or [0] for text in PROMPTS]
@@ -63,12 +63,12 @@ def prompt_tokens(tokenizer: Any, vocabulary: int) -> list[list[int]]:
 
 @torch.no_grad()
 def answers(model: Any, prompts: Sequence[Sequence[int]], *, padding: int = 0) -> Answers:
-    """Lets a model of transformers read prompts and continue them greedily.
+    """Runs a transformers model on prompts and continues them greedily.
 
     Args:
-        model: The model, or what wraps one and generates as it does.
+        model: The model, or a wrapper that generates like it.
         prompts: Tokens of the prompts.
-        padding: Token that fills shorter prompts up.
+        padding: Padding token.
     """
     device = model.get_input_embeddings().weight.device
     longest = max(map(len, prompts))
@@ -78,7 +78,7 @@ def answers(model: Any, prompts: Sequence[Sequence[int]], *, padding: int = 0) -
         right[row, : len(prompt)] = torch.tensor(prompt)
         left[row, longest - len(prompt) :] = torch.tensor(prompt)
         attention[row, longest - len(prompt) :] = 1
-    # padding on the right changes nothing that a causal model says before it
+    # padding on the right does not affect a causal model's earlier logits
     logits = model(input_ids=right.to(device), use_cache=False).logits
     output = model.generate(
         input_ids=left.to(device),
@@ -109,14 +109,14 @@ def ablated_answers(
     *,
     means: Means | None = None,
 ) -> Answers:
-    """What broca's ablated model answers.
+    """Returns the answers of broca's ablated model.
 
     Args:
         model: The model.
         names: Names of the ablated components.
         scale: Factor of their outputs.
         prompts: Tokens of the prompts.
-        means: Mean outputs that stand in for the components', under mean ablation.
+        means: Mean outputs that replace those of the components, under mean ablation.
     """
     parts = model.gated_parts(names, scale)
     with ActiveGates(parts.points, parts.values, replacement=means, every_row=True):
@@ -128,17 +128,16 @@ def compare_answers(
 ) -> ReloadCheck:
     """Compares the answers of an export with broca's.
 
-    A continuation is compared up to the first token that differs, which may only follow from a
-    difference within the tolerance.
+    A continuation is compared up to the first differing token, which the tolerance must explain.
 
     Args:
-        ours: The ablated model's.
-        theirs: Those of the export.
+        ours: Answers of the ablated model.
+        theirs: Answers of the export.
         dtype: Number format of the weights.
-        libraries: What loaded the export.
+        libraries: Libraries that loaded the export.
 
     Raises:
-        SelfTestFailed: They differ by more than the number format explains.
+        SelfTestFailed: The answers differ by more than the number format explains.
     """
     spread = max(float(torch.cat(ours.read).std()), 1.0)
     tolerance = TOLERANCE.get(dtype, 1e-1) * spread
@@ -148,7 +147,7 @@ def compare_answers(
     same = ours.tokens == theirs.tokens  # (prompts, new tokens)
     for row in range(len(same)):
         agreed = int(same[row].long().cumprod(0).sum())
-        until = slice(0, agreed + 1)  # the step that parts them had the same past
+        until = slice(0, agreed + 1)  # the step at which they differ had the same past
         parted = ours.continued[row, until] - theirs.continued[row, until]
         differences.append(float(parted.abs().max()))
     worst = max(differences)

@@ -1,9 +1,9 @@
-"""What scales components of a model, as factors on the inputs or outputs of its projections.
+"""Gates of components as factors on the inputs or outputs of projections.
 
 A gate on heads multiplies the input of the attention output projection, so it is a vector of
 factors of that input; the same holds for neurons at the last projection of a feed-forward block. A
-gate on a whole block multiplies the output of its last projection. What an architecture cannot
-express so is refused.
+gate on a whole block multiplies the output of its last projection. Gates that an architecture
+cannot express as factors are refused.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Side = Literal["input", "output"]
 
 @dataclass(frozen=True, eq=False)
 class ProjectionFactors:
-    """Factors on one side of one projection.
+    """Factors on one side of a projection.
 
     Attributes:
         path: Dotted name of the projection.
         module: The projection: a linear layer, or transformers' `Conv1D`.
-        side: Whether the projection's input or its output is multiplied.
+        side: Side that is multiplied: input or output.
         values: The factors in float32, `(width of that side,)`.
     """
 
@@ -39,10 +39,10 @@ class ProjectionFactors:
 
 @dataclass(frozen=True, eq=False)
 class ExpertFactors:
-    """Factors on the outputs of routed experts that one module holds together.
+    """Factors on the outputs of routed experts within one module.
 
     Attributes:
-        point: Where the router's weights enter the module.
+        point: Gate point of the router's weights.
         values: The factors in float32, `(experts,)`.
     """
 
@@ -68,16 +68,17 @@ def factors_of(model: GatedModel, components: Any, scale: float = 0.0) -> Factor
 
     Args:
         model: The model.
-        components: As `GatedModel.ablated` takes them.
+        components: As for `GatedModel.ablated`.
         scale: Factor of their outputs; 0 ablates. It is rounded to the number format of the
-            weights, as the gates are.
+            weights, like gates.
 
     Returns:
-        At most two for each projection, one for each side, and one for each module of experts.
+        The factors: at most two for each projection, one for each side, and one for each module of
+        experts.
 
     Raises:
-        BrocaError: A name is wrong, or the model has no such components.
-        UnsupportedModel: A component cannot be expressed exactly; the message says why.
+        BrocaError: A name is invalid, or the model has no such components.
+        UnsupportedModel: A component cannot be expressed exactly; the message gives the reason.
     """
     parts = model.gated_parts(components, scale)
     rounding = model.model.dtype
@@ -97,10 +98,10 @@ def factors_of(model: GatedModel, components: Any, scale: float = 0.0) -> Factor
 
 
 def _of_point(model: GatedModel, point: GatePoint, parts: GatedParts, values: Tensor) -> Factors:
-    """The factors of one gate point.
+    """Returns the factors of a gate point.
 
     Raises:
-        UnsupportedModel: It is not a factor of weights.
+        UnsupportedModel: The gate is not a factor on weights.
     """
     if point.place == "routing":
         return (ExpertFactors(point, values),)
@@ -114,12 +115,12 @@ def _of_point(model: GatedModel, point: GatePoint, parts: GatedParts, values: Te
 
 @torch.no_grad()
 def _block_of_experts(model: GatedModel, point: GatePoint, name: str, values: Tensor) -> Factors:
-    """The factors of a feed-forward block that adds up experts: each of them, and shared ones.
+    """Returns the factors of a feed-forward block of experts: of routed and of shared experts.
 
-    That they do what the gate does is tried on a few tokens.
+    They are compared with the gate on a few tokens.
 
     Raises:
-        UnsupportedModel: They do not.
+        UnsupportedModel: The factors do not equal the gate.
     """
     refusal = UnsupportedModel(
         f"{name} cannot be exported exactly: {point.path} adds up several experts, and no weights "
@@ -157,13 +158,13 @@ def _block_of_experts(model: GatedModel, point: GatePoint, name: str, values: Te
 
 
 def _first(output: Any) -> Tensor:
-    """What a block adds to the stream; some return what their router said too."""
+    """Returns the output of a block; some blocks return router logits too."""
     found: Tensor = output[0] if isinstance(output, tuple) else output
     return found
 
 
 def _on_projection(point: GatePoint, values: Tensor) -> ProjectionFactors:
-    """The factors of one gate point; of a block without a bias they go to the input."""
+    """Returns the factors of a gate point; for a block without a bias, on the input."""
     if point.place == "input":
         wide = values.repeat_interleave(point.width)
         return ProjectionFactors(point.path, point.module, "input", wide)
@@ -174,9 +175,9 @@ def _on_projection(point: GatePoint, values: Tensor) -> ProjectionFactors:
 
 
 def projection_shape(module: nn.Module) -> tuple[int, int]:
-    """Width of a projection's input and output.
+    """Returns the widths of a projection's input and output.
 
-    Packed weights of quantized layers have another shape than the layer.
+    Packed weights of quantized layers have a different shape.
     """
     inputs, outputs = getattr(module, "in_features", None), getattr(module, "out_features", None)
     if isinstance(inputs, int) and isinstance(outputs, int):
@@ -208,7 +209,7 @@ def _require_projection(point: GatePoint, name: str) -> None:
 
 
 def _require_unshared(model: nn.Module, factors: Factors) -> None:
-    """Refuses a projection whose weights another part of the model uses too.
+    """Refuses a projection that shares its weights with another part of the model.
 
     Raises:
         UnsupportedModel: Scaling it would change that part as well.
@@ -230,13 +231,13 @@ def _require_unshared(model: nn.Module, factors: Factors) -> None:
 
 @torch.no_grad()
 def expert_parameters(model: GatedModel, found: ExpertFactors) -> tuple[str, ...]:
-    """Names of the parameters of an experts module that an expert's output is linear in.
+    """Returns the names of the parameters in which the outputs of experts are linear.
 
-    The last matrix of every expert, with its bias where it has one. Which it is is tried on a few
-    tokens: factors on it must do what gates do.
+    They are the last matrix of every expert and its bias, if any. Candidates are tested on a few
+    tokens: factors on them must equal gates.
 
     Raises:
-        UnsupportedModel: There is none.
+        UnsupportedModel: There is no such parameter.
     """
     point = replace(found.point, first_column=0)
     parameters = dict(point.module.named_parameters(recurse=False))
@@ -259,7 +260,7 @@ def expert_parameters(model: GatedModel, found: ExpertFactors) -> tuple[str, ...
 
 
 def _arguments(model: GatedModel, module: nn.Module) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What a module is called with when the model reads a few tokens, with its keywords."""
+    """Returns the arguments of a module when the model reads a few tokens."""
     seen: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     handle = module.register_forward_pre_hook(
         lambda _module, args, options: seen.append((args, options)), with_kwargs=True
@@ -274,6 +275,6 @@ def _arguments(model: GatedModel, module: nn.Module) -> tuple[tuple[Any, ...], d
 
 
 def scaled_experts(parameter: Tensor, values: Tensor) -> Tensor:
-    """A parameter whose first dimension are the experts, each multiplied by its factor."""
+    """Multiplies a parameter, whose first dimension is the experts, by their factors."""
     wide = values.reshape(-1, *[1] * (parameter.dim() - 1)).to(parameter.device)
     return (parameter.float() * wide).to(parameter.dtype)

@@ -1,4 +1,4 @@
-"""Components as a list that other libraries can use, with the lines that use it there.
+"""Components as a list for other libraries, with code that uses it there.
 
 The heads' outputs are slices of the input of the attention output projections: with a module's
 name, a start and a stop, any library with access to a module's input can scale them.
@@ -113,16 +113,16 @@ SNIPPETS = {
     "pyvene": PYVENE,
     "mib": MIB,
 }
-"""How other libraries use the list, by library."""
+"""Code that uses the list, by library."""
 
 
 @dataclass(frozen=True)
 class HeadSlices:
-    """Query heads, and where their outputs lie.
+    """Query heads and the slices of their outputs.
 
     Attributes:
-        heads: (layer, head) pairs, each once, in order.
-        slices: By dotted name of a module, the slices of its input, [start, stop).
+        heads: Distinct (layer, head) pairs, in order.
+        slices: Slices [start, stop) of a module's input, by its dotted name.
     """
 
     heads: tuple[tuple[int, int], ...]
@@ -137,7 +137,7 @@ def head_slices(model: GatedModel, components: Sequence[str]) -> HeadSlices:
         components: Names of heads, KV groups (their heads) or attention layers (all heads).
 
     Raises:
-        BrocaError: A name is wrong, or the model has no such component.
+        BrocaError: A name is invalid, or the model has no such component.
         UnsupportedModel: A component is not a set of query heads.
     """
     parts = model.gated_parts(components)
@@ -175,7 +175,7 @@ def head_list(
     *,
     effects: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
-    """The content of `heads.json`.
+    """Returns the content of `heads.json`.
 
     Args:
         model: The model.
@@ -204,11 +204,11 @@ def mib_circuit(
     heads: Sequence[tuple[int, int]],
     effects: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
-    """Heads as a circuit at the level of nodes, as the MIB benchmark's circuit track reads it.
+    """Returns heads as a circuit of nodes, in the format of the MIB benchmark's circuit track.
 
-    The heads are in the circuit and other heads are not; the input and the MLP blocks have no
-    score, which keeps them in. A head's score is what the task loses without it; without `effects`
-    1 for the heads and 0 for the others.
+    The circuit contains the heads and no other heads. The input and the MLP blocks have no score,
+    which keeps them in the circuit. The score of a head is the loss of the task without it; without
+    `effects` it is 1 for the heads and 0 for the others.
 
     Args:
         model: The model.
@@ -237,9 +237,10 @@ def mib_circuit(
 
 @torch.no_grad()
 def has_parallel_mlp(model: GatedModel) -> bool:
-    """Whether an MLP block reads what its layer's attention read, not what attention added.
+    """Whether MLP blocks are parallel to attention, so that they do not read its output.
 
-    Tried on a few tokens: the block of a layer whose attention is ablated says the same.
+    This is tested on a few tokens: the output of the block must not change when the layer's
+    attention is ablated.
     """
     layers = {part.layer for part in model.structure.parts if part.feed_forward is not None}
     layer = next((p.layer for p in model.structure.projections if p.layer in layers), None)
@@ -256,6 +257,6 @@ def has_parallel_mlp(model: GatedModel) -> bool:
 
 
 def write_head_list(content: Mapping[str, Any], folder: Path) -> None:
-    """Writes what `head_list` returned as `heads.json`."""
+    """Writes the content of `head_list` as `heads.json`."""
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     (folder / FILE).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A patch: the changed tensors alone, with the fingerprint of the model that they belong to."""
+"""A patch: only the changed tensors, with the fingerprint of their model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Patch:
     """Changed tensors of a model.
 
     Attributes:
-        fingerprint: Digest of the weights that they belong to.
+        fingerprint: Digest of the unchanged weights.
         dtype: Number format of those weights.
         tensors: New values by name of the parameter.
     """
@@ -31,17 +31,17 @@ class Patch:
 
 
 def write_patch(patch: Patch, folder: Path) -> None:
-    """Writes `patch.safetensors`; fingerprint and number format stand in its metadata."""
+    """Writes `patch.safetensors`, with fingerprint and number format in its metadata."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in patch.tensors.items()}
     metadata = {"format": "pt", "base_fingerprint": patch.fingerprint, "dtype": patch.dtype}
     save_file(tensors, folder / FILE, metadata=metadata)
 
 
 def read_patch(path: Path) -> Patch:
-    """Reads a patch: its file, or the folder that it was exported to.
+    """Reads a patch from its file or its folder.
 
     Raises:
-        BadInput: It does not exist, or is not a patch of broca.
+        BadInput: The file does not exist, or is not a patch of broca.
     """
     file = path / FILE if path.is_dir() else path
     if not file.is_file():

@@ -1,4 +1,4 @@
-"""The picture of a model card: layers and heads as a grid of cells, as a PNG without a library."""
+"""The picture of a model card: layers and heads as a grid, as a PNG without a library."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _HARM, _GAIN = (tuple(bytes.fromhex(LIGHT[name][1:])) for name in ("harm", "gain
 def picture(
     model: ModelInfo, components: Sequence[str], effects: Mapping[str, float] | None = None
 ) -> bytes:
-    """Draws layers (from the top) and heads, and the MLP blocks in a column of their own.
+    """Draws layers (from the top) and heads, with the MLP blocks in a separate column.
 
-    Exported components have a dark frame; colours are effects, as on all pages: orange where the
-    task gets worse without a head, blue where it gets better.
+    Exported components have a dark frame; colours are effects, as on all pages: orange if the task
+    gets worse without a head, blue if it gets better.
 
     Args:
-        model: Its layers and heads.
+        model: The model, for its layers and heads.
         components: Names of the exported components.
         effects: Effect of each head by name; without them exported cells are dark.
 
@@ -58,7 +58,7 @@ def picture(
 
 
 def _cells(component: Component, model: ModelInfo) -> list[tuple[int, int]]:
-    """Row and column of what a component covers; MLP blocks stand after the last head."""
+    """Returns the rows and columns of a component; MLP blocks are after the last head."""
     heads, index = model.heads or 1, component.index
     if component.kind == "head" and index is not None:
         return [(component.layer, index)]
@@ -75,7 +75,7 @@ def _shade(colour: tuple[int, ...], strength: float) -> tuple[int, ...]:
 
 
 def _png(pixels: NDArray[np.uint8]) -> bytes:
-    """Pixels `(height, width, 3)` as a PNG file (RFC 2083: header, one data chunk, end)."""
+    """Encodes pixels `(height, width, 3)` as a PNG file (RFC 2083: header, one data chunk, end)."""
     height, width, _ = pixels.shape
     lines = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)
 

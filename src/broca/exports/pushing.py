@@ -1,4 +1,4 @@
-"""Puts an export on the Hugging Face hub."""
+"""Uploads an export to the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from broca.errors import BadInput, first_line
 def upload(
     folder: Path, repository: str, *, private: bool = False, endpoint: str | None = None
 ) -> str:
-    """Uploads a folder to a model repository of the hub, which is made if it does not exist.
+    """Uploads a folder to a model repository of the hub, which is created if it does not exist.
 
     Args:
         folder: The export.
         repository: Id of the repository, such as `me/model-without-addition`.
         private: Whether a new repository is private.
-        endpoint: The hub; by default the one that `HF_ENDPOINT` names.
+        endpoint: The hub; by default that of `HF_ENDPOINT`.
 
     Returns:
-        Its address.
+        The address of the repository.
 
     Raises:
-        BadInput: The hub refuses it or cannot be reached; the export in `folder` is whole.
+        BadInput: The hub refuses the upload or cannot be reached; the export in `folder` is
+            complete.
     """
     from huggingface_hub import HfApi
 

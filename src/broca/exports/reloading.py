@@ -1,4 +1,4 @@
-"""Loads an export with other libraries alone, as its user does."""
+"""Loads an export with other libraries only, like its user."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from broca.results.export import Form
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a base model comes from, so that it can be loaded without broca.
+    """The source of a base model, from which it can be loaded without broca.
 
     Attributes:
         location: A folder or a hub id; None for a model in memory.
-        revision: Its commit on the hub.
-        dtype: Number format to load it in.
-        device: Where to put it.
-        copied: Makes a copy of a model in memory.
+        revision: Commit on the hub.
+        dtype: Number format of the loaded model.
+        device: Device of the loaded model.
+        copied: Copies a model in memory.
     """
 
     location: str | None
@@ -39,20 +39,20 @@ class Origin:
 
     @classmethod
     def of(cls, model: GatedModel) -> Origin:
-        """Where a model comes from."""
+        """Returns the source of a model."""
         if model.source is None:
             return cls(None, None, model.dtype, model.device, lambda: copy.deepcopy(model.model))
         return cls(location_of(model.source), model.revision, model.dtype, model.device)
 
     def load(self) -> Any:
-        """The base model, loaded by transformers alone."""
+        """Loads the base model with transformers only."""
         if self.location is None:
             assert self.copied is not None
             return self.copied().eval()
         return self.load_folder(self.location, revision=self.revision)
 
     def load_folder(self, location: str | Path, **options: Any) -> Any:
-        """Any checkpoint in the number format and on the device of the base."""
+        """Loads a checkpoint in the number format and on the device of the base."""
         from transformers import AutoModelForCausalLM
 
         dtype = getattr(torch, self.dtype)
@@ -66,16 +66,16 @@ LIBRARIES: dict[Form, tuple[str, ...]] = {
     "patch": ("transformers", "safetensors"),
     "heads": ("transformers",),
 }
-"""What loads each form."""
+"""Libraries that load each form."""
 
 
 def reload(form: Form, folder: Path, origin: Origin) -> Any:
-    """The exported model, as other libraries load it.
+    """Loads the exported model with other libraries.
 
     Args:
-        form: What was exported.
-        folder: Where it was written.
-        origin: Where its base comes from.
+        form: Form of the export.
+        folder: Folder of the export.
+        origin: Source of the base model.
     """
     if form == "weights":
         return origin.load_folder(folder)
@@ -91,6 +91,6 @@ def reload(form: Form, folder: Path, origin: Origin) -> Any:
         return model
     snippet: dict[str, Any] = {"open": lambda name: (folder / name).open(encoding="utf-8")}
     assert HEADS in HOOKS
-    exec(HOOKS, snippet)  # the lines that the list itself gives its reader
+    exec(HOOKS, snippet)  # the code that the list gives its reader
     snippet["ablate"](model)
     return model

@@ -1,4 +1,4 @@
-"""What an export is asked for: a model, components, a form, and the result they come from."""
+"""The request of an export: a model, components, a form, and their result."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Exportable = Localization | Verification | NeuronSet
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be exported.
+    """The request of an export.
 
     Attributes:
         model: The model, or its name.
-        components: Names, or what `published_heads` takes.
-        form: In which form.
-        ablation: What becomes of them.
-        result: The result that they come from.
+        components: Names, or the name of a published list.
+        form: Form of the export.
+        ablation: How they are ablated.
+        result: The result that selected them.
     """
 
     model: str | GatedModel
@@ -51,17 +51,17 @@ class Request:
         form: Form,
         scale: float | None,
     ) -> Request:
-        """The request of a call of `broca.export`.
+        """Returns the request of a call of `broca.export`.
 
         Args:
             model: A model, its name, or a result or its folder, which stand for their model.
             heads: Components, or a result that selected some; by default those of `model`.
-            form: In which form.
-            scale: Factor of the components' outputs; by default that of the result, else 0.
+            form: Form of the export.
+            scale: Factor of the components' outputs; by default the scale of the result, else 0.
 
         Raises:
-            BadInput: No components are named, or something does not exist.
-            UnsupportedModel: The form cannot hold the ablation.
+            BadInput: No components are named, or the model, a file or the form does not exist.
+            UnsupportedModel: The form cannot express the ablation.
         """
         if form not in get_args(Form):
             raise BadInput(
@@ -96,7 +96,7 @@ class Request:
 
     @property
     def base_name(self) -> str | None:
-        """What the model is loaded by; None for one in memory."""
+        """Name from which the model is loaded; None for a model in memory."""
         return self.model.source if isinstance(self.model, GatedModel) else self.model
 
     @property
@@ -112,16 +112,16 @@ class Request:
 
     @property
     def effects(self) -> dict[str, float] | None:
-        """Effects of all components where the result ranks them."""
+        """Effects of all components if the result ranks them."""
         if not isinstance(self.result, Localization):
             return None
         return {line.name: line.effect for line in self.result.ranking}
 
     def names(self, model: GatedModel) -> tuple[str, ...]:
-        """The components' names, each once.
+        """Returns the distinct names of the components.
 
         Raises:
-            BrocaError: There are none, or the model lacks one.
+            BrocaError: There are no components, or the model lacks one.
         """
         components = self.components
         if is_published(components):
@@ -138,7 +138,7 @@ class Request:
         """Refuses other weights than those of the result.
 
         Raises:
-            BadInput: They are others.
+            BadInput: The weights are not those of the result.
         """
         if self.result is None:
             return
@@ -154,7 +154,7 @@ class Request:
             )
 
     def held_out(self, names: tuple[str, ...]) -> HeldOut | None:
-        """What the result measured of exactly these components under this ablation."""
+        """Returns the measurements of exactly these components under this ablation."""
         verification = (
             self.result.verification if isinstance(self.result, Localization) else self.result
         )
@@ -173,7 +173,7 @@ class Request:
         )
 
     def loading(self, options: ModelOptions) -> ModelOptions:
-        """Options that load the components' kinds, and keep weights to write in their format.
+        """Returns options that load the components' kinds, and keep the format of weights to write.
 
         Args:
             options: The caller's; a number format that they name stays, and all of them where
@@ -187,10 +187,10 @@ class Request:
         return replace(options, components=self.kinds, dtype=dtype)
 
     def call(self, names: tuple[str, ...]) -> str:
-        """The call of `broca.export` that repeats the export.
+        """Returns the call of `broca.export` that repeats the export.
 
         Args:
-            names: The components as the model names them.
+            names: Names of the components in the model.
         """
         base = self.base_name or "model, in memory"
         return (
@@ -200,10 +200,10 @@ class Request:
 
 
 def _ablation_of(result: Exportable | None, form: Form, scale: float | None) -> AblationInfo:
-    """What becomes of the components: what the result did, or their scaling.
+    """Returns the ablation of the components: that of the result, or a scaling.
 
     Raises:
-        UnsupportedModel: The form cannot hold it.
+        UnsupportedModel: The form cannot express the ablation.
     """
     ablation = getattr(result, "ablation", AblationInfo("zero", 0.0))
     if scale is not None:
@@ -222,10 +222,10 @@ def _ablation_of(result: Exportable | None, form: Form, scale: float | None) -> 
 
 
 def _read(path: str | Path) -> Exportable:
-    """The result in a folder of a run.
+    """Reads the result in the folder of a run.
 
     Raises:
-        BadInput: There is none whose components could be exported.
+        BadInput: The folder contains no result with components to export.
     """
     place = Path(path).expanduser()
     if not place.exists() or (place / "config.json").is_file():
@@ -249,10 +249,10 @@ def _read(path: str | Path) -> Exportable:
 
 
 def _selected(result: Exportable) -> tuple[str, ...]:
-    """Names of the components that a result selected.
+    """Returns the names of the components that a result selected.
 
     Raises:
-        BadInput: It selected none.
+        BadInput: The result selected none.
     """
     if not result.selected:
         raise BadInput(

@@ -23,14 +23,14 @@ _EXACT = 1e-4
 """Largest difference of two scores in float32, relative to the score."""
 
 _HALF = 0.02
-"""The same where numbers are rounded more coarsely: near ties may fall the other way."""
+"""Largest difference in coarser number formats, in which near-ties may be decided differently."""
 
 
 def require_single(benchmark: Benchmark) -> None:
     """Refuses a group of tasks.
 
     Raises:
-        BadInput: It is one.
+        BadInput: The task is a group.
     """
     if len(benchmark.task_names) > 1:
         raise BadInput(
@@ -43,7 +43,7 @@ def require_task(request: Request, task: str | Task | None) -> None:
     """Refuses a check without a task.
 
     Raises:
-        BadInput: Neither a task nor a result, which has one, is given.
+        BadInput: Neither a task nor a result is given.
     """
     if task is None and request.result is None:
         raise BadInput("`check` needs a `task` to compare scores on")
@@ -56,17 +56,17 @@ def checked_task(
     catalog: Catalog,
     options: TaskOptions,
 ) -> Benchmark:
-    """The task of the check, as broca asks it.
+    """Returns the task of the check in broca.
 
     Args:
-        model: The model that is asked.
+        model: The model.
         request: The export.
-        task: The task; that of the export's result by default.
-        catalog: Where it is found.
-        options: How it is asked.
+        task: The task; by default that of the export's result.
+        catalog: Catalog of tasks.
+        options: Task options.
 
     Raises:
-        BadInput: It is a group, or the ablation is neither zero ablation nor scaling.
+        BadInput: The task is a group, or the ablation is neither zero ablation nor scaling.
     """
     if request.ablation.kind != "zero":
         raise BadInput(
@@ -85,7 +85,7 @@ def checked_task(
 def ablated_score(
     model: GatedModel, names: Sequence[str], scale: float, benchmark: Benchmark
 ) -> float:
-    """Broca's score of the ablated model on all items.
+    """Returns broca's score of the ablated model on all items.
 
     Args:
         model: The model.
@@ -112,8 +112,8 @@ def harness_score(
     Args:
         model: The model.
         tokenizer: Its tokenizer.
-        benchmark: The task, as broca asks it.
-        options: How it is asked.
+        benchmark: The task in broca.
+        options: Task options.
     """
     from lm_eval import simple_evaluate
     from lm_eval.models.huggingface import HFLM
@@ -121,7 +121,7 @@ def harness_score(
 
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     (task,) = benchmark.harness_tasks
-    with redirect_stderr(StringIO()):  # it draws bars that nothing switches off
+    with redirect_stderr(StringIO()):  # it draws bars that cannot be switched off
         results = simple_evaluate(
             HFLM(pretrained=model, tokenizer=tokenizer, batch_size=8),
             tasks=[task],
@@ -142,7 +142,7 @@ def compare_scores(benchmark: Benchmark, broca: float, hf: float, *, dtype: str)
     """Compares lm-eval's score of an export with broca's of the ablated model.
 
     Raises:
-        SelfTestFailed: They differ by more than the number format explains.
+        SelfTestFailed: The scores differ by more than the number format explains.
     """
     allowed = _EXACT if dtype in ("float32", "float64") else _HALF
     if not abs(broca - hf) <= allowed * max(abs(broca), 1.0):

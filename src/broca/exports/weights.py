@@ -1,4 +1,4 @@
-"""An ablation written into the weights: what changes, and a checkpoint that needs no broca."""
+"""Writes an ablation into the weights, as a checkpoint that does not need broca."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ from broca.models import GatedModel, GatePoint, is_transposed
 _FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 Means = Mapping[GatePoint, Tensor]
-"""What replaces ablated activations, `(1, width)` for each gate point."""
+"""Replacements of ablated activations, `(1, width)` for each gate point."""
 
 
 def changed_tensors(
     model: GatedModel, components: Any, scale: float = 0.0, *, means: Means | None = None
 ) -> dict[str, Tensor]:
-    """The tensors of a model in whose weights components are scaled.
+    """Returns the tensors that change when components are scaled in the weights.
 
     Args:
-        model: The model; it is not changed.
-        components: As `GatedModel.ablated` takes them.
+        model: The model, which is not changed.
+        components: As for `GatedModel.ablated`.
         scale: Factor of their outputs; 0 ablates.
-        means: For mean ablation, what `donor_activations` returned: the remaining `1 - scale` of
-            an output is its mean, which goes into the projection's bias.
+        means: For mean ablation, the donors of `donor_activations`: the share `1 - scale` of an
+            output is its mean, which is added to the projection's bias.
 
     Returns:
         New values by name of the parameter, on the parameter's device, in its number format.
 
     Raises:
-        BrocaError: A name is wrong, or the model has no such components.
-        UnsupportedModel: The ablation cannot be written into the weights; the message says why.
+        BrocaError: A name is invalid, or the model has no such components.
+        UnsupportedModel: The ablation cannot be written into the weights; the message gives the
+            reason.
     """
     factors = factors_of(model, components, scale)
     shifts = {} if means is None else _shifts(model, components, scale, means)
@@ -66,7 +67,7 @@ def changed_tensors(
 
 
 def _scale_projection(found: ProjectionFactors, changed: dict[str, Tensor]) -> None:
-    """Adds a projection's scaled weight, and its bias where the output is scaled."""
+    """Adds a projection's scaled weight, and its bias if the output is scaled."""
     values = found.values.to(found.module.get_parameter("weight").device)
     weight = changed.get(f"{found.path}.weight", found.module.get_parameter("weight"))
     along_rows = (found.side == "input") == is_transposed(found.module)
@@ -78,7 +79,7 @@ def _scale_projection(found: ProjectionFactors, changed: dict[str, Tensor]) -> N
 
 
 def _shifts(model: GatedModel, components: Any, scale: float, means: Means) -> dict[str, Tensor]:
-    """What mean ablation adds to the bias of every projection, `(outputs,)`.
+    """Returns the addition of mean ablation to the bias of every projection, `(outputs,)`.
 
     Raises:
         UnsupportedModel: A projection has no bias.
@@ -109,10 +110,10 @@ def _shifts(model: GatedModel, components: Any, scale: float, means: Means) -> d
 
 
 def require_plain_weights(found: ProjectionFactors | ExpertFactors) -> None:
-    """Refuses weights that are quantized.
+    """Refuses quantized weights.
 
     Raises:
-        UnsupportedModel: They are: scaled columns would not be what was quantized.
+        UnsupportedModel: The weights are quantized: scaled columns would be quantized differently.
     """
     for parameter in found.module.parameters(recurse=False):
         if type(found.module).__name__ in _QUANTIZED or parameter.dtype not in _FLOATS:
@@ -124,21 +125,21 @@ def require_plain_weights(found: ProjectionFactors | ExpertFactors) -> None:
 
 
 _QUANTIZED = ("Linear4bit", "Linear8bitLt", "FP8Linear", "QLinear", "HQQLinear")
-"""Layers whose parameters may look like plain ones."""
+"""Quantized layers whose parameters may look like plain tensors."""
 
 
 @contextmanager
 def with_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> Iterator[None]:
-    """Within the context a model has other parameters in the place of some of its own.
+    """A context in which some parameters of a model are replaced.
 
-    Copies of the model around the same weights keep theirs: their values are not touched.
+    Copies of the model around the same weights are not affected.
 
     Args:
         model: The transformers model.
         tensors: Values by name of the parameter.
 
     Raises:
-        BadInput: The model has no such parameter, or one of another shape.
+        BadInput: The model has no such parameter, or it has another shape.
     """
     parameters = dict(model.named_parameters())
     for name, tensor in tensors.items():
@@ -165,13 +166,13 @@ def _put(model: nn.Module, name: str, parameter: nn.Parameter) -> None:
 def write_checkpoint(
     model: nn.Module, tokenizer: Any, folder: Path, *, shard_bytes: int | None = None
 ) -> None:
-    """Writes a model, its tokenizer and its chat template as transformers does.
+    """Writes a model, its tokenizer and its chat template in the format of transformers.
 
     Args:
-        model: The transformers model, as it is to be written.
+        model: The transformers model.
         tokenizer: Its tokenizer; None leaves it out.
-        folder: Where it goes.
-        shard_bytes: Largest size of one file; None leaves it to transformers.
+        folder: Folder of the checkpoint.
+        shard_bytes: Maximum size of a file; None leaves it to transformers.
     """
     sizes = {} if shard_bytes is None else {"max_shard_size": shard_bytes}
     model.save_pretrained(str(folder), **sizes)  # type: ignore[operator]
@@ -180,7 +181,7 @@ def write_checkpoint(
 
 
 def shard_size(folder: Path) -> int | None:
-    """Size of the largest file of a sharded checkpoint in a folder; None if it is not sharded."""
+    """Returns the size of the largest file of a sharded checkpoint; None if it is not sharded."""
     files = sorted(folder.glob("*.safetensors"))
     if len(files) < 2:
         return None

@@ -34,10 +34,10 @@ from broca.tasks import Catalog
 
 
 def claimed_folder(to: str | Path) -> Path:
-    """The folder of the export.
+    """Creates the folder of the export.
 
     Raises:
-        BadInput: It holds something else than an export, or cannot be written.
+        BadInput: The folder contains files that are not an export, or cannot be written.
     """
     folder = check_out_folder(to)
     if any(folder.iterdir()) and not (folder / Export.FILE).is_file():
@@ -53,15 +53,15 @@ def mean_outputs(
     task_options: TaskOptions,
     items: int,
 ) -> Means:
-    """Mean outputs of the components' points over the `locate` items of the run's task.
+    """Returns the mean outputs at the components' gate points over the run's `locate` items.
 
     Args:
         model: The model.
         names: Names of the components.
         request: The export, of a localization under mean ablation.
-        catalog: Where the run's task is found.
-        task_options: What differs from the way that the run asked its task.
-        items: Items that the mean is over.
+        catalog: Catalog of tasks.
+        task_options: Task options that differ from those of the run.
+        items: Number of items of the mean.
 
     Raises:
         BadInput: The result is not a localization.
@@ -89,15 +89,15 @@ def write_form(
     origin: Origin,
     means: Means | None = None,
 ) -> None:
-    """Writes the files that other libraries load.
+    """Writes the files of the export.
 
     Args:
-        request: Which form, and what becomes of the components.
-        model: The model, whose weights are afterwards what they were.
+        request: The request, with form and ablation.
+        model: The model, whose weights are restored.
         names: Names of the components.
-        folder: Where to write.
-        origin: Where the base model comes from.
-        means: Mean outputs that stand in for the components', under mean ablation.
+        folder: Folder of the files.
+        origin: Source of the base model.
+        means: Mean outputs that replace those of the components, under mean ablation.
     """
     scale = request.ablation.scale
     if request.form == "adapter":
@@ -122,11 +122,11 @@ def publish(
 ) -> Export:
     """Moves the files of an export to their folder, with its picture, its card and its record.
 
-    Files of an export that the folder held before are removed.
+    Files of an earlier export in the folder are removed.
 
     Args:
         done: The export, without its files.
-        part: The folder that the files were written to.
+        part: The folder in which the files were written.
         folder: The folder of the export, on the same disk.
         effects: Effect of each component by name, for the picture.
 
@@ -140,7 +140,7 @@ def publish(
     for file in sorted(path for path in part.rglob("*") if path.is_file()):
         name = str(file.relative_to(part))
         if name == "README.md":
-            continue  # PEFT's own card says nothing of the ablation
+            continue  # PEFT's own card does not describe the ablation
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         file.replace(folder / name)
         files[name] = (folder / name).stat().st_size

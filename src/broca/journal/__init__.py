@@ -1,4 +1,4 @@
-"""The journal: an SQLite file with every measured row and vector, each once."""
+"""The journal: an SQLite file of all measured rows and vectors."""
 
 from broca.journal.keys import Condition, ItemRecord, components_digest, mask_digests
 from broca.journal.pruning import Pruned, prune

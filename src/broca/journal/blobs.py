@@ -1,4 +1,4 @@
-"""Vectors as the journal stores them, and the checksums of what it stores."""
+"""The encoding of vectors in the journal, and its checksums."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _VECTOR = struct.Struct("<qq")
 
 
 def packed(vector: NDArray[np.float32]) -> bytes:
-    """A vector as little-endian float32, compressed by zlib where that makes it shorter."""
+    """Returns a vector as little-endian float32, compressed by zlib if that is shorter."""
     plain = np.ascontiguousarray(vector, dtype="<f4").tobytes()
     compressed = zlib.compress(plain, LEVEL)
     return compressed if len(compressed) < len(plain) else plain
 
 
 def unpacked(blob: bytes, length: int) -> NDArray[np.float32]:
-    """The vector `(length,)` that `packed` was given; a blob of full length is not compressed.
+    """Decodes the vector `(length,)` of `packed`; a blob of full length is not compressed.
 
     Raises:
         ValueError: The blob is not a vector of this length.
@@ -42,15 +42,15 @@ def unpacked(blob: bytes, length: int) -> NDArray[np.float32]:
 
 
 def row_seal(condition: int, mask: int, item: int, response: float) -> int:
-    """CRC-32 of a row, which shows any flipped bit."""
+    """Returns the CRC-32 of a row."""
     return zlib.crc32(_ROW.pack(condition, mask, item, response))
 
 
 def blob_seal(condition: int, mask: int, item: int, blob: bytes) -> int:
-    """CRC-32 of a row's gradient as it is stored, or of its output in UTF-8."""
+    """Returns the CRC-32 of a row's stored gradient, or of its output in UTF-8."""
     return zlib.crc32(blob, row_seal(condition, mask, item, 0.0))
 
 
 def vector_seal(condition: int, digest: bytes, length: int, blob: bytes) -> int:
-    """CRC-32 of an observation's vector as it is stored."""
+    """Returns the CRC-32 of an observation's stored vector."""
     return zlib.crc32(blob, zlib.crc32(digest, zlib.crc32(_VECTOR.pack(condition, length))))

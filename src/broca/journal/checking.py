@@ -1,4 +1,4 @@
-"""Examines a whole journal: pages, checksums, digests, references and counts."""
+"""Checks a whole journal: pages, checksums, digests, references and counts."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from broca.journal.store import Journal
 _AT_ONCE = 10_000
 
 Examination = Callable[[Journal], Iterator[str]]
-"""Yields what is wrong, a line for each fault."""
+"""Yields a line for each fault."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of an examination: its name, and what is wrong (empty if nothing is)."""
+    """The result of a check: its name and its faults."""
 
     name: str
     wrong: str
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no faults."""
         return not self.wrong
 
 
 def check(journal: Journal) -> list[Finding]:
-    """Examines everything and mends nothing."""
+    """Runs all checks and repairs nothing."""
     findings = []
     for name, examine in _EXAMINATIONS.items():
         try:
@@ -57,7 +57,7 @@ def _references(journal: Journal) -> Iterator[str]:
 
 
 def _sealed(table: str, column: str, seal_of: Callable[..., int]) -> Examination:
-    """Compares the seals of a table whose lines belong to a mask and an item."""
+    """Checks the checksums of a table whose lines belong to a mask and an item."""
 
     def examine(journal: Journal) -> Iterator[str]:
         for condition, mask, item, value, seal in _lines(
@@ -132,11 +132,11 @@ _KEYS = {
     "outputs": ("condition", "mask", "item"),
     "vectors": ("condition", "digest"),
 }
-"""Tables whose lines are not numbered: the columns that tell their lines apart."""
+"""Key columns of tables whose lines are not numbered."""
 
 
 def _lines(journal: Journal, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
-    """All lines of a table, without holding them all in memory."""
+    """Yields all lines of a table, without loading all of them into memory."""
     keys = _KEYS.get(table, ("id",))
     order, last = ", ".join(keys), (-1,) * len(keys)
     while lines := journal.query(

@@ -1,4 +1,4 @@
-"""Problems of searches as JSON, arrays with their types."""
+"""Encodes problems of searches as JSON, with the types of arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def encoded(value: Any) -> Any:
-    """A problem as JSON: dataclasses, arrays, mappings, sequences and plain values."""
+    """Encodes a problem as JSON: dataclasses, arrays, mappings, sequences and plain values."""
     if isinstance(value, np.ndarray):
         return {"array": value.tolist(), "dtype": str(value.dtype)}
     if hasattr(value, "__dataclass_fields__"):
@@ -23,7 +23,7 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """The value of what `encoded` made; a dataclass comes back as a dictionary."""
+    """Decodes the value of `encoded`; a dataclass becomes a dictionary."""
     if not isinstance(value, dict):
         return value
     if set(value) == {"array", "dtype"}:

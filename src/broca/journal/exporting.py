@@ -32,13 +32,13 @@ ORDER BY rows.condition, rows.mask, rows.item
 
 
 def export(journal: Journal, path: str | Path) -> int:
-    """Writes one line for each row, as `.csv` or `.parquet` by the file's name.
+    """Writes a line for each row, as `.csv` or `.parquet` by the file's name.
 
     Returns:
-        How many rows were written.
+        The number of written rows.
 
     Raises:
-        BadInput: Another ending, or a place that cannot be written.
+        BadInput: The name has another ending, or the file cannot be written.
     """
     file = Path(path)
     writers = {".csv": _write_csv, ".parquet": _write_parquet}

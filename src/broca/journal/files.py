@@ -1,4 +1,4 @@
-"""Opens journal files: SQLite's troubles in our words, and one writer at a time."""
+"""Opens journal files: translates SQLite's errors, and admits one writer at a time."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 from broca.errors import BadInput, JournalBusy, JournalDamaged, JournalError, JournalNotWritable
 
 MEMORY = ":memory:"
-"""A journal that is gone when the process ends."""
+"""Name of a journal in memory."""
 
 _WAIT_S = 10.0
-"""How long a reader waits for a writer that is just committing."""
+"""Seconds that a reader waits for a committing writer."""
 
 
 @contextmanager
 def in_our_words(name: str) -> Iterator[None]:
-    """Turns SQLite's errors about a journal into one line each.
+    """Translates SQLite's errors about a journal.
 
     Raises:
-        JournalNotWritable: The disk is full, or the place is read-only.
-        JournalBusy: Another process holds it.
-        JournalDamaged: It is not a database, or it is broken.
-        JournalError: Anything else that SQLite reports.
+        JournalNotWritable: The disk is full, or the folder is read-only.
+        JournalBusy: Another process locks the journal.
+        JournalDamaged: The file is not a database, or is damaged.
+        JournalError: SQLite reports another error.
     """
     try:
         yield
@@ -54,7 +54,7 @@ def in_our_words(name: str) -> Iterator[None]:
 
 
 def damaged(name: str, what: str) -> JournalDamaged:
-    """The error that says that a journal is damaged, and what to do."""
+    """Returns the error for a damaged journal."""
     return JournalDamaged(
         f"journal '{name}' is damaged ({what}): restore it from a copy, or move it away and give "
         "the same command again, which measures its rows anew"
@@ -66,7 +66,7 @@ def connect(name: str, *, write: bool) -> sqlite3.Connection:
 
     Raises:
         BadInput: A journal to read does not exist.
-        JournalError: It cannot be opened.
+        JournalError: The journal cannot be opened.
     """
     with in_our_words(name):
         if name == MEMORY:
@@ -77,7 +77,7 @@ def connect(name: str, *, write: bool) -> sqlite3.Connection:
             connection = _reader(name)
         else:
             connection = sqlite3.connect(name, isolation_level=None, timeout=_WAIT_S)
-            # a commit is on the disk before the next batch begins
+            # commits are on disk before the next batch begins
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA temp_store = MEMORY")
@@ -86,7 +86,7 @@ def connect(name: str, *, write: bool) -> sqlite3.Connection:
 
 
 def _reader(name: str) -> sqlite3.Connection:
-    """A connection for reading, which first takes back what a killed writer left half done."""
+    """Returns a connection for reading, after rolling back what a killed writer left unfinished."""
     address = Path(name).absolute().as_uri()
     for mode in ("ro", "rw"):
         connection = sqlite3.connect(
@@ -107,10 +107,10 @@ def _reader(name: str) -> sqlite3.Connection:
 
 
 def require_sound(connection: sqlite3.Connection, *, name: str, whole: bool) -> None:
-    """Has SQLite examine its pages (and, where `whole`, that indexes fit their tables).
+    """Lets SQLite check its pages (and, if `whole`, that indexes fit their tables).
 
     Raises:
-        JournalDamaged: It found something.
+        JournalDamaged: SQLite found a fault.
     """
     with in_our_words(name):
         pragma = "integrity_check" if whole else "quick_check"
@@ -120,17 +120,17 @@ def require_sound(connection: sqlite3.Connection, *, name: str, whole: bool) -> 
 
 
 class WriterLock:
-    """Says who may write a journal: one process, released by the system however it ends.
+    """The lock of a journal's writer, which the system releases when the process ends.
 
-    The lock is an open transaction on a file beside the journal, so that it works wherever SQLite
-    does. The file stays, empty.
+    The lock is an open transaction on a file beside the journal, so that it works on every system
+    of SQLite. The empty file is kept.
 
     Args:
         name: The journal.
 
     Raises:
         JournalBusy: Another process writes to it.
-        JournalNotWritable: The file beside it cannot be made.
+        JournalNotWritable: The file beside it cannot be created.
     """
 
     def __init__(self, name: str) -> None:
@@ -152,14 +152,14 @@ class WriterLock:
             ) from error
 
     def close(self) -> None:
-        """Lets others write."""
+        """Releases the lock."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
 
 def _writer(name: str) -> str:
-    """Who writes, as the journal's newest unfinished run tells it."""
+    """Returns the writer, by the journal's newest unfinished run."""
     try:
         connection = connect(name, write=False)
         row = connection.execute(

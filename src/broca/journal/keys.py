@@ -1,4 +1,4 @@
-"""Digests by content, never by names, paths or positions: what makes two rows the same."""
+"""Digests by content, not by names, paths or positions, which identify rows."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 KEYS = 1
-"""Version of what a response means; raised when the engine comes to answer differently."""
+"""Version of the meaning of responses; incremented when answers of the engine change."""
 
 _BYTES = 16
 
 
 @dataclass(frozen=True)
 class Condition:
-    """All that a response depends on besides its mask and its item.
+    """Everything that determines a response besides its mask and its item.
 
     Attributes:
         weights: Fingerprint of the model's weights.
-        tokenizer: Digest of its tokenizer.
-        dtype: Number format that it runs in.
+        tokenizer: Digest of the tokenizer.
+        dtype: Number format of the model.
         ablation: `zero`, `mean` or `resample`.
         scale: Gate of an ablated component.
-        seed: Seed of the ablation; 0 where it draws nothing.
-        donors: Digest of the items whose activations stand in for ablated ones; empty for `zero`.
-        response: `accuracy`, `margin` or `probability`; for vectors, what they are.
-        gradients: Whether the row comes with its gradient. Such a row is computed in another way,
-            so it is another row.
+        seed: Seed of the ablation; 0 if it draws nothing.
+        donors: Digest of the items whose activations replace ablated ones; empty for `zero`.
+        response: `accuracy`, `margin` or `probability`; for vectors, their kind.
+        gradients: Whether the row has a gradient. Such a row is computed differently, and is
+            another row.
     """
 
     weights: str
@@ -44,21 +44,21 @@ class Condition:
     gradients: bool = False
 
     def digest(self) -> bytes:
-        """Digest of all of it, 16 bytes."""
+        """Digest of the condition, 16 bytes."""
         text = json.dumps([KEYS, asdict(self)], sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=_BYTES).digest()
 
 
 @dataclass(frozen=True)
 class ItemRecord:
-    """An item as the journal knows it.
+    """An item in the journal.
 
     Attributes:
-        digest: Of its content, 16 bytes.
-        task: The task's name, for people.
-        number: Its position among the task's documents, for people.
-        prompt: Its text, for people.
-        target: The right answer, for people.
+        digest: Digest of its content, 16 bytes.
+        task: Name of the task, for the reader.
+        number: Position among the task's documents, for the reader.
+        prompt: Text of the prompt, for the reader.
+        target: The right answer, for the reader.
     """
 
     digest: bytes
@@ -69,12 +69,12 @@ class ItemRecord:
 
 
 def components_digest(names: Sequence[str]) -> bytes:
-    """Digest of the columns of a mask, 16 bytes."""
+    """Returns the digest of the columns of a mask, 16 bytes."""
     return hashlib.blake2b("\n".join(names).encode(), digest_size=_BYTES).digest()
 
 
 def mask_digests(masks: NDArray[np.bool_], components: bytes) -> list[bytes]:
-    """Digest of every mask `(masks, components)` over components of that digest, 16 bytes each."""
+    """Returns the digest of every mask `(masks, components)`, 16 bytes each."""
     return [
         hashlib.blake2b(components + packed.tobytes(), digest_size=_BYTES).digest()
         for packed in np.packbits(masks, axis=1)

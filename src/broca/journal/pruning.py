@@ -1,4 +1,4 @@
-"""Drops from a journal what none of its runs asked for."""
+"""Deletes rows from a journal that none of its runs requested."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from broca.journal.store import REQUESTS, Journal
 _UNFINISHED = (
     "(SELECT batches.id FROM batches JOIN runs ON runs.id = batches.run WHERE finished IS NULL)"
 )
-"""Batches of runs that may go on: their lists of requests began anew and may be incomplete."""
+"""Batches of unfinished runs, whose lists of requests may be incomplete."""
 
 
 def _absent(table: str, other: str, *columns: str) -> str:
-    """A condition: a line's columns stand in no line of another table."""
-    # looks the key up, where NOT IN over several columns searches the whole table for NULL
+    """Returns the SQL condition that a line's columns occur in no line of another table."""
+    # looks the key up; NOT IN over several columns would scan the whole table for NULL
     equal = " AND ".join(f"other.{column} = {table}.{column}" for column in columns)
     return f"NOT EXISTS (SELECT 1 FROM {other} AS other WHERE {equal})"
 
@@ -32,7 +32,7 @@ _UNNEEDED = {
     "vectors": f"{_absent('vectors', 'vector_requests', 'condition', 'digest')} "
     f"AND batch NOT IN {_UNFINISHED}",
     "gradients": _absent("gradients", "rows", *_ROW),
-    # an output that version 1 wrote does not know its batch
+    # outputs of version 1 have no batch
     "outputs": f"{_absent('outputs', 'rows', *_ROW)} "
     f"AND {_absent('outputs', 'output_requests', *_ROW)} AND CASE WHEN batch IS NULL THEN "
     "NOT EXISTS (SELECT 1 FROM runs WHERE finished IS NULL) "
@@ -49,18 +49,18 @@ _UNNEEDED = {
     "batches": "run IS NULL AND id NOT IN (SELECT batch FROM rows UNION SELECT batch FROM vectors "
     "UNION SELECT batch FROM outputs WHERE batch IS NOT NULL)",
 }
-"""What no run needs, table by table, in the order in which it is dropped."""
+"""Lines that no run needs, table by table, in the order of deletion."""
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """What was dropped from a journal.
+    """The numbers of deleted lines of a journal.
 
     Attributes:
-        rows: Rows, with their gradients.
-        vectors: Vectors of observations.
-        outputs: Raw outputs.
-        bytes: How much smaller the file became.
+        rows: Number of rows, with their gradients.
+        vectors: Number of vectors of observations.
+        outputs: Number of raw outputs.
+        bytes: Decrease of the file's size.
     """
 
     rows: int
@@ -70,18 +70,17 @@ class Pruned:
 
 
 def prune(journal: Journal, *, forget: Sequence[int] = ()) -> Pruned:
-    """Drops the rows, vectors and outputs that no run asked for, and what only they needed.
+    """Deletes rows, vectors and outputs that no run requested, with their masks and items.
 
-    What an unfinished run measured stays, whatever it asked for since it was last started. A run's
-    cost stays as it was.
+    All rows that an unfinished run measured are kept. The recorded cost of runs is unchanged.
 
     Args:
-        journal: A journal that is open for writing.
-        forget: Numbers of runs to drop first; what other runs asked for too stays.
+        journal: The journal, open for writing.
+        forget: Numbers of runs to delete first; rows that other runs requested too are kept.
 
     Raises:
-        BadInput: The journal holds no such run.
-        JournalNotWritable: It is open for reading alone, or the disk is full.
+        BadInput: The journal contains no such run.
+        JournalNotWritable: The journal is open for reading only, or the disk is full.
     """
     before = _bytes(journal)
     dropped = {}
@@ -120,7 +119,7 @@ def _forget(journal: Journal, connection: sqlite3.Connection, runs: Sequence[int
 
 
 def _collect_requests(connection: sqlite3.Connection) -> None:
-    """Lists the rows of all plans and the items of all banks in tables of their own."""
+    """Lists the rows of all plans and the items of all banks in temporary tables."""
     connection.execute(
         "CREATE TEMP TABLE requested (condition INTEGER, mask INTEGER, item INTEGER, "
         "PRIMARY KEY (condition, mask, item)) WITHOUT ROWID"

@@ -1,4 +1,4 @@
-"""Reads what runs asked for and what was measured, as matrices."""
+"""Reads the requests and measurements of runs, as matrices."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from broca.journal.store import Ids, Journal
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run of a journal.
+    """A run of a journal.
 
     Attributes:
-        id: Its number in the journal.
-        digest: Digest of what it asked, hexadecimal.
-        settings: What the command asked for.
+        id: Number in the journal.
+        digest: Digest of its settings, hexadecimal.
+        settings: Settings of the command.
         search: Method, options and problem of its search.
         components: Names of the components, in column order.
         items: Ids of the bank of items, in the order of positions in plans.
-        process: Who wrote it.
-        finished: When it ended; None while it has not.
-        rows: Rows and vectors that it measured.
-        tokens: Tokens that they took.
+        process: The process that wrote it.
+        finished: Time of its end; None if it is unfinished.
+        rows: Number of rows and vectors that it measured.
+        tokens: Number of their tokens.
     """
 
     id: int
@@ -46,7 +46,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class RunRows:
-    """Rows that a run asked for, in the order it asked, with their responses.
+    """Rows that a run requested, in the order of its plans, with their responses.
 
     Attributes:
         components: Names of the columns.
@@ -54,8 +54,8 @@ class RunRows:
         items: The distinct items.
         mask_index: Mask of every row, `(rows,)`.
         item_index: Item of every row, `(rows,)`.
-        responses: Higher is better, `(rows,)`.
-        gradients: `(rows, components)`, where they were asked for.
+        responses: Responses, higher is better, `(rows,)`.
+        gradients: Gradients, `(rows, components)`, if they were requested.
     """
 
     components: tuple[str, ...]
@@ -68,7 +68,7 @@ class RunRows:
 
 
 def read_runs(journal: Journal) -> list[RunRecord]:
-    """All runs, oldest first."""
+    """Returns all runs, the oldest first."""
     return [
         RunRecord(
             id=number,
@@ -94,7 +94,7 @@ def read_runs(journal: Journal) -> list[RunRecord]:
 
 
 def find_run(journal: Journal, digest: str | None = None) -> RunRecord:
-    """The run of a digest, or the newest one.
+    """Returns the run of a digest, or the newest run.
 
     Raises:
         BadInput: The journal holds no such run.
@@ -110,17 +110,17 @@ def find_run(journal: Journal, digest: str | None = None) -> RunRecord:
 
 
 def read_run(journal: Journal, run: int, *, role: str = "search") -> RunRows:
-    """Reads the rows that a run asked for.
+    """Reads the rows that a run requested.
 
     Args:
         journal: An open journal.
         run: Number of the run.
-        role: `search` for the rows of the search, `scores` for those of the proof.
+        role: `search` for the rows of the search, `scores` for those of the verification.
 
     Raises:
-        NotInJournal: Some were never measured: the run was cut short.
-        BadInput: The run asked for none, or for rows under several conditions.
-        JournalDamaged: A row is not what was written.
+        NotInJournal: Some rows were not measured, because the run was interrupted.
+        BadInput: The run requested no rows, or rows under several conditions.
+        JournalDamaged: A row was altered.
     """
     plans = journal.query(
         "SELECT condition, masks, items FROM plans WHERE run = ? AND role = ? ORDER BY number",
@@ -161,7 +161,7 @@ def read_run(journal: Journal, run: int, *, role: str = "search") -> RunRows:
 
 
 def _masks(journal: Journal, ids: Ids) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
-    """Names of the columns, and the masks of some ids, `(masks, components)`."""
+    """Returns the names of the columns, and the masks of some ids, `(masks, components)`."""
     names: tuple[str, ...] = ()
     packed = []
     digests = []

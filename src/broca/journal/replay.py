@@ -1,4 +1,4 @@
-"""Answers a run's plans from its journal alone, without a model."""
+"""Answers a run's plans from its journal, without a model."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from broca.measurement import Measurement, Plan
 
 
 class Replay:
-    """Gives a search the responses that it was given before, plan by plan.
+    """Returns the recorded responses of a search, plan by plan.
 
     Args:
-        journal: An open journal; reading is enough.
+        journal: An open journal, read-only or not.
         run: Number of the run.
         components: Names of the columns of masks.
-        role: What the plans were for.
+        role: Purpose of the plans.
     """
 
     def __init__(
@@ -35,10 +35,10 @@ class Replay:
         self._places: dict[int, int] = {}
 
     def run(self, plan: Plan) -> Measurement:
-        """Reads the rows of the next plan, which must be the one that was asked then.
+        """Reads the rows of the next plan, which must equal the recorded plan.
 
         Raises:
-            NotInJournal: The run did not come as far, or asked for other rows.
+            NotInJournal: The run ended before, or requested other rows.
         """
         if self._answered == len(self._plans):
             raise self._missing(f"the run ended after {self._answered} plans")
@@ -61,7 +61,7 @@ class Replay:
         return Measurement(plan, responses, gradients)
 
     def _same_places(self, positions: NDArray[np.intp], items: NDArray[np.int64]) -> bool:
-        """Whether every position of the bank stands for one item throughout."""
+        """Whether every position of the bank has the same item in all plans."""
         if len(positions) != len(items):
             return False
         pairs = zip(positions.tolist(), items.tolist(), strict=True)

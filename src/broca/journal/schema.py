@@ -1,4 +1,4 @@
-"""The tables of a journal, their versions, and how an old journal becomes a new one."""
+"""The tables of a journal, their versions, and migrations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sqlite3
 from broca.errors import JournalDamaged, JournalTooNew
 
 APPLICATION = 0x62726F63
-"""Marks the file as a journal of broca ("broc")."""
+"""Application id of journals of broca ("broc")."""
 
 _FIRST = """
 CREATE TABLE components (
@@ -156,24 +156,24 @@ CREATE TEMP TABLE vector_requests (condition, digest, run);
 """
 
 MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND)
-"""What leads from each version to the next; version 0 is an empty file."""
+"""The migrations from each version to the next; version 0 is an empty file."""
 
 VERSION = len(MIGRATIONS)
 
 _FOR_READERS = {1: _SECOND_FOR_READERS}
-"""What a reader adds in memory to a journal of an older version, by that version."""
+"""Tables that a reader adds in memory to a journal of an older version, by that version."""
 
 
 def migrate(connection: sqlite3.Connection, *, name: str) -> None:
-    """Brings a journal to the present version, each step in a transaction of its own.
+    """Migrates a journal to the current version, each step in its own transaction.
 
     Args:
-        connection: To the journal, in autocommit mode.
-        name: What to call it in messages.
+        connection: Connection to the journal, in autocommit mode.
+        name: Name of the journal in messages.
 
     Raises:
         JournalTooNew: A later version of broca wrote it.
-        JournalDamaged: It is another program's database.
+        JournalDamaged: The file is another program's database.
     """
     for step in range(require_readable(connection, name=name), VERSION):
         connection.execute("BEGIN IMMEDIATE")
@@ -188,10 +188,9 @@ def migrate(connection: sqlite3.Connection, *, name: str) -> None:
 
 
 def adapt(connection: sqlite3.Connection, version: int) -> None:
-    """Lets a reader see a journal of an older version as one of the present version.
+    """Presents a journal of an older version to a reader as one of the current version.
 
-    The tables and columns that the file lacks exist for this connection alone, in memory; the file
-    stays as it is.
+    Missing tables and columns are created in memory for this connection; the file is unchanged.
     """
     for step in range(version, VERSION):
         _execute(connection, _FOR_READERS.get(step, ""))
@@ -209,7 +208,7 @@ def require_readable(connection: sqlite3.Connection, *, name: str) -> int:
 
     Raises:
         JournalTooNew: A later version of broca wrote it.
-        JournalDamaged: It is another program's database.
+        JournalDamaged: The file is another program's database.
     """
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()

@@ -1,4 +1,4 @@
-"""Writes rows and finds them again: one transaction a batch, one digest a mask and an item."""
+"""Writes and reads rows: a transaction for each batch, digests for masks and items."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from broca.journal.keys import Condition, ItemRecord, components_digest, mask_di
 from broca.journal.schema import adapt, migrate, require_readable
 
 _AT_ONCE = 500
-"""Parameters of one SELECT."""
+"""Maximum number of parameters of a SELECT."""
 
 REQUESTS = ("plans", "output_requests", "vector_requests")
-"""Tables of what runs asked for."""
+"""Tables of the requests of runs."""
 
 Ids = NDArray[np.int64]
 
@@ -32,25 +32,25 @@ Ids = NDArray[np.int64]
 class Journal:
     """An open journal.
 
-    Rows are facts: they are added, never changed, and a row that is there already is an error.
-    Masks, items and conditions are known by small ids within one journal. A file of an older
-    version is brought to the present one when it is opened for writing; a reader leaves it as it
-    is.
+    Rows are added and never changed; adding an existing row is an error. Masks, items and
+    conditions have small ids within a journal. A file of an older version is migrated when it is
+    opened for writing; a reader does not change it.
 
     Args:
-        path: The file; made if it does not exist. `:memory:` keeps everything in this process.
-        read_only: Read beside a process that writes; nothing is written.
+        path: The file, which is created if it does not exist. `:memory:` keeps all rows in this
+            process.
+        read_only: Whether to only read, possibly while another process writes.
 
     Raises:
         BadInput: A journal to read does not exist.
         JournalBusy: Another process writes to it.
-        JournalDamaged: It is cut short, altered, or no journal.
-        JournalNotWritable: It cannot be made or written.
+        JournalDamaged: The file is truncated, altered, or not a journal.
+        JournalNotWritable: The file cannot be created or written.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.name = str(path)
-        """The file, as it was given."""
+        """The file as the caller named it."""
         self._open: sqlite3.Connection | None = None
         self._lock: WriterLock | None = None
         self._writes = False
@@ -58,7 +58,7 @@ class Journal:
             if not read_only:
                 self._lock = WriterLock(self.name)
             if read_only or (self.name != MEMORY and Path(self.name).is_file()):
-                # a file that is damaged or not ours is not even touched
+                # a damaged or foreign file is not touched
                 self._open = connect(self.name, write=False)
                 with in_our_words(self.name):
                     require_sound(self._open, name=self.name, whole=False)
@@ -87,7 +87,7 @@ class Journal:
 
     @classmethod
     def in_memory(cls) -> Journal:
-        """A journal for one process."""
+        """Returns a journal in memory."""
         return cls(MEMORY)
 
     def __enter__(self) -> Self:
@@ -97,13 +97,13 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Closes the file and lets others write.
+        """Closes the file and releases its lock.
 
-        A journal that was written becomes a single plain file again, which can be copied and lie
-        on a read-only disk; while a reader has it open it stays as it is.
+        A journal that was written becomes a single file again, which can be copied and read from a
+        read-only disk, unless a reader has it open.
         """
         if self._writes and self._open is not None:
-            with suppress(sqlite3.Error):  # a disk that is full or gone: nothing is lost by it
+            with suppress(sqlite3.Error):  # a full or missing disk: no row is lost
                 self._open.execute("PRAGMA busy_timeout = 0")
                 self._open.execute("PRAGMA journal_mode = DELETE")
         self._disconnect()
@@ -121,14 +121,14 @@ class Journal:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it is written, or nothing.
+        """A transaction, which is written completely or not at all.
 
         Raises:
-            JournalNotWritable: The journal is open for reading alone.
+            JournalNotWritable: The journal is open for reading only.
         """
         if not self._writes:
             raise JournalNotWritable(
-                f"journal '{self.name}' is open for reading alone: open it without `read_only`"
+                f"journal '{self.name}' is open for reading only: open it without `read_only`"
             )
         with in_our_words(self.name):
             self._connection.execute("BEGIN IMMEDIATE")
@@ -141,7 +141,7 @@ class Journal:
                 raise
 
     def condition(self, condition: Condition) -> int:
-        """The id of a condition, which is added where it is new."""
+        """Returns the id of a condition, which is added if it is new."""
         digest = condition.digest()
         values = asdict(condition)
         with self.transaction() as connection:
@@ -153,7 +153,7 @@ class Journal:
         return int(self.query("SELECT id FROM conditions WHERE digest = ?", (digest,))[0][0])
 
     def components(self, names: Sequence[str]) -> int:
-        """The id of a list of components, which is added where it is new."""
+        """Returns the id of a list of components, which is added if it is new."""
         digest = components_digest(names)
         with self.transaction() as connection:
             connection.execute(
@@ -163,7 +163,7 @@ class Journal:
         return int(self.query("SELECT id FROM components WHERE digest = ?", (digest,))[0][0])
 
     def items(self, items: Sequence[ItemRecord]) -> Ids:
-        """The ids of items `(items,)`; new ones are added."""
+        """Returns the ids of items `(items,)`; new items are added."""
         with self.transaction() as connection:
             connection.executemany(
                 "INSERT OR IGNORE INTO items (digest, task, number, prompt, target) "
@@ -173,7 +173,7 @@ class Journal:
         return self._ids("items", [item.digest for item in items])
 
     def masks(self, masks: NDArray[np.bool_], components: int) -> Ids:
-        """The ids of masks `(masks,)` over the components of an id; new ones are added."""
+        """Returns the ids of masks `(masks,)` over the components of an id; new masks are added."""
         names = json.loads(
             self.query("SELECT names FROM components WHERE id = ?", (components,))[0][0]
         )
@@ -190,7 +190,7 @@ class Journal:
         return self._ids("masks", digests)
 
     def find_masks(self, masks: NDArray[np.bool_], names: Sequence[str]) -> Ids:
-        """The ids of masks `(masks,)` over named components; -1 for those that are not there."""
+        """Returns the ids of masks `(masks,)` over named components; -1 for missing masks."""
         digests = mask_digests(masks, components_digest(names))
         ids = self._ids_by_digest("masks", digests)
         return np.array([ids.get(digest, -1) for digest in digests], dtype=np.int64)
@@ -205,7 +205,7 @@ class Journal:
         return dict(self._by_digest(f"SELECT digest, id FROM {table} WHERE", digests))
 
     def _by_digest(self, select: str, digests: Sequence[bytes]) -> Iterator[Any]:
-        """What a SELECT returns for some digests; its condition is completed by them."""
+        """Runs a SELECT for some digests, which complete its condition."""
         distinct = list(dict.fromkeys(digests))
         for start in range(0, len(distinct), _AT_ONCE):
             part = distinct[start : start + _AT_ONCE]
@@ -214,7 +214,7 @@ class Journal:
     def known(
         self, condition: int, masks: Ids, items: Ids
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """What is known of rows.
+        """Looks rows up.
 
         Args:
             condition: Id of the condition.
@@ -222,7 +222,7 @@ class Journal:
             items: Id of every row's item, `(rows,)`.
 
         Returns:
-            Whether each row is there, and its response (0 where it is not), `(rows,)` each.
+            Whether each row exists, and its response (0 if it does not), `(rows,)` each.
 
         Raises:
             JournalDamaged: A row is not what was written.
@@ -240,10 +240,10 @@ class Journal:
     def gradients(
         self, condition: int, masks: Ids, items: Ids, *, components: int
     ) -> NDArray[np.float32]:
-        """The gradients of rows that are known, `(rows, components)`.
+        """Returns the gradients of known rows, `(rows, components)`.
 
         Raises:
-            JournalDamaged: A gradient is missing, or not what was written.
+            JournalDamaged: A gradient is missing or was altered.
         """
         gradients = np.empty((len(masks), components), dtype=np.float32)
         count = 0
@@ -259,10 +259,10 @@ class Journal:
         return gradients
 
     def outputs(self, condition: int, masks: Ids, items: Ids) -> list[str | None]:
-        """What the model answered in rows, as it was written; None where that was not kept.
+        """Returns the model's answers in rows as text; None if they were not kept.
 
         Raises:
-            JournalDamaged: An output is not what was written.
+            JournalDamaged: An output was altered.
         """
         outputs: list[str | None] = [None] * len(masks)
         for position, mask, item, text, seal in self._stored(
@@ -274,7 +274,7 @@ class Journal:
         return outputs
 
     def _stored(self, table: str, value: str, condition: int, masks: Ids, items: Ids) -> list[Any]:
-        """Position, mask, item, value and seal of those of some rows that a table holds."""
+        """Returns position, mask, item, value and checksum of the rows that a table contains."""
         return self.query(
             f"SELECT wanted.key, stored.mask, stored.item, stored.{value}, stored.seal "
             f"FROM json_each(?) AS wanted CROSS JOIN {table} AS stored ON stored.condition = ? "
@@ -283,17 +283,17 @@ class Journal:
         )
 
     def vectors(self, condition: int, digests: Sequence[bytes]) -> list[NDArray[np.float32] | None]:
-        """The vectors of observations.
+        """Returns the vectors of observations.
 
         Args:
             condition: Id of the condition.
-            digests: What is observed, 16 bytes each.
+            digests: Digests of the observations, 16 bytes each.
 
         Returns:
-            The vector of every observation, None for one that was never written.
+            The vector of every observation; None if it was never written.
 
         Raises:
-            JournalDamaged: A vector is not what was written.
+            JournalDamaged: A vector was altered.
         """
         vectors = {}
         for digest, length, blob, seal in self._by_digest(
@@ -325,7 +325,7 @@ class Journal:
         outputs: Mapping[int, str] | None = None,
         tokens: int = 0,
     ) -> None:
-        """Adds a batch of new rows, in one transaction.
+        """Adds a batch of new rows in one transaction.
 
         Args:
             run: Id of the run that measured them.
@@ -335,11 +335,11 @@ class Journal:
             items: Id of every row's item, `(rows,)`.
             responses: Their responses, finite, `(rows,)`.
             gradients: Their gradients, `(rows, components)`.
-            outputs: What the model answered, for some positions among the rows.
+            outputs: Answers of the model, by position among the rows.
             tokens: Tokens that the model read or wrote for them.
 
         Raises:
-            JournalDamaged: A row is there already.
+            JournalDamaged: A row already exists.
             JournalNotWritable: The disk is full.
         """
         pairs = list(zip(masks.tolist(), items.tolist(), strict=True))
@@ -375,16 +375,16 @@ class Journal:
         items: Ids,
         tokens: int = 0,
     ) -> None:
-        """Adds what the model answered in some rows, in one transaction.
+        """Adds the model's answers in some rows in one transaction.
 
         Args:
-            run: Id of the run that asked.
+            run: Id of the run that requested them.
             role: What it asked for.
             condition: Id of the rows' condition.
-            outputs: The answers, one text a row.
+            outputs: The answers, a text for each row.
             masks: Id of every row's mask, `(rows,)`.
             items: Id of every row's item, `(rows,)`.
-            tokens: Tokens that they took.
+            tokens: Number of their tokens.
         """
         pairs = list(zip(masks.tolist(), items.tolist(), strict=True))
         with self.transaction() as connection:
@@ -403,19 +403,19 @@ class Journal:
         vectors: Sequence[NDArray[np.float32]],
         tokens: int = 0,
     ) -> None:
-        """Adds the vectors of new observations, in one transaction.
+        """Adds the vectors of new observations in one transaction.
 
         Args:
             run: Id of the run that measured them.
             role: What the run measured them for.
-            kind: What kind of observation they are, for people.
+            kind: Kind of the observations, for the reader.
             condition: Id of their condition.
-            digests: What is observed, 16 bytes each.
-            vectors: What was observed, `(length,)` each; lengths may differ.
+            digests: Digests of the observations, 16 bytes each.
+            vectors: The vectors, `(length,)` each; lengths may differ.
             tokens: Tokens that the model read or wrote for them.
 
         Raises:
-            JournalDamaged: A vector is there already.
+            JournalDamaged: A vector already exists.
             JournalNotWritable: The disk is full.
         """
         with self.transaction() as connection:
@@ -438,7 +438,7 @@ class Journal:
         items: Ids,
         process: str,
     ) -> int:
-        """The id of a run; one of the same digest goes on, and its list of requests begins anew."""
+        """Returns the id of a run; a run with the same digest is resumed without its requests."""
         with self.transaction() as connection:
             connection.execute(
                 "INSERT INTO runs (digest, settings, search, components, items, process) "
@@ -462,7 +462,7 @@ class Journal:
     def add_plan(
         self, run: int, number: int, *, role: str, condition: int, masks: Ids, items: Ids
     ) -> None:
-        """Notes which rows a run asked for."""
+        """Records the rows that a run requested."""
         with self.transaction() as connection:
             connection.execute(
                 "INSERT INTO plans VALUES (?, ?, ?, ?, ?, ?)",
@@ -477,33 +477,33 @@ class Journal:
             )
 
     def note_outputs(self, run: int, *, role: str, condition: int, masks: Ids, items: Ids) -> None:
-        """Notes the rows whose outputs a run asked for; those that are noted already stay."""
+        """Records the rows whose outputs a run requested, in addition to earlier ones."""
         with self.transaction() as connection:
             pairs = zip(masks.tolist(), items.tolist(), strict=True)
             _request_outputs(connection, run, role, condition, pairs)
 
     def note_vectors(self, run: int, *, condition: int, digests: Sequence[bytes]) -> None:
-        """Notes the observations that a run asked for; those that are noted already stay."""
+        """Records the observations that a run requested, in addition to earlier ones."""
         with self.transaction() as connection:
             _request_vectors(connection, run, condition, digests)
 
     def note_search(self, run: int, search: Mapping[str, Any]) -> None:
-        """Notes the search of a run: method, options and problem."""
+        """Records the search of a run: method, options and problem."""
         with self.transaction() as connection:
             connection.execute("UPDATE runs SET search = ? WHERE id = ?", (json.dumps(search), run))
 
     def noted_search(self, run: int) -> dict[str, Any] | None:
-        """The search that was noted of a run; None if there is none yet."""
+        """Returns the recorded search of a run; None if there is none yet."""
         ((search,),) = self.query("SELECT search FROM runs WHERE id = ?", (run,))
         return json.loads(search) or None
 
     def finish_run(self, run: int) -> None:
-        """Notes that a run came to its end."""
+        """Records that a run has finished."""
         with self.transaction() as connection:
             connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (now(), run))
 
     def cost(self, run: int) -> tuple[int, int]:
-        """Rows and vectors that a run measured in all its processes, and the tokens they took."""
+        """Returns how many rows and vectors a run measured in all processes, and their tokens."""
         (row,) = self.query(
             "SELECT coalesce(sum(rows), 0), coalesce(sum(tokens), 0) FROM batches WHERE run = ?",
             (run,),
@@ -511,10 +511,10 @@ class Journal:
         return int(row[0]), int(row[1])
 
     def rows_asked(self, run: int, role: str) -> int:
-        """Distinct rows that a run asked for, whether it measured them or found them here.
+        """Returns the number of distinct rows that a run requested, measured or known.
 
-        A row with its gradient counts as three, and a row whose output was asked for counts once
-        for it. Vectors are not rows.
+        A row with its gradient counts as three, and a row whose output was requested counts once
+        more. Vectors are not rows.
 
         Args:
             run: Id of the run.
@@ -584,5 +584,5 @@ def _request_vectors(
 
 
 def now() -> str:
-    """The time, for people: nothing is ordered or decided by it."""
+    """Returns the time, for the reader only."""
     return datetime.now(UTC).isoformat(timespec="seconds")
