@@ -1,4 +1,4 @@
-"""What a matrix of effects says: universal components, components of single tasks, clusters."""
+"""Findings of a matrix of effects: universal components, selections, clusters."""
 
 from broca.atlases.clusters import Clustering, cluster
 from broca.atlases.findings import Findings, find, keep_to_groups

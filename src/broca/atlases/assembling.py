@@ -1,4 +1,4 @@
-"""Puts what an atlas measured into the shape that is written."""
+"""Makes the result of an atlas from its measurements."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from broca.verification.effects import LEAST, Matrix
 
 
 def matrix_of(run: Run, chart: Chart, scores: Mapping[str, float]) -> Matrix:
-    """The effects of all components on all tasks.
+    """Returns the effects of all components on all tasks.
 
     Args:
-        run: What measured them.
-        chart: What the search found.
+        run: The run of the atlas.
+        chart: The result of the search.
         scores: Score of every task on the intact model.
     """
     return Matrix(
@@ -38,7 +38,7 @@ def matrix_of(run: Run, chart: Chart, scores: Mapping[str, float]) -> Matrix:
 
 
 def at_chance(run: Run, name: str, scores: Mapping[str, float]) -> bool:
-    """Whether the intact model cannot do a task: it can show no damage."""
+    """Whether the intact model is at chance on a task, which then shows no damage."""
     items = len(run.tasks.places["locate"][name])
     return run.tasks.benchmarks[name].at_chance(scores[name], items=items)
 
@@ -53,16 +53,16 @@ def assembled(
     seed: int,
     started: float,
 ) -> Atlas:
-    """The result of an atlas.
+    """Makes the result of an atlas.
 
     Args:
-        run: What measured it.
-        chart: What the search found.
+        run: The run of the atlas.
+        chart: The result of the search.
         scores: Score of every task on the intact model.
-        referenced: What the rows returned.
+        referenced: The items and their response.
         k: Maximum number of components to select for a task.
         seed: Seed of the run.
-        started: When the run began, on `time.perf_counter`.
+        started: Start of the run on `time.perf_counter`.
     """
     model, names = run.model, run.model.components.names
     matrix = matrix_of(run, chart, scores)
@@ -132,7 +132,7 @@ def _task(
 
 
 def _by_capability(run: Run, findings: Findings) -> dict[str, list[str]]:
-    """The selected components of all tasks of a capability, each once."""
+    """Returns the distinct selected components of all tasks of a capability."""
     sets: dict[str, dict[str, None]] = {}
     for selection in findings.selections:
         members = sets.setdefault(run.tasks.benchmarks[selection.task].capability, {})

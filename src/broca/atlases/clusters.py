@@ -1,4 +1,4 @@
-"""Hierarchical clusters of rows by the direction of their profiles."""
+"""Hierarchical clustering of rows by the direction of their profiles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
 from scipy.spatial.distance import pdist
 
 APART = 0.5
-"""Mean cosine distance at which two clusters are not joined: profiles 60 degrees apart."""
+"""Mean cosine distance above which clusters are not joined: an angle of 60 degrees."""
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class Clustering:
     """An order of rows in which similar rows are neighbours.
 
     Attributes:
-        order: The rows that have a profile, neighbours alike.
-        clusters: The same rows cut into clusters, in that order.
+        order: The rows with a profile, similar rows beside each other.
+        clusters: These rows in clusters, in the same order.
     """
 
     order: tuple[int, ...]
@@ -27,18 +27,18 @@ class Clustering:
 
 
 def cluster(profiles: NDArray[np.float64]) -> Clustering:
-    """Joins rows whose profiles point the same way, however long they are.
+    """Clusters rows by the direction of their profiles, regardless of their length.
 
-    Average linkage of cosine distances, leaves in the order that keeps neighbours closest.
+    It uses average linkage of cosine distances, with optimal ordering of the leaves.
 
     Args:
-        profiles: `(rows, features)`; rows of zeros have no profile and are left out.
+        profiles: Profiles, `(rows, features)`; rows of zeros have no profile and are left out.
     """
     rows = np.flatnonzero(np.linalg.norm(profiles, axis=1) > 0)
     if len(rows) < 2:
         alone = tuple(int(row) for row in rows)
         return Clustering(alone, tuple((row,) for row in alone))
-    # rounding may leave the distance of equal directions a little below zero
+    # the distance of equal directions may be slightly negative by rounding
     distances = np.maximum(pdist(profiles[rows], "cosine"), 0.0)
     tree = linkage(distances, "average", optimal_ordering=True)
     leaves = leaves_list(tree)

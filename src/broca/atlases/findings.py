@@ -1,4 +1,4 @@
-"""Names what a matrix says: universal components, selections, clusters, and an order for all."""
+"""Finds universal components, selections and clusters of a matrix, and their order."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from broca.verification.effects import Matrix, universal
 
 @dataclass(frozen=True)
 class Findings:
-    """What is said of a matrix; rows and columns in the order in which they are shown.
+    """The findings of a matrix, with the displayed order of rows and columns.
 
     Attributes:
-        rows: Rows of the matrix as measured, in the order of display.
-        columns: Its columns likewise.
+        rows: Rows of the measured matrix, in the displayed order.
+        columns: Columns of the measured matrix, in the displayed order.
         universal: Components that most tasks need to about the same degree.
-        selections: What each task needs beyond the others, in the order of display.
-        clusters: Components by profile.
-        task_clusters: Tasks by profile.
+        selections: Selection of each task, in the displayed order.
+        clusters: Clusters of components.
+        task_clusters: Clusters of tasks.
     """
 
     rows: tuple[int, ...]
@@ -46,10 +46,10 @@ class Findings:
 
 
 def find(matrix: Matrix, tasks: Sequence[str], components: Sequence[str], *, k: int) -> Findings:
-    """Reads a matrix.
+    """Finds universal components, selections and clusters of a matrix.
 
-    Clusters the components that hurt a task significantly, by their effects on the tasks that the
-    model can do, and these tasks, by what they lose to those components.
+    Components that significantly hurt a task are clustered by their effects on the tasks that the
+    model can do, and these tasks by the effects of those components.
 
     Args:
         matrix: The effects.
@@ -123,12 +123,12 @@ def keep_to_groups(
 
     Args:
         selected: Names of the selected components of each capability.
-        group_sizes: Query heads of a key/value group, layer by layer.
+        group_sizes: Number of query heads of a key/value group, layer by layer.
         names: All components.
         seed: Seed of the permutations.
 
     Returns:
-        The test, or None and why it means nothing here.
+        The test, or None and the reason why it does not apply.
     """
     parts = [Component.parse(name) for name in names]
     heads = [
@@ -171,7 +171,7 @@ def keep_to_groups(
 
 
 def _rest(taken: Sequence[int], keys: NDArray[np.generic]) -> list[int]:
-    """What is not taken, by its keys."""
+    """Returns the remaining elements, by their keys."""
     return [int(one) for one in np.argsort(keys, kind="stable") if int(one) not in set(taken)]
 
 

@@ -1,4 +1,4 @@
-"""Are the heads of one set in the same key/value group more often than chance would have it?"""
+"""Tests whether heads of a set share key/value groups more often than by chance."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ PERMUTATIONS = 5000
 
 @dataclass(frozen=True)
 class GroupCount:
-    """Pairs of members of one set that share a group.
+    """The number of pairs of members of a set that share a group.
 
     Attributes:
-        pairs: Their number, over all sets.
-        expected: Their mean number when heads change places within their layers.
-        effect: `pairs` minus `expected`, in standard deviations; None where no change of places
-            changes the number.
-        p: Share of the permutations, the real places counted as one, with as many pairs or more.
-        permutations: How many were tried.
+        pairs: Number of pairs, over all sets.
+        expected: Mean number when heads are permuted within their layers.
+        effect: `pairs` minus `expected`, in standard deviations; None if no permutation changes the
+            number.
+        p: Share of the permutations, the identity included, with as many pairs or more.
+        permutations: Number of permutations.
     """
 
     pairs: int
@@ -40,20 +40,20 @@ def count_groups(
     seed: int,
     permutations: int = PERMUTATIONS,
 ) -> GroupCount:
-    """Tests whether sets keep to groups, by permuting heads within each layer.
+    """Tests whether members of sets share groups, by permuting heads within each layer.
 
-    All sets are permuted together: how many heads each takes from a layer stays, and so does what
-    they have in common.
+    All sets are permuted together, which preserves their numbers of heads in each layer and their
+    overlaps.
 
     Args:
         sets: Columns of each set.
         layers: Layer of each column, `(columns,)`.
         groups: Group of each column within its layer, `(columns,)`.
         seed: Seed of the permutations.
-        permutations: How many.
+        permutations: Number of permutations.
     """
     rng = np.random.default_rng([seed, 0x6A0])
-    places = np.tile(np.arange(len(layers)), (permutations + 1, 1))  # row 0: as they are
+    places = np.tile(np.arange(len(layers)), (permutations + 1, 1))  # row 0: the identity
     for layer in np.unique(layers):
         columns = np.flatnonzero(layers == layer)
         drawn = np.argsort(rng.random((permutations, len(columns))), axis=1)

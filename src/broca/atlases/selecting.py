@@ -1,4 +1,4 @@
-"""Which components one task needs beyond the others."""
+"""Selects the components that a task needs more than the other tasks do."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from broca.verification.effects import Floats, Matrix
 
 @dataclass(frozen=True, eq=False)
 class Contrast:
-    """What one task loses beyond the tasks of other capabilities.
+    """The contrast of a task with the tasks of other capabilities.
 
     Attributes:
         task: Row of the task.
-        controls: Rows of the tasks that it is compared with.
-        values: Effect on the task minus the mean effect on them, `(components,)`.
-        low: Lower ends of their 90 % intervals.
-        high: Upper ends.
-        selected: At most k columns of those that are significantly worse for the task, worst first.
+        controls: Rows of the tasks with which it is compared.
+        values: Effect on the task minus the mean effect on the controls, `(components,)`.
+        low: Lower ends of the 90 % intervals.
+        high: Upper ends of the 90 % intervals.
+        selected: At most k columns that are significantly worse for the task, the worst first.
     """
 
     task: int
@@ -35,9 +35,8 @@ class Contrast:
 def contrasts(matrix: Matrix, k: int) -> list[Contrast]:
     """Compares every task with the usable tasks of other capabilities.
 
-    Selects components that hurt the task and cost it at least `least` more than the others,
-    significantly so for all components together. A task that the intact model cannot do selects
-    nothing.
+    Selected components hurt the task and cost it significantly at least `least` more than the
+    others, corrected over all components. A task that the intact model cannot do has no selection.
     """
     return [_contrast(matrix, task, k) for task in range(len(matrix.effects))]
 

@@ -1,4 +1,4 @@
-"""Models and runs compared on the same masks and items."""
+"""Comparisons of models and runs on the same masks and items."""
 
 from broca.comparisons.collecting import Collection
 from broca.comparisons.estimating import Estimates, discoveries, estimate, row_count

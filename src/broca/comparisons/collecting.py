@@ -1,4 +1,4 @@
-"""Collects what is measured of one model after the other, and makes a comparison of it."""
+"""Collects the measurements of models, and makes their comparison."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from broca.runs.task_sets import TaskSet
 
 @dataclass
 class Collection:
-    """What was measured, model by model; the first model decides the rows.
+    """The measurements of models; the first model determines the rows.
 
     Attributes:
-        labels: The models, in the order in which they are measured.
-        components: Names of the components; those of the first model.
+        labels: Labels of the models, in the order of measurement.
+        components: Names of the components of the first model.
         models: Label and measurements of every model.
-        selections: What was ablated as a whole.
+        selections: The sets that were ablated as a whole.
         design: The rows, drawn on the first model.
-        response: What they return.
-        rows: How many for each task.
-        tasks: The tasks as the first model is asked them.
+        response: Response of the rows.
+        rows: Number of rows for each task.
+        tasks: The tasks of the first model.
         notes: Notes for the reader.
     """
 
@@ -60,7 +60,7 @@ class Collection:
         """Refuses a model of another architecture.
 
         Raises:
-            BadInput: Its components have other names.
+            BadInput: The components have other names.
         """
         names = model.components.names
         if self.components and names != self.components:
@@ -80,10 +80,10 @@ class Collection:
         seed: int,
         response: str | None,
     ) -> None:
-        """Measures one model; the first decides the rows.
+        """Measures a model; the first model determines the rows.
 
         Raises:
-            BadInput: Its tasks have other items than the first model's.
+            BadInput: The tasks have fewer items than those of the first model.
         """
         run.stages.enter(f"scoring {label}")
         referenced = self._referenced(run, response)
@@ -115,17 +115,17 @@ class Collection:
         self.models.append((label, measured))
 
     def _steps(self, places: Mapping[str, NDArray[np.intp]]) -> list[Step]:
-        """What every model is asked: masks on the tasks' items, and selections on others."""
+        """Returns the steps of every model: masks on the tasks' items, and selections on others."""
         searched = sum(len(positions) + self.rows for positions in places.values())
         reported = sum(len(positions) for positions in self.tasks.places["report"].values())
         rows = searched + (1 + len(self.selections)) * reported
         return [Step(_stage(label), rows) for label in self.labels]
 
     def _referenced(self, run: Run, response: str | None) -> Referenced:
-        """What rows return; a model's own answers are not a measure that models share.
+        """Returns the response of rows; a model's own answers are not comparable between models.
 
         Raises:
-            BadInput: They are asked for.
+            BadInput: The response needs the models' own answers.
         """
         answered = [name for name, task in run.tasks.benchmarks.items() if task.wants_own_answers]
         if answered and response not in (None, "accuracy"):
@@ -143,7 +143,7 @@ class Collection:
     def _differences(
         self, label: str, task: str, change: Estimates, level: float
     ) -> TaskDifferences:
-        """How one model differs from the first on one task."""
+        """Returns the differences of a model from the first on a task."""
         low, high = change.intervals(level)
         p = change.p_values()
         q = discoveries(p)
@@ -156,12 +156,12 @@ class Collection:
     def compared(
         self, subjects: Sequence[Subject], ablation: Ablation, *, level: float, seed: int
     ) -> Comparison:
-        """The comparison of all models with the first one.
+        """Returns the comparison of all models with the first.
 
         Args:
-            subjects: The models, in the order in which they were measured.
-            ablation: What became of ablated components.
-            level: Level of intervals and tests, and the rate of false discoveries.
+            subjects: The models, in the order of measurement.
+            ablation: How components were ablated.
+            level: Level of intervals and tests, and the false discovery rate.
             seed: Seed of the resamples.
         """
         assert self.design is not None
@@ -214,5 +214,5 @@ def _plain(vector: NDArray[np.float64]) -> tuple[float, ...]:
 
 
 def _stage(label: str) -> str:
-    """The stage in which a model answers the rows that all models are asked."""
+    """Returns the stage in which a model is measured under random masks."""
     return f"measuring {label} under random masks"

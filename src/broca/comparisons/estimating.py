@@ -1,10 +1,10 @@
-"""Effects of components from random masks, with errors that hold for other items too.
+"""Estimates effects of components from random masks, with errors that generalize over items.
 
-The change of a row's response against the intact one is a sum of effects over the components that
-its mask ablates, and noise. The effects come from least squares; items answer differently to the
-same ablation, so errors are those of whole items (cluster-robust, Liang and Zeger, 1986). Two
-models that answer the same rows are compared by the differences of their changes: what rows and
-items have in common cancels.
+The change of a row's response from the intact response is the sum of the effects of its ablated
+components, plus noise. The effects are estimated by least squares. Effects differ between items, so
+that errors are clustered by item (cluster-robust, Liang and Zeger, 1986). Two models on the same
+rows are compared by the differences of their changes, in which common effects of rows and items
+cancel.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 ROWS_PER_COMPONENT = 6
-"""Rows with random masks where no number is given, for each component."""
+"""Default number of rows with random masks for each component."""
 
 FEWEST_PER_COMPONENT = 2
-"""With fewer the errors are those of chance."""
+"""Minimum number of rows for each component."""
 
 FEWEST_ITEMS = 10
-"""With fewer the errors between items cannot be told."""
+"""Minimum number of items for errors between items."""
 
 FEWEST_ROWS = 1000
-"""Rows where no number is given, at least."""
+"""Minimum default number of rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Effects of components and how sure they are.
+    """Effects of components with their standard errors.
 
     Attributes:
         values: The effects, `(components,)`.
-        errors: Their standard errors, `(components,)`.
-        freedom: Degrees of freedom of their t-distribution: items less one.
+        errors: Standard errors of the effects, `(components,)`.
+        freedom: Degrees of freedom of their t-distribution: the number of items minus one.
     """
 
     values: Floats
@@ -48,12 +48,12 @@ class Estimates:
     freedom: int
 
     def intervals(self, level: float = 0.05) -> tuple[Floats, Floats]:
-        """Lower and upper ends of the intervals, each of its own component."""
+        """Returns lower and upper ends of the intervals, without correction over components."""
         reach = stats.t.ppf(1 - level / 2, self.freedom) * self.errors
         return self.values - reach, self.values + reach
 
     def p_values(self) -> Floats:
-        """Two-sided p-values of no effect."""
+        """Returns the two-sided p-values of no effect."""
         ratio = np.divide(
             np.abs(self.values), self.errors, out=np.zeros_like(self.values), where=self.errors > 0
         )
@@ -63,10 +63,10 @@ class Estimates:
 
 
 def row_count(rows: int | None, components: int) -> int:
-    """Rows with random masks that each model is measured on, for each task.
+    """Returns the number of rows with random masks for each model and task.
 
     Raises:
-        BadInput: They are too few for as many components.
+        BadInput: The rows are too few for the components.
     """
     if rows is None:
         return max(FEWEST_ROWS, ROWS_PER_COMPONENT * components)
@@ -83,23 +83,23 @@ def estimate(masks: Bools, changes: Floats, items: NDArray[np.intp]) -> Estimate
 
     Args:
         masks: Ablated components of every row, `(rows, components)`.
-        changes: Response minus that of the intact model on the same item, or the difference of
-            two such changes, `(rows,)`.
+        changes: Response minus the intact response of the same item, or the difference of two such
+            changes, `(rows,)`.
         items: Item of every row, `(rows,)`.
 
     Raises:
-        BadInput: There are fewer than ten items, or the masks cannot tell all components apart.
+        BadInput: There are fewer than ten items, or the masks do not separate all components.
     """
     kinds, cluster = np.unique(items, return_inverse=True)
     if len(kinds) < FEWEST_ITEMS:
         raise BadInput(
-            f"{len(kinds)} items are too few to say what holds for others: give at least "
+            f"{len(kinds)} items are too few to generalize over items: give at least "
             f"{FEWEST_ITEMS} in `items`"
         )
     design = np.column_stack([np.ones(len(masks)), masks.astype(np.float64)])
     rows, columns = design.shape
     if np.linalg.matrix_rank(design) < columns:
-        raise BadInput(f"{rows} rows cannot tell {columns - 1} components apart: give more `rows`")
+        raise BadInput(f"{rows} rows do not separate {columns - 1} components: give more `rows`")
     inverse = linalg.inv(design.T @ design)
     coefficients = inverse @ (design.T @ changes)
     residuals = changes - design @ coefficients
@@ -112,6 +112,6 @@ def estimate(masks: Bools, changes: Floats, items: NDArray[np.intp]) -> Estimate
 
 
 def discoveries(p_values: Floats) -> Floats:
-    """P-values corrected for the rate of false discoveries (Benjamini and Hochberg, 1995)."""
+    """Returns p-values corrected for the false discovery rate (Benjamini and Hochberg, 1995)."""
     q_values: Floats = stats.false_discovery_control(p_values, method="bh")
     return q_values

@@ -1,4 +1,4 @@
-"""Scores without selections, and whether tasks need what others selected."""
+"""Scores without selections, and tests whether tasks need the selections of others."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from broca.results.comparison import Carried, Carry, ComparedSelection, Selectio
 from broca.verification import statistics
 
 HALF = 0.5
-"""Share of the drop without the own selection that another must cause to be what the task needs."""
+"""Minimum drop without another selection, as a share of the drop without the own selection, for
+which the task needs it."""
 
 RESAMPLES = 2000
-"""Resamples of items for intervals."""
+"""Number of resamples of items for intervals."""
 
 
 def scores(
@@ -27,7 +28,7 @@ def scores(
     level: float,
     seed: int,
 ) -> list[SelectionScore]:
-    """A model's scores on the report items, intact and without each selection."""
+    """Returns a model's scores on the report items, intact and without each selection."""
     lines = []
     for task, values in measured.reported.items():
         aggregate = measured.trial.aggregation(task, values[0])
@@ -49,10 +50,10 @@ def carries(
     level: float,
     seed: int,
 ) -> tuple[Carry, ...]:
-    """Ablates every selection where it was not found, and says whether the task needs it there.
+    """Tests whether tasks and models need the selections of others.
 
-    A selection found on a task of a model is tried on the same task of every other model, and on
-    the tasks that other runs localized. P-values are Holm-corrected over all of these.
+    The selection of a task in a model is tested on the same task in every other model, and on the
+    tasks that other runs localized. P-values are Holm-corrected over all tests.
     """
     lines: list[Carry] = []
     for label, measured in models:
@@ -117,23 +118,23 @@ def share_of(
     level: float = 0.05,
     seed: int = 0,
 ) -> Interval | None:
-    """One drop as a share of another, resampled over the same items.
+    """Returns a drop as a share of another drop, resampled over the same items.
 
     Args:
         before: Scores of the items on the intact model, `(items,)`.
-        after: The same with one selection ablated.
-        after_own: The same with the other one ablated.
-        aggregate: The task's aggregation where it is not the mean.
+        after: Scores of the items with one selection ablated.
+        after_own: Scores of the items with the other selection ablated.
+        aggregate: The task's aggregation if it is not the mean.
         level: Level of the interval.
         seed: Seed of the resamples.
 
     Returns:
-        None where the other drop is not significantly above zero: a share of it says nothing.
+        The share; None if the other drop is not significantly above zero.
     """
     score = aggregate or _mean
     draws, own_draws = (
         statistics.bootstrap_drops(before, values, resamples=RESAMPLES, seed=seed, aggregate=score)
-        for values in (after, after_own)  # one seed draws the same items for both
+        for values in (after, after_own)  # the same seed draws the same items for both
     )
     every = np.arange(len(before))
     drop, own_drop = (score(before, every) - score(values, every) for values in (after, after_own))

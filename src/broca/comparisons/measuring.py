@@ -1,4 +1,4 @@
-"""What is measured of one model: random masks, and the selections of all runs."""
+"""Measures a model: random masks, and the selections of all runs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The rows that every model is measured on.
+    """The rows of every model.
 
     Attributes:
         masks: One mask for each row, `(rows, components)`.
-        items: For each task the item of every row, a position among its items, `(rows,)`.
-        size: Components that a mask ablates, about.
+        items: Item of every row by task, as a position among its items, `(rows,)`.
+        size: Approximate number of components that a mask ablates.
     """
 
     masks: Bools
@@ -36,14 +36,14 @@ class Design:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What one model answered.
+    """The measurements of a model.
 
     Attributes:
         info: The model.
-        changes: For each task, response minus the intact one of the same item, `(rows,)`.
+        changes: Response minus the intact response of the same item, by task, `(rows,)`.
         trial: The tasks and their report items.
-        reported: For each task the per-item responses on the report items, intact and without
-            every selection, `(1 + selections, items)`.
+        reported: Responses to the report items by task, intact and without every selection, `(1 +
+            selections, items)`.
         at_chance: Tasks that the intact model cannot do.
     """
 
@@ -57,15 +57,15 @@ class Measured:
 def draw_design(
     run: Run, *, rows: int, seed: int, response: Response, places: Mapping[str, NDArray[np.intp]]
 ) -> Design:
-    """Draws the rows, with masks of the size that tells most about the first model.
+    """Draws the rows, with masks of the most informative size for the first model.
 
-    Every component is as likely in a mask as the others; every item is asked equally often.
+    All components are equally frequent in masks, and all items in rows.
 
     Args:
         run: A run on the first model.
-        rows: Rows for each task.
+        rows: Number of rows for each task.
         seed: Seed of masks and items.
-        response: What rows return.
+        response: Response of the rows.
         places: Positions of each task's items.
     """
     components = len(run.model.components)
@@ -88,7 +88,7 @@ def _size(
     places: Mapping[str, NDArray[np.intp]],
     rng: np.random.Generator,
 ) -> int:
-    """Components of a mask, from a short pilot on a few items of every task."""
+    """Returns the size of masks, from a short pilot on a few items of every task."""
     few = [positions[: max(2, MOST_MASKS // 4)] for positions in places.values()]
     items = np.concatenate(few)
     intact = run.measure(
@@ -116,13 +116,13 @@ def measure(
     response: Response,
     places: Mapping[str, NDArray[np.intp]],
 ) -> Measured:
-    """Measures one model under the design's masks, and without each selection.
+    """Measures a model under the design's masks, and without each selection.
 
     Args:
         run: A run on the model.
         design: The rows.
         selections: Names of the components of each selection.
-        response: What the rows of the design return.
+        response: Response of the rows of the design.
         places: Positions of each task's items.
     """
     components = run.model.components

@@ -1,4 +1,4 @@
-"""What a comparison is asked for: its models, its tasks, and the selections it tries."""
+"""The request of a comparison: models, tasks and selections."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from broca.runs.task_sets import listed
 from broca.tasks import Task
 
 Compared = str | Path | GatedModel | Localization | Atlas
-"""A model, its name, or a result or its folder, which stand for their model and selections."""
+"""A model, its name, or a result or its folder, which mean their model and selections."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One of the models that are compared.
+    """A compared model.
 
     Attributes:
-        label: What it is called; each subject has another label.
+        label: Label of the subject; labels are distinct.
         model: The model, or its name.
-        revision: Its revision on the hub.
-        fingerprint: Digest of the weights that the selections were found in; empty without a
-            result.
-        tasks: Tasks that its result is of.
+        revision: Revision on the hub.
+        fingerprint: Digest of the weights of its result; empty without a result.
+        tasks: Tasks of its result.
         selections: Task and names of the components of every selection of its result.
         seed: Seed of its result.
     """
@@ -45,7 +44,7 @@ class Subject:
 
     @classmethod
     def of(cls, given: Compared) -> Subject:
-        """The subject of a model, its name, a result or the folder of one.
+        """Returns the subject of a model, its name, a result or the folder of a result.
 
         Raises:
             BadInput: The result is neither a localization nor an atlas.
@@ -83,10 +82,10 @@ class Subject:
         )
 
     def require_weights(self, model: GatedModel) -> None:
-        """Refuses other weights than those of the result.
+        """Refuses weights that are not those of the result.
 
         Raises:
-            BadInput: They are others.
+            BadInput: The weights are not those of the result.
         """
         if self.fingerprint and model.fingerprint != self.fingerprint:
             raise BadInput(
@@ -97,14 +96,14 @@ class Subject:
 
 
 def subjects_of(models: Sequence[Compared], revisions: Sequence[str] = ()) -> tuple[Subject, ...]:
-    """The subjects of a comparison; a label that stands twice is numbered from (2) on.
+    """Returns the subjects of a comparison; repeated labels are numbered from (2) on.
 
     Args:
-        models: What the caller compares.
-        revisions: Revisions on the hub of a model that is given alone.
+        models: The models and results of the caller.
+        revisions: Hub revisions of a single model.
 
     Raises:
-        BadInput: There are fewer than two subjects, or revisions of no single hub id.
+        BadInput: There are fewer than two subjects, or revisions without a single hub id.
     """
     if revisions:
         if len(models) != 1 or not isinstance(models[0], str):
@@ -133,10 +132,10 @@ def subjects_of(models: Sequence[Compared], revisions: Sequence[str] = ()) -> tu
 def tasks_of(
     subjects: Sequence[Subject], tasks: str | Sequence[str | Task] = ()
 ) -> tuple[str | Task, ...]:
-    """The tasks, each once: those given, else the runs' tasks, or the tasks that all atlases have.
+    """Returns the distinct tasks: the given ones, else those of the runs or of all atlases.
 
     Raises:
-        BadInput: There are none.
+        BadInput: There are no tasks.
     """
     if tasks:
         given = listed(tasks) if isinstance(tasks, str) else tasks
@@ -156,7 +155,7 @@ def tasks_of(
 
 
 def seed_of(subjects: Sequence[Subject], seed: int | None) -> int:
-    """The seed that is given, else that of the first result, else 0."""
+    """Returns the given seed, else that of the first result, else 0."""
     if seed is not None:
         return seed
     return next((subject.seed for subject in subjects if subject.seed is not None), 0)
@@ -165,7 +164,7 @@ def seed_of(subjects: Sequence[Subject], seed: int | None) -> int:
 def selections_of(
     subjects: Sequence[Subject], heads: str | Sequence[str] = ()
 ) -> tuple[ComparedSelection, ...]:
-    """The results' selections and the components that the caller named, each with a label.
+    """Returns the results' selections and the caller's components, with labels.
 
     Args:
         subjects: The models with their results.

@@ -17,7 +17,7 @@ _HOME = {
     "TrackerKind": "broca.integrations.tracking",
     "TrainerCallback": "broca.integrations.training",
 }
-"""Where each public name is defined; it is loaded on first use."""
+"""The module of each public name, loaded on first use."""
 
 __all__ = list(_HOME)
 

@@ -1,7 +1,7 @@
 """broca as a model of lm-eval, named `broca`, with the arguments `pretrained=M,ablate=L0H4+L1H8`.
 
-Importing this file registers it. Releases of lm-eval that look for `lm_eval.models` entry points
-find it by themselves.
+Importing this file registers the model. Releases of lm-eval that read `lm_eval.models` entry points
+register it themselves.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from broca.models import load
 from broca.tasks import Generation, LogLikelihood, Output, RequestTokenizer
 
 _IGNORED = ("batch_size", "max_batch_size")
-"""What lm-eval's command line passes to every model: the engine finds its batches by itself."""
+"""Arguments that lm-eval's command line passes to every model; the engine chooses its batches."""
 
 
 @register_model("broca")
 class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
-    """A model with some components ablated, answering for lm-eval.
+    """An lm-eval model with some components ablated.
 
     Args:
         pretrained: A shipped model, a local folder, or a hub id.
         ablate: Components to ablate, joined by `+`; none by default.
-        scale: Their gate; 0 ablates, other values scale.
+        scale: Gate of the components; 0 ablates, other values scale.
         revision: Branch, tag or commit of a model on the hub.
         dtype: Number format of the weights.
-        components: Which parts can be ablated, such as `heads` or `heads+mlp`.
-        device: Where to put the model.
-        device_map: `auto` spreads it over devices.
+        components: Kinds of components, such as `heads` or `heads+mlp`.
+        device: Device of the model.
+        device_map: `auto` spreads the model over devices.
         allow_pickle: Whether weights in pickle format may be loaded.
-        trust_remote_code: Whether Python files that come with the model may be run.
-        token_budget: Maximum number of tokens of a batch; found from the free memory if None.
-        options: What lm-eval passes to every model and this one does not need.
+        trust_remote_code: Whether the model's own Python files may be run.
+        token_budget: Maximum number of tokens of a batch; None derives it from the free memory.
+        options: Arguments of lm-eval that are not used.
 
     Raises:
         BrocaError: The model or a component does not exist, or an argument is unknown.
@@ -85,7 +85,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
             components=components,
             device=_present(device),
             device_map=device_map,
-            # not the text that lm-eval makes of another word
+            # not the text to which lm-eval converts other words
             allow_pickle=allow_pickle is True,
             trust_remote_code=trust_remote_code is True,
         )
@@ -99,7 +99,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
 
     @property
     def identity(self) -> str:
-        """A digest of all that decides an answer: weights, number format, ablation."""
+        """Returns the digest of what determines an answer: weights, number format, ablation."""
         parts = [
             self._gated.fingerprint,
             self._gated.dtype,
@@ -110,7 +110,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
-        """Log-likelihood of every continuation after its context, and whether it is greedy."""
+        """Returns log-likelihood and greediness of every continuation after its context."""
         return [
             (output.value, output.greedy)
             for (output,) in self._answers(requests)
@@ -118,14 +118,14 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         ]
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
-        """Log-likelihood of every text, in windows as long as the model allows."""
+        """Returns the log-likelihood of every text, in windows as long as the model allows."""
         return [
             sum(output.value for output in outputs if isinstance(output, LogLikelihood))
             for outputs in self._answers(requests)
         ]
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
-        """Greedy generation after every context, up to its stop strings."""
+        """Generates greedily after every context, up to its stop strings."""
         return [
             output.text for (output,) in self._answers(requests) if isinstance(output, Generation)
         ]
@@ -137,7 +137,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         return self._tokenizer.chat(chat_history, add_generation_prompt=add_generation_prompt)
 
     def chat_template(self, chat_template: bool | str = False) -> str:
-        """The tokenizer's chat template; empty where none is wanted."""
+        """Returns the tokenizer's chat template; empty if none is requested."""
         if not chat_template:
             return ""
         self._tokenizer.require_chat_template()
@@ -145,11 +145,11 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
 
     @property
     def tokenizer_name(self) -> str:
-        """What tells prompts in this chat template from others in lm-eval's cache of requests."""
+        """Identifies prompts of this chat template in lm-eval's cache of requests."""
         return self._tokenizer.name
 
     def get_model_info(self) -> dict[str, Any]:
-        """What lm-eval writes into its results."""
+        """Returns the description of the model in lm-eval's results."""
         return {
             "model_dtype": self._gated.dtype,
             "model_fingerprint": self._gated.fingerprint,
@@ -158,10 +158,10 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         }
 
     def set_cache_hook(self, cache_hook: Any) -> None:
-        """Gives every ablation a place of its own in lm-eval's cache of answers.
+        """Separates ablations in lm-eval's cache of answers.
 
-        lm-eval looks answers up by their request alone, in a dictionary that it shares with the
-        hook: its keys get this model's identity in front.
+        lm-eval looks answers up by their request only, in a dictionary that it shares with the
+        hook; its keys are prefixed with this model's identity.
         """
         super().set_cache_hook(cache_hook)
         if cache_hook.dbdict is not None:
@@ -169,7 +169,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
             cache_hook.dbdict.encode_key = lambda key: prefix + key
 
     def _answers(self, requests: Sequence[Instance]) -> list[list[Output]]:
-        """The engine's answers to every request, each in one piece or several windows."""
+        """Returns the engine's answers to every request, in one or several windows."""
         pieces = [self._tokenizer.requests(instance) for instance in requests]
         flat = [request for group in pieces for request in group]
         outputs = self._engine.run(flat, self._gates, np.zeros(len(flat), dtype=np.intp))
@@ -181,7 +181,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
 
 
 def _present(device: str | None) -> str | None:
-    """The device, or None for lm-eval's default of `cuda:0` where there is no GPU."""
+    """Returns the device, or None for lm-eval's default of `cuda:0` without a GPU."""
     if device is not None and device.startswith("cuda") and not torch.cuda.is_available():
         return None
     return device

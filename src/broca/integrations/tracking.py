@@ -27,11 +27,11 @@ GROUP = "broca.trackers"
 """The group of entry points of other packages' trackers."""
 
 SECONDS = 5.0
-"""How often progress is logged."""
+"""Minimum seconds between two logs of progress."""
 
 
 class Tracker(Protocol):
-    """Where a run is logged."""
+    """A tracker of runs."""
 
     def begin(self, project: str, name: str | None, settings: Mapping[str, Any]) -> None:
         """Begins a run with flat settings."""
@@ -46,7 +46,7 @@ class Tracker(Protocol):
         """Logs a PNG file."""
 
     def artifact(self, name: str, files: Sequence[Path]) -> None:
-        """Keeps files."""
+        """Stores files."""
 
     def end(self, *, failed: bool) -> None:
         """Ends the run."""
@@ -54,13 +54,13 @@ class Tracker(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class TrackerKind:
-    """All that is known of a tracker.
+    """The record of a tracker.
 
     Attributes:
-        name: The name that `log` takes.
-        help: What it is.
-        make: Makes one; raises ImportError where its package is not installed.
-        order: Its place on the menu.
+        name: Name of the tracker in `log`.
+        help: Description.
+        make: Makes a tracker; raises ImportError if its package is not installed.
+        order: Position on the menu.
     """
 
     name: str
@@ -123,7 +123,7 @@ class _Wandb:
 
 
 def _artifact(library: Any, name: str, files: Sequence[Path]) -> Any:
-    """Files as an artifact of trackio, whose names are wandb's."""
+    """Returns files as an artifact of trackio or wandb, which have the same names."""
     artifact = library.Artifact(name, type="broca-result")
     for file in files:
         artifact.add_file(str(file))
@@ -174,7 +174,7 @@ def make_tracker(name: str) -> Tracker:
 
     Raises:
         UnknownName: No tracker has this name.
-        BadInput: Its package is not installed.
+        BadInput: The package of the tracker is not installed.
     """
     kinds = {**TRACKERS, **offered(GROUP, TrackerKind, taken=TRACKERS)}
     if name not in kinds:
@@ -191,16 +191,16 @@ def make_tracker(name: str) -> Tracker:
 
 
 class Log:
-    """A run in a tracker; begun within `with`, and ended with it, as failed after an error.
+    """A run in a tracker: a context manager, which ends the run, as failed after an error.
 
-    It is a report of progress too: `broca.localize(..., on_progress=log)`.
+    It can also be used as `on_progress`: `broca.localize(..., on_progress=log)`.
 
     Args:
         tracker: The name of a tracker, or a tracker.
         project: The project or experiment.
-        name: The run's name.
-        settings: What the run was asked; nested values become `outer.inner`.
-        also: Another report of progress to hand everything on to.
+        name: Name of the run.
+        settings: Settings of the run; nested values become `outer.inner`.
+        also: Another report, which receives all progress too.
 
     Raises:
         BadInput: The tracker is unknown or not installed.
@@ -232,7 +232,7 @@ class Log:
         self._tracker.end(failed=kind is not None)
 
     def __call__(self, stage: str, progress: Progress | None) -> None:
-        """Logs how far a run is, at most every few seconds and at every new stage."""
+        """Logs the progress of a run, at most every few seconds and at every new stage."""
         if self._also is not None:
             self._also(stage, progress)
         if progress is None:
@@ -245,16 +245,16 @@ class Log:
         self.log({f"progress/{stage}/{name}": float(value) for name, value in done.items()})
 
     def log(self, values: Mapping[str, float], *, step: int | None = None) -> None:
-        """Logs numbers, by default at a step of their own."""
+        """Logs numbers, by default at a new step."""
         self._step = self._step + 1 if step is None else step
         self._tracker.log(values, self._step)
 
     def result(self, result: Result, files: Sequence[Path] = ()) -> None:
-        """Logs a result: its numbers, what it says, its figure, and its files as an artifact.
+        """Logs a result: its numbers, its summary, its figure, and its files as an artifact.
 
         Args:
             result: The result.
-            files: What `result.save` wrote.
+            files: The files of `result.save`.
         """
         numbers = numbers_of(result)
         if numbers:
@@ -263,7 +263,7 @@ class Log:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 figure = result.plot()
-            except BadInput:  # this kind has none
+            except BadInput:  # this kind has no figure
                 figure = None
             if figure is not None:
                 self._tracker.figure(figure.name, figure.save(Path(folder) / f"{figure.name}.png"))
@@ -272,7 +272,7 @@ class Log:
 
 
 def numbers_of(result: Result) -> dict[str, float]:
-    """The scores and drops of a result, by name."""
+    """Returns the scores and drops of a result, by name."""
     if isinstance(result, Localization):
         return {
             **numbers_of(result.verification),
@@ -302,7 +302,7 @@ def numbers_of(result: Result) -> dict[str, float]:
 
 
 def flat(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Nested settings as one level: `outer.inner`."""
+    """Flattens nested settings: `outer.inner`."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""A callback of transformers' Trainer that watches components while a model is trained."""
+"""A callback of transformers' Trainer that measures components during training."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ if TYPE_CHECKING:
     from broca.integrations.tracking import Log
 
 _LOCATED = 8
-"""Items that are set apart, as every run does; the callback needs none of them."""
+"""Number of `locate` items, of which every run has some and the callback needs none."""
 
 
 class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
-    """Measures every few steps what a set of components means to a task.
+    """Measures the drop of a task without a set of components every few steps.
 
     Every `every` steps, and at the end, the model is put into evaluation mode and scored on report
-    items, intact and with the set ablated, and is then as it was. Values are `broca/intact/TASK`,
-    `broca/ablated/TASK`, `broca/drop` and `broca/specific_drop` (the drop less the mean drop of the
-    others). They go into `history`, the trainer's `state.log_history`, and a tracker. With
-    `atlas_rows` every component is rated on all tasks instead.
+    items, intact and with the set ablated; then its state is restored. Values are
+    `broca/intact/TASK`, `broca/ablated/TASK`, `broca/drop` and `broca/specific_drop` (the drop
+    minus the mean drop of the others). They are added to `history`, the trainer's
+    `state.log_history`, and a tracker. With `atlas_rows`, the effects of all components on all
+    tasks are measured instead.
 
-    Sharded weights (FSDP, DeepSpeed's third stage) are not covered: every process must hold the
-    whole model, and the first one measures.
+    Sharded weights (FSDP, DeepSpeed's third stage) are not covered: every process must have the
+    whole model, and the first process measures.
 
     Args:
         task: The task.
@@ -45,18 +46,18 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         limit: Maximum number of report items of each task.
         atlas_rows: Rows of an atlas of `task` and `others`, kept in `atlases` by step.
         scale: Factor of the set's outputs; 0 ablates.
-        components: Kinds of components that the set is of.
+        components: Kinds of components of the set.
         seed: Seed of the items.
-        log: A tracker's run, where values go too.
-        task_options: How tasks are asked.
-        source_options: Where tasks come from.
+        log: The run of a tracker, which receives the values too.
+        task_options: Task options.
+        source_options: Source options.
 
     Attributes:
         history: The values of each measurement, with `step`.
         atlases: The atlases by step.
 
     Raises:
-        BadInput: Neither a set nor `atlas_rows` is given, or a number cannot be.
+        BadInput: Neither a set nor `atlas_rows` is given, or a number is out of range.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         source_options: SourceOptions | None = None,
     ) -> None:
         if not heads and atlas_rows is None:
-            raise BadInput("`heads` or `atlas_rows` says what is measured: give one of them")
+            raise BadInput("nothing to measure: give `heads` or `atlas_rows`")
         for name, number in (("every", every), ("limit", limit)):
             if number < 1:
                 raise BadInput(f"`{name}` must be at least 1, not {number}")
@@ -93,7 +94,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         self._catalog = Catalog(source.include_path, allow_code=source.allow_code)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        """Measures where the step is one of those."""
+        """Measures at every `every` steps."""
         if state.global_step % self._every == 0:
             self._measure(state, **given)
 
@@ -108,7 +109,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         tokenizer = self._tokenizer or processing_class
         if tokenizer is None:
             raise BadInput("the trainer has no `processing_class`: give the callback a `tokenizer`")
-        plain = getattr(model, "module", model)  # what DataParallel wraps
+        plain = getattr(model, "module", model)  # the model within DataParallel
         gated = GatedModel.wrap(plain, tokenizer, name="training", components=self._components)
         step = int(state.global_step)
         values = self._atlas(gated, step) if self._atlas_rows else self._drops(gated)
@@ -118,7 +119,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
             self._log.log(values, step=step)
 
     def _drops(self, model: GatedModel) -> dict[str, float]:
-        """Scores, drop and specific drop of the set."""
+        """Measures scores, drop and specific drop of the set."""
         from broca.engine import Ablation
 
         with Workspace(None) as space, model.in_use():
@@ -146,13 +147,13 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         }
 
     def _atlas(self, model: GatedModel, step: int) -> dict[str, float]:
-        """An atlas, and how many components each task needs beyond the others."""
+        """Measures an atlas; returns how many components each task needs more than the others."""
         try:
             found = atlas(
                 model, [self._task, *self._others], rows=self._atlas_rows, items=self._limit,
                 seed=self._seed, task_options=self._task_options, source_options=self._source,
             )  # fmt: skip
-        except NothingToLocalize:  # no task can be done yet
+        except NothingToLocalize:  # the model can do no task yet
             return {}
         self.atlases[step] = found
         return {f"broca/intact/{task.name}": task.intact for task in found.tasks} | {

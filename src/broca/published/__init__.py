@@ -1,4 +1,4 @@
-"""Head lists and figures that others have published, as data."""
+"""Published head lists and figures, as data."""
 
 from broca.published.lists import (
     PREFIX,

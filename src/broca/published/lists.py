@@ -1,6 +1,7 @@
 """Published head lists by name, such as `published:llama-3.1-8b/gsm8k/css`.
 
-The data lie beside this file; its notes say where a source contradicts itself and what was done.
+The data are beside this file; their notes name contradictions of the source and how they were
+resolved.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from typing import Any
 from broca.errors import BadInput, UnknownName, nearest
 
 PREFIX = "published:"
-"""What a head list begins with to be looked up here."""
+"""Prefix of published head lists."""
 
 
 @dataclass(frozen=True)
 class PublishedModel:
-    """A model that heads were published for.
+    """A model with published head lists.
 
     Attributes:
-        name: Short name, as lists have it.
-        hub: Its id on the hub.
-        layers: Decoder layers.
-        heads: Query heads of a layer.
-        kv_heads: Key/value heads of a layer.
+        name: Short name in the lists.
+        hub: Id on the hub.
+        layers: Number of decoder layers.
+        heads: Number of query heads of a layer.
+        kv_heads: Number of key/value heads of a layer.
     """
 
     name: str
@@ -38,7 +39,7 @@ class PublishedModel:
 
 @dataclass(frozen=True)
 class PublishedList:
-    """One published head list: for a model, a task (or `universal`) and a method."""
+    """A published head list of a model, a task (or `universal`) and a method."""
 
     model: str
     task: str
@@ -47,7 +48,7 @@ class PublishedList:
 
     @property
     def name(self) -> str:
-        """The name that is given in place of heads."""
+        """Name of the list, which can be given instead of heads."""
         return f"{PREFIX}{self.model}/{self.task}/{self.method}"
 
 
@@ -59,18 +60,18 @@ def _data() -> dict[str, Any]:
 
 
 def published_models() -> dict[str, PublishedModel]:
-    """The models by short name."""
+    """Returns the models by short name."""
     return {name: PublishedModel(name, **one) for name, one in _data()["models"].items()}
 
 
 def published_lists(model: str | None = None) -> tuple[PublishedList, ...]:
-    """Head lists that others have published, in the order of the source.
+    """Returns published head lists, in the order of the source.
 
     Args:
         model: Only lists of this model, such as `llama-3.1-8b`.
 
     Raises:
-        UnknownName: Nothing is published for it.
+        UnknownName: No lists are published for the model.
     """
     models = published_models()
     if model is not None and model not in models:
@@ -86,23 +87,23 @@ def published_lists(model: str | None = None) -> tuple[PublishedList, ...]:
 
 
 def published_results(model: str) -> dict[str, Any]:
-    """The published figures of a model by table; empty if there are none."""
+    """Returns the published figures of a model by table; empty if there are none."""
     results: dict[str, Any] = _data()["results"].get(model, {})
     return results
 
 
 def notes() -> tuple[str, ...]:
-    """Where the source contradicts itself, and what was done."""
+    """Returns notes on contradictions of the source and how they were resolved."""
     return (_data()["source"], *_data()["notes"])
 
 
 def is_published(heads: object) -> bool:
-    """Whether heads are given by the name of a published list."""
+    """Whether heads are the name of a published list."""
     return isinstance(heads, str) and heads.strip().startswith(PREFIX)
 
 
 def model_like(*, layers: int, heads: int, name: str) -> PublishedModel | None:
-    """The published model that a loaded one is: of its shape, and of its name."""
+    """Returns the published model with the shape and the name of a loaded model."""
     for one in published_models().values():
         own = one.hub.rsplit("/", 1)[-1].lower()
         if (one.layers, one.heads) == (layers, heads) and own in name.lower():
@@ -114,13 +115,13 @@ def published_heads(text: str, *, layers: int, heads: int) -> tuple[str, ...]:
     """Looks up a list by its name.
 
     Args:
-        text: Such as `published:llama-3.1-8b/gsm8k/css`; without a method, css.
-        layers: Decoder layers of the model that the heads are wanted for.
-        heads: Its query heads of a layer.
+        text: Name such as `published:llama-3.1-8b/gsm8k/css`; without a method, css.
+        layers: Number of decoder layers of the model.
+        heads: Number of query heads of a layer of the model.
 
     Raises:
-        UnknownName: There is no such list.
-        BadInput: The model has another shape than the one that the list was published for.
+        UnknownName: The list does not exist.
+        BadInput: The shape of the model differs from that of the list's model.
     """
     name = text.strip()
     if name.count("/") == 1:
@@ -135,7 +136,7 @@ def published_heads(text: str, *, layers: int, heads: int) -> tuple[str, ...]:
     if (shape.layers, shape.heads) != (layers, heads):
         raise BadInput(
             f"'{found.name}' was published for {shape.hub} ({shape.layers} layers of "
-            f"{shape.heads} heads); this model has {layers} layers of {heads} heads: its heads "
-            "are others"
+            f"{shape.heads} heads); this model has {layers} layers of {heads} heads, so that the "
+            "list does not apply"
         )
     return found.heads

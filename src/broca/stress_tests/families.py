@@ -1,4 +1,4 @@
-"""Families of prompts that differ in their operation alone, as YAML."""
+"""Families of prompts that differ only in their operation, as YAML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from broca.errors import BadInput, UnknownName, first_line, nearest
 
 SHIPPED = ("letters", "sums")
-"""The families that are part of the package, fit for the shipped models."""
+"""The families of the package, for the shipped models."""
 
 _FEWEST_ITEMS = 16
 
@@ -20,12 +20,12 @@ class Family:
     """Prompts of the same form.
 
     Attributes:
-        name: Its name.
+        name: Name of the family.
         templates: Texts with `{operation}` and `{operand}`.
-        operations: For each operation the word that asks for it.
-        neutral: A word of the same length in tokens that asks for none of them.
-        items: Operands, each with every operation's answer.
-        tasks: The tasks that it asks for; a run's heads are tested on a family of its own task.
+        operations: Word of each operation.
+        neutral: A word of the same length in tokens for no operation.
+        items: Operands, each with the answer of every operation.
+        tasks: Tasks of the family; a run's heads are tested on a family of its own task.
     """
 
     name: str
@@ -36,10 +36,10 @@ class Family:
     tasks: tuple[str, ...] = ()
 
     def require_task(self, task: str) -> None:
-        """Refuses a run whose task the family does not ask for.
+        """Refuses a run whose task is not in `tasks`.
 
         Raises:
-            BadInput: It does not say so.
+            BadInput: The task is not in `tasks`.
         """
         if task not in self.tasks:
             asks = f"asks for {' and '.join(self.tasks)}" if self.tasks else "names no `tasks`"
@@ -50,16 +50,16 @@ class Family:
             )
 
     def prompt(self, operation: str | None, operand: str, *, template: int = 0) -> str:
-        """The text that asks for an operation on an operand; for none: with the neutral word."""
+        """Returns the prompt of an operation on an operand; with the neutral word for None."""
         word = self.neutral if operation is None else self.operations[operation]
         return self.templates[template].replace("{operation}", word).replace("{operand}", operand)
 
 
 def load_family(name: str | Path) -> Family:
-    """Loads a shipped family by name, or one of your own from a YAML file.
+    """Loads a shipped family by name, or another from a YAML file.
 
     Raises:
-        UnknownName: Neither a shipped family nor a file.
+        UnknownName: The name is neither a shipped family nor a file.
         BadInput: The file does not describe a family.
     """
     if str(name) in SHIPPED:

@@ -1,4 +1,4 @@
-"""Necessity, decodability, reversal and transfer of one set of heads, from observations."""
+"""Necessity, decodability, reversal and transfer of a set of heads, from observations."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from broca.stress_tests.subject import Columns, Subject
 from broca.verification.statistics import bootstrap_interval
 
 SUBSPACE = 4
-"""Dimensions of the low-rank part that is restored."""
+"""Number of dimensions of the restored low-rank part."""
 
 Values = NDArray[np.float64]
 Observe = Callable[[Sequence[Observation]], list[Vector]]
-"""Takes observations of one class; returns their vectors, in their order."""
+"""Measures observations of one class; returns their vectors, in their order."""
 
 STAND_INS: dict[str, Callable[[int], StandIn]] = {
     "zero": lambda seed: Zeros(),
     "mean": lambda seed: MeanOutputs(),
     "resample": ShuffledOutputs,
 }
-"""What stands in for ablated outputs, by kind of ablation, from a seed."""
+"""Replacements of ablated outputs by kind of ablation, from a seed."""
 
 
 def stress_steps(subject: Subject) -> list[Step]:
-    """The stages of a stress test, each with its observations."""
+    """Returns the steps of a stress test with their observations."""
     sets = 1 + len(subject.random_sets)
     return [
         *(
@@ -60,11 +60,11 @@ def stress_steps(subject: Subject) -> list[Step]:
 
 
 def necessity(observe: Observe, subject: Subject, kind: str) -> Necessity:
-    """How much the margin drops when the heads are ablated, on the family beyond the controls.
+    """Measures the drop of the margin without the heads, on the family and on the controls.
 
     Args:
-        observe: Takes observations.
-        subject: What is tested.
+        observe: Measures observations.
+        subject: The subject of the test.
         kind: Kind of ablation: `zero`, `mean` or `resample`.
     """
     families = (subject.family, *subject.controls)
@@ -97,7 +97,7 @@ def necessity(observe: Observe, subject: Subject, kind: str) -> Necessity:
 
 
 def decodability(observe: Observe, subject: Subject) -> Probe:
-    """Whether a linear probe reads the operation from the heads' outputs."""
+    """Tests whether a linear probe reads the operation from the heads' outputs."""
     family, questions = subject.family, subject.family.questions
     (outputs,) = observe([HeadOutputs(family.prompts, subject.columns)])
     return probe(
@@ -111,7 +111,7 @@ def decodability(observe: Observe, subject: Subject) -> Probe:
 
 
 def reversal(observe: Observe, subject: Subject) -> tuple[Reversal, ...]:
-    """What restoring strict parts of the outputs undoes of zero ablation's damage."""
+    """Measures how much of zero ablation's damage restoring strict parts of the outputs undoes."""
     parts = _restored_parts(subject)
     prompts, answers = subject.family.prompts, subject.family.answers
     observations = [AnswerLogProbs(prompts, (), answers)]
@@ -130,10 +130,10 @@ def reversal(observe: Observe, subject: Subject) -> tuple[Reversal, ...]:
 
 
 def self_patch(observe: Observe, subject: Subject) -> float:
-    """Largest change when a target's own outputs are written into it; it must be zero.
+    """Returns the largest change when a target's own outputs are written into it; must be zero.
 
     Raises:
-        SelfTestFailed: It is not.
+        SelfTestFailed: The change is not zero.
     """
     (changes,) = observe([SelfPatch(_targets(subject), subject.columns)])
     largest = float(changes.max())
@@ -146,7 +146,7 @@ def self_patch(observe: Observe, subject: Subject) -> float:
 
 
 def transfer(observe: Observe, subject: Subject) -> tuple[Shift, ...]:
-    """What writing sources into targets changes: the real write, then the controls."""
+    """Measures the effect of writing sources into targets: the real write, then the controls."""
     writes = _writes(subject)
     changes = _changes(
         observe, subject, _targets(subject), [(columns, written) for _, columns, written in writes]
@@ -166,11 +166,11 @@ def transfer(observe: Observe, subject: Subject) -> tuple[Shift, ...]:
 
 
 def positive_control(observe: Observe, subject: Subject) -> Interval:
-    """A write that must work: all heads, the operation's mean offset, into neutral prompts.
+    """Writes the operation's mean offset into all heads of neutral prompts, which must work.
 
-    The offset is the mean over operands of what the operation's prompts have and the neutral ones
-    do not; the change of log p(A(v)) - log p(B(v)) is compared with that of an offset of the same
-    norm in random directions.
+    The offset is the mean difference over operands between the outputs on the operation's prompts
+    and on the neutral prompts; the change of log p(A(v)) - log p(B(v)) is compared with that of an
+    offset of the same norm in random directions.
     """
     operands, operations = subject.family.operands, subject.family.operations
     offset = OperationOffset(
@@ -187,7 +187,7 @@ def positive_control(observe: Observe, subject: Subject) -> Interval:
 
 
 def _restored_parts(subject: Subject) -> dict[str, StandIn]:
-    """The strict parts of the outputs that are restored, by name."""
+    """Returns the strict parts of the outputs that are restored, by name."""
     parts: dict[str, StandIn] = {}
     if len(subject.columns) > 1:
         parts |= {
@@ -202,7 +202,7 @@ def _restored_parts(subject: Subject) -> dict[str, StandIn]:
 
 
 def _writes(subject: Subject) -> list[tuple[str, Columns, StandIn]]:
-    """What is written into the targets, with its name and the heads that it is written into."""
+    """Returns the writes into the targets: name, outputs, and heads."""
     sources = _sources(subject, lambda pair: pair.source_operation)
     stand_ins: dict[str, StandIn] = {
         "the other operation": OutputsOf(sources),
@@ -216,7 +216,7 @@ def _writes(subject: Subject) -> list[tuple[str, Columns, StandIn]]:
 
 
 def _controls(subject: Subject) -> dict[str, StandIn]:
-    """What carries no other operation, or no other answer, by name."""
+    """Returns the control writes by name, which carry no other operation or no other answer."""
     controls: dict[str, StandIn] = {
         "the same operation, other operands": OutputsOf(
             _sources(subject, lambda pair: pair.target_operation)
@@ -228,7 +228,7 @@ def _controls(subject: Subject) -> dict[str, StandIn]:
         controls["the same answer from the other operation"] = OutputsOf(same_answer)
     if subject.controls:
         unrelated = subject.controls[0]
-        prompts = unrelated.prompts[: len(unrelated.operands)]  # of its first operation
+        prompts = unrelated.prompts[: len(unrelated.operands)]  # prompts of its first operation
         controls["an unrelated family"] = OutputsOf(
             tuple(prompts[number % len(prompts)] for number in range(len(subject.pairs)))
         )
@@ -246,7 +246,7 @@ def _sources(subject: Subject, operation: Callable[[Pair], str | None]) -> tuple
 
 
 def _same_answer(subject: Subject) -> tuple[Prompt, ...] | None:
-    """Prompts of A whose answer begins as the target's does; None where a pair has none."""
+    """Returns prompts of A whose answer begins like the target's; None if a pair has none."""
     operands, prompts = subject.family.operands, []
     for pair in subject.pairs:
         answer = operands[pair.target].answers[pair.target_operation]
@@ -267,7 +267,7 @@ def _changes(
     prompts: tuple[Prompt, ...],
     writes: Sequence[tuple[Columns, StandIn]],
 ) -> list[Vector]:
-    """Changes of log p(A(v)), log p(B(v)) and log p(A(u)) by each write, `(pairs, 3)`."""
+    """Measures how each write changes log p(A(v)), log p(B(v)), log p(A(u)): `(pairs, 3)`."""
     tokens = []
     for pair in subject.pairs:
         u, v = subject.family.operands[pair.source], subject.family.operands[pair.target]
@@ -282,12 +282,12 @@ def _changes(
 
 
 def _shift(changes: Vector) -> Values:
-    """Change of log p(A(v)) - log p(B(v)), pair by pair."""
+    """Returns the change of log p(A(v)) - log p(B(v)), pair by pair."""
     return (changes[:, 0] - changes[:, 1]).astype(np.float64)
 
 
 def _log_probs(observe: Observe, observations: Sequence[AnswerLogProbs]) -> list[Vector]:
-    """The log-probabilities of every observation, `(prompts, tokens)`."""
+    """Measures the log-probabilities of every observation, `(prompts, tokens)`."""
     return [
         vector.reshape(len(observation.prompts), -1)
         for observation, vector in zip(observations, observe(observations), strict=True)
@@ -295,13 +295,13 @@ def _log_probs(observe: Observe, observations: Sequence[AnswerLogProbs]) -> list
 
 
 def _margins(log_probs: Vector) -> Values:
-    """Log p of the right first token minus that of the best foil, prompt by prompt."""
+    """Returns log p of the right first token minus that of the best foil, prompt by prompt."""
     best_foil: Vector = log_probs[:, 1:].max(axis=1)
     return (log_probs[:, 0] - best_foil).astype(np.float64)
 
 
 def _selective(drops: Sequence[Values]) -> float:
-    """The family's mean drop minus the largest of the controls'."""
+    """Returns the family's mean drop minus the largest drop of the controls."""
     return float(drops[0].mean() - max((drop.mean() for drop in drops[1:]), default=0.0))
 
 

@@ -1,4 +1,4 @@
-"""What a stress test reads from a model, as observations that are journaled one by one."""
+"""The observations of a stress test, which are journaled one by one."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class _Reading(ABC):
-    """Something that is read from a model on some prompts.
+    """An observation of a model on some prompts.
 
     Attributes:
-        prompts: Tokens, all of one length.
-        columns: The heads that it is about.
+        prompts: Tokens, all of the same length.
+        columns: Columns of the heads.
     """
 
     kind: ClassVar[str]
@@ -34,18 +34,18 @@ class _Reading(ABC):
 
     @property
     def key(self) -> str:
-        """The prompts, the heads and everything else that it is made of."""
+        """The prompts, the heads and all other fields."""
         return repr(self)
 
     @property
     def length(self) -> int:
-        """Tokens of two passes over the prompts."""
+        """Number of tokens of two passes over the prompts."""
         return 2 * sum(len(prompt) for prompt in self.prompts)
 
     @classmethod
     @torch.inference_mode()
     def observe(cls, engine: Any, observations: Sequence[Self]) -> list[Vector]:
-        """Reads some observations; what several of them need of the intact model is read once."""
+        """Measures observations and computes shared outputs of the intact model once."""
         with engine.model.in_use():
             patcher = Patcher(engine.model)
             vectors = [observation.read(patcher) for observation in observations]
@@ -54,16 +54,16 @@ class _Reading(ABC):
 
     @abstractmethod
     def read(self, patcher: Patcher) -> Vector:
-        """The observation's vector."""
+        """Returns the vector of the observation."""
 
 
 @dataclass(frozen=True)
 class AnswerLogProbs(_Reading):
-    """Log-probabilities of answer tokens while heads' outputs are replaced.
+    """Log-probabilities of answer tokens with heads' outputs replaced.
 
     Attributes:
-        tokens: For every prompt the tokens that are read, equally many.
-        stand_in: What replaces the outputs of the heads.
+        tokens: Answer tokens of every prompt, equally many.
+        stand_in: Replacement of the outputs of the heads.
     """
 
     kind: ClassVar[str] = "answer log-probabilities"
@@ -72,7 +72,7 @@ class AnswerLogProbs(_Reading):
     stand_in: StandIn = field(default_factory=Zeros)
 
     def read(self, patcher: Patcher) -> Vector:
-        """The tokens' log-probabilities, prompt by prompt."""
+        """Returns the tokens' log-probabilities, prompt by prompt."""
         written = self.stand_in.state(patcher, self.prompts, self.columns)
         log_probs = patcher.log_probs(self.prompts, self.columns, written)
         return log_probs.gather(1, torch.tensor(self.tokens)).flatten().numpy()
@@ -85,7 +85,7 @@ class HeadOutputs(_Reading):
     kind: ClassVar[str] = "head outputs"
 
     def read(self, patcher: Patcher) -> Vector:
-        """The outputs, head by head, prompt by prompt."""
+        """Returns the outputs, head by head, prompt by prompt."""
         outputs = patcher.heads_of(patcher.state(self.prompts), self.columns)
         vector: Vector = outputs[:, -1].flatten().cpu().numpy()
         return vector
@@ -93,12 +93,12 @@ class HeadOutputs(_Reading):
 
 @dataclass(frozen=True)
 class SelfPatch(_Reading):
-    """What writing prompts' intact outputs into themselves changes."""
+    """The change when prompts' intact outputs are written into themselves."""
 
     kind: ClassVar[str] = "self-patch"
 
     def read(self, patcher: Patcher) -> Vector:
-        """The largest change of any log-probability, prompt by prompt."""
+        """Returns the largest change of any log-probability, prompt by prompt."""
         patched = patcher.log_probs(self.prompts, self.columns, patcher.state(self.prompts))
         change = patched - patcher.log_probs(self.prompts)
         vector: Vector = change.abs().nan_to_num().amax(1).numpy()

@@ -1,4 +1,4 @@
-"""Reads next-token log-probabilities while heads' outputs are replaced, token by token."""
+"""Computes next-token log-probabilities with heads' outputs replaced, token by token."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from broca.models import GatedModel, GatePoint, captured
 from broca.stress_tests.prompts import Prompt
 
 State = Mapping[GatePoint, Tensor]
-"""What every gate point met, `(prompts, tokens, width)`."""
+"""Activation of every gate point, `(prompts, tokens, width)`."""
 
 _STATES = 4
-"""States that are held in memory: many writes in a row read the same ones."""
+"""Number of states in memory: consecutive writes use the same states."""
 
 
 class Patcher:
-    """Runs prompts of equal length with chosen heads' outputs written over.
+    """Runs prompts of equal length with the outputs of some heads replaced.
 
     Args:
         model: The model; its components must be heads.
-        rows: Prompts of a batch.
+        rows: Number of prompts of a batch.
 
     Attributes:
-        tokens: Tokens that the model has read so far.
+        tokens: Number of tokens that the model has read so far.
 
     Raises:
-        BadInput: Its components are not attention heads.
+        BadInput: The components are not attention heads.
     """
 
     def __init__(self, model: GatedModel, *, rows: int = 64) -> None:
@@ -40,7 +40,7 @@ class Patcher:
         self._states: dict[tuple[Prompt, ...], State] = {}
 
     def state(self, prompts: tuple[Prompt, ...]) -> State:
-        """The intact outputs of all heads, as the gates would meet them."""
+        """Returns the intact outputs of all heads, before their gates."""
         if prompts not in self._states:
             if len(self._states) == _STATES:
                 del self._states[next(iter(self._states))]
@@ -66,12 +66,12 @@ class Patcher:
         columns: Sequence[int] = (),
         written: State | None = None,
     ) -> Tensor:
-        """Log-probabilities of the next token, `(prompts, vocabulary)`.
+        """Returns the log-probabilities of the next token, `(prompts, vocabulary)`.
 
         Args:
-            prompts: Tokens, all of one length.
+            prompts: Tokens, all of the same length.
             columns: Heads whose outputs are replaced.
-            written: What replaces them; zeros by default.
+            written: Replacement of the outputs; zeros by default.
         """
         batches, start = [], 0
         for tokens in self._batches(prompts):
@@ -92,7 +92,7 @@ class Patcher:
         return torch.cat(batches)
 
     def heads_of(self, state: State, columns: Sequence[int]) -> Tensor:
-        """Outputs of some heads, `(prompts, tokens, heads, width)`."""
+        """Returns the outputs of some heads, `(prompts, tokens, heads, width)`."""
         parts = []
         for column in columns:
             point = self._point(column)
@@ -101,7 +101,7 @@ class Patcher:
         return torch.stack(parts, dim=2)
 
     def with_heads(self, state: State, columns: Sequence[int], outputs: Tensor) -> State:
-        """A state in which some heads' outputs are others, `(prompts, tokens, heads, width)`."""
+        """Returns a state with other outputs of some heads, `(prompts, tokens, heads, width)`."""
         changed = {point: values.clone() for point, values in state.items()}
         for number, column in enumerate(columns):
             point = self._point(column)
@@ -127,7 +127,7 @@ def require_heads(model: GatedModel) -> None:
     """Refuses a model whose components are not attention heads.
 
     Raises:
-        BadInput: They are not.
+        BadInput: The components are not heads.
     """
     if any(component.kind != "head" for component in model.components):
         raise BadInput(

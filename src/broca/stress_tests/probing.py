@@ -1,4 +1,4 @@
-"""Decodability: can a linear probe read the operation from the heads' outputs?"""
+"""Decodability: tests whether a linear probe reads the operation from the heads' outputs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def probe(
     *,
     seed: int = 0,
 ) -> Probe:
-    """Cross-validated accuracies of logistic regressions.
+    """Returns cross-validated accuracies of logistic regressions.
 
     Args:
         outputs: Heads' outputs at the last token, `(prompts, features)`.
         operand_tokens: Tokens of the operands, `(prompts, tokens)`: surface features.
         labels: Operation of each prompt.
-        groups: Operand of each prompt: no operand is both learned from and tested on.
+        groups: Operand of each prompt; no operand is in both training and test data.
         templates: Template of each prompt.
         seed: Seed of the shuffled labels.
     """

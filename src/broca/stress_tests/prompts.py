@@ -24,9 +24,9 @@ class Operand:
     """An operand with its prompts' tokens and its answers' first tokens.
 
     Attributes:
-        prompts: For each operation, and for None with the neutral word, tokens of the prompt.
-        answers: For each operation the first token of its answer.
-        template: Number of the template.
+        prompts: Tokens of the prompt of each operation, and with the neutral word for None.
+        answers: First token of the answer of each operation.
+        template: Index of the template.
     """
 
     prompts: dict[str | None, Prompt]
@@ -36,11 +36,11 @@ class Operand:
 
 @dataclass(frozen=True)
 class Pair:
-    """A source that asks for operation A of u and a target that asks for B of v.
+    """A source with operation A on operand u and a target with operation B on operand v.
 
     Attributes:
-        source: Place of u in the family.
-        target: Place of v in the family.
+        source: Index of u in the family.
+        target: Index of v in the family.
         source_operation: Operation A.
         target_operation: Operation B.
     """
@@ -53,10 +53,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class TokenizedFamily:
-    """A family's prompts in a model's tokens, all of one length.
+    """A family's prompts in a model's tokens, all of the same length.
 
     Attributes:
-        name: The family's name.
+        name: Name of the family.
         operations: Its operations.
         operands: Its operands.
     """
@@ -67,24 +67,24 @@ class TokenizedFamily:
 
     @property
     def questions(self) -> tuple[tuple[Operand, str], ...]:
-        """Every operand with every operation, operation by operation."""
+        """All operands with all operations, operation by operation."""
         return tuple(
             (operand, operation) for operation in self.operations for operand in self.operands
         )
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The prompt of every question."""
+        """Returns the prompt of every question."""
         return tuple(operand.prompts[operation] for operand, operation in self.questions)
 
     @property
     def answers(self) -> tuple[tuple[int, ...], ...]:
-        """For every question the right first token, then its foils.
+        """Returns the right first token of every question, then its foils.
 
         Foils are the first tokens of all other answers of the family.
 
         Raises:
-            BadInput: There is no foil.
+            BadInput: There are no foils.
         """
         tokens = sorted({token for operand in self.operands for token in operand.answers.values()})
         if len(tokens) < 2:
@@ -100,11 +100,11 @@ def tokenized(family: Family, tokenizer: Any, *, limit: int) -> TokenizedFamily:
 
     Args:
         family: The prompts as text.
-        tokenizer: The model's.
-        limit: Most operands.
+        tokenizer: The model's tokenizer.
+        limit: Maximum number of operands.
 
     Raises:
-        BadInput: Too few are left, because the operations' words differ in their tokens.
+        BadInput: Too few operands remain, because the operations' words differ in length.
     """
     operands = []
     for number, (text, answers) in enumerate(family.items):
@@ -139,7 +139,7 @@ def choose_pairs(family: TokenizedFamily, *, count: int, seed: int) -> list[Pair
     """Draws pairs in which A(v), B(v), A(u) and B(u) begin with different tokens.
 
     Raises:
-        BadInput: The family has a single operation, or no such pairs.
+        BadInput: The family has only one operation, or no such pairs.
     """
     names, operands = family.operations, family.operands
     if len(names) < 2:

@@ -1,4 +1,4 @@
-"""What stands in for heads' outputs, as plain data that any process can turn into tensors."""
+"""Replacements of heads' outputs, as plain data that any process can convert to tensors."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from broca.stress_tests.prompts import Prompt
 
 
 class StandIn(Protocol):
-    """What is written over the outputs of some heads."""
+    """A replacement of the outputs of some heads."""
 
     def state(
         self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
     ) -> State | None:
-        """What every gate point is to meet; None for zeros."""
+        """Returns the activation of every gate point; None for zeros."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Zeros:
     def state(
         self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
     ) -> State | None:
-        """None: gates of zero need no state."""
+        """Returns None: gates of zero need no state."""
         return None
 
 
@@ -39,7 +39,7 @@ class MeanOutputs:
     def state(
         self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
     ) -> State:
-        """The same values at every token."""
+        """Returns the same values at every token."""
         return {
             point: values.mean((0, 1), keepdim=True).expand_as(values)
             for point, values in patcher.state(prompts).items()
@@ -48,14 +48,14 @@ class MeanOutputs:
 
 @dataclass(frozen=True)
 class ShuffledOutputs:
-    """The outputs of another of the prompts, drawn by seed."""
+    """The outputs of another prompt, drawn by seed."""
 
     seed: int
 
     def state(
         self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
     ) -> State:
-        """The prompts' states in another order."""
+        """Returns the prompts' states in another order."""
         order = torch.from_numpy(np.random.default_rng(self.seed).permutation(len(prompts)))
         return {
             point: values[order.to(values.device)]
@@ -67,7 +67,7 @@ class ShuffledOutputs:
 class OutputsOf:
     """The outputs of source prompts, aligned at the last token.
 
-    Where the sources are shorter, earlier tokens keep the outputs of the prompt itself.
+    If a source is shorter, earlier tokens keep the outputs of the prompt itself.
     """
 
     sources: tuple[Prompt, ...]
@@ -75,7 +75,7 @@ class OutputsOf:
     def state(
         self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
     ) -> State:
-        """The sources' states."""
+        """Returns the sources' states."""
         source_state = patcher.state(self.sources)
         written = {}
         for point, values in patcher.state(prompts).items():
@@ -88,7 +88,7 @@ class OutputsOf:
 
 @dataclass(frozen=True)
 class Noise:
-    """The prompts' outputs plus random directions, as far away as those of the sources."""
+    """The prompts' outputs plus random directions, at the distance of the sources' outputs."""
 
     sources: tuple[Prompt, ...]
     seed: int
@@ -96,7 +96,7 @@ class Noise:
     def state(
         self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
     ) -> State:
-        """The prompts' states with noise on the heads."""
+        """Returns the prompts' states with noise on the heads."""
         state = patcher.state(prompts)
         outputs = patcher.heads_of(state, columns)
         source_outputs = patcher.heads_of(patcher.state(self.sources), columns)
@@ -112,10 +112,10 @@ class RestoredPart:
     """A part of the prompts' outputs, and zeros for the rest.
 
     Attributes:
-        tokens: Which tokens are restored.
-        head: Place of the only head that is restored; all of them by default.
-        dimensions: Leading principal dimensions of the heads' joint outputs that are restored; all
-            by default.
+        tokens: The restored tokens.
+        head: Index of the only restored head; by default all are restored.
+        dimensions: Number of restored leading principal dimensions of the heads' joint outputs; by
+            default all.
     """
 
     tokens: Literal["all", "last", "all but last"] = "all"
@@ -125,7 +125,7 @@ class RestoredPart:
     def state(
         self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
     ) -> State:
-        """The prompts' states with the part on the heads."""
+        """Returns the prompts' states with the part on the heads."""
         state = patcher.state(prompts)
         outputs = patcher.heads_of(state, columns)  # (prompts, tokens, heads, width)
         part = outputs
@@ -151,8 +151,8 @@ class OperationOffset:
     Attributes:
         operation_prompts: Prompts of every operation, operand by operand.
         neutral_prompts: The same operands with the neutral word.
-        operations: For each prompt the place of its operation.
-        seed: Seed of random directions of the same norm that are added instead; None for the
+        operations: Index of each prompt's operation.
+        seed: Seed of random directions of the same norm that replace the offset; None for the
             offset itself.
     """
 
@@ -164,7 +164,7 @@ class OperationOffset:
     def state(
         self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
     ) -> State:
-        """The prompts' states with the offset at all heads."""
+        """Returns the prompts' states with the offset at all heads."""
         neutral = patcher.state(self.neutral_prompts)
         offsets = []
         for operation_prompts in self.operation_prompts:

@@ -1,4 +1,4 @@
-"""What a stress test is about: heads, random sets to compare them with, prompts and pairs."""
+"""The subject of a stress test: heads, random sets, prompts and pairs."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Columns = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Subject:
-    """What a stress test is about.
+    """The subject of a stress test.
 
     Attributes:
         head_dim: Width of a head's output.
         names: Names of the tested heads.
-        columns: Their columns.
-        random_sets: Columns of random sets of the same layers.
+        columns: Columns of the tested heads.
+        random_sets: Columns of random sets from the same layers.
         all_heads: Columns of all heads of the model.
-        family: What the heads are claimed for.
-        controls: Families that they should not matter for.
+        family: The family for which the heads are claimed.
+        controls: Families for which they should not matter.
         pairs: Sources and targets in the family.
-        seed: Seed of everything random.
-        settings: All of it in short, for the journal.
+        seed: Seed of all random draws.
+        settings: The settings of the test, for the journal.
     """
 
     head_dim: int
@@ -61,9 +61,9 @@ class Subject:
             model: The model, with heads as components.
             names: Names of the tested heads.
             families: The tested family, then the controls.
-            pairs: Pairs to draw, and most operands of each family.
-            sets: Random sets to draw.
-            seed: Seed of everything random.
+            pairs: Number of pairs, and maximum number of operands of each family.
+            sets: Number of random sets.
+            seed: Seed of all random draws.
 
         Raises:
             BadInput: A family does not fit the model, or its components are not heads.

@@ -1,4 +1,4 @@
-"""The stress test's verdict. docs/stress.md states the rule."""
+"""The verdict of a stress test; docs/stress.md states the rule."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from broca.results.base import Interval
 from broca.results.stress_test import Shift, StressLabel
 
 _BROAD = ("the operation word neutralised", "an unrelated family", "noise of the same norm")
-"""Controls that carry no operation: what they move is moved by any disturbance."""
+"""Controls that carry no operation; their effect is that of any disturbance."""
 
 
 def judge(shifts: Sequence[Shift], positive: Interval) -> tuple[StressLabel, str]:
@@ -16,7 +16,7 @@ def judge(shifts: Sequence[Shift], positive: Interval) -> tuple[StressLabel, str
 
     Args:
         shifts: The real write, then the controls.
-        positive: The shift of the write that must work.
+        positive: The shift of the write that must have an effect.
     """
     real, controls = shifts[0], shifts[1:]
     moved = f"the write moves the target by {_nats(real.transfer)}"
