@@ -1,9 +1,9 @@
 """(matrix, responses) -> effects: scikit-learn estimators. No torch, no SQLite.
 
 Every recovery is a regressor with the scikit-learn interface: `fit(masks, responses)`, then
-`coef_`, `intercept_` and `predict`. Any other scikit-learn regressor with `coef_` can be passed in
-its place. The files of this folder define the records of the recoveries; scikit-learn and SciPy are
-loaded when something is fitted.
+`coef_`, `intercept_` and `predict`. Any other scikit-learn regressor with `coef_` can be passed
+instead. The files of this folder define the records of the recoveries; a fit loads scikit-learn and
+SciPy.
 """
 
 from broca.recovery.additivity import Additivity, additivity

@@ -1,4 +1,4 @@
-"""Do effects add up: how well a linear model predicts masks that it was not fitted to."""
+"""Additivity of effects: how well a linear model predicts held-out masks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 FOLDS = 5
 _FEWEST = 20
-"""Fewest masks: a fold then has four."""
+"""Minimum number of masks: a fold then has four."""
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,10 @@ class Additivity:
     """How well effects add up.
 
     Attributes:
-        explained: Share of the variance of the responses of held-out masks that the model
-            explains; negative where it predicts worse than their mean.
-        rank_correlation: Spearman's, of predicted with measured responses.
-        masks: Masks that were each held out once.
+        explained: Share of the variance of held-out responses that the model explains; negative if
+            it predicts worse than their mean.
+        rank_correlation: Spearman correlation of predicted and measured responses.
+        masks: Number of masks; each was held out once.
     """
 
     explained: float
@@ -34,17 +34,17 @@ def additivity(
 ) -> Additivity | None:
     """Predicts every mask from the masks of the other four fifths.
 
-    What is not explained is noise of the rows as well as what does not add up: the fewer rows a
-    mask has, the lower the share.
+    The unexplained share contains the noise of the rows and the interactions of components: the
+    fewer rows a mask has, the lower the explained share.
 
     Args:
         masks: 1 where a component was ablated, `(masks, components)`.
         responses: Mean response under each mask, `(masks,)`.
-        recovery: A recovery; each fold fits a copy, and chooses its own penalty.
+        recovery: A recovery; each fold fits a copy and chooses its own penalty.
         seed: Seed of the folds.
 
     Returns:
-        None with fewer than 20 masks, or where every response is the same.
+        None with fewer than 20 masks or if all responses are equal.
     """
     from scipy import stats
     from sklearn.base import clone
@@ -58,6 +58,6 @@ def additivity(
         held = fold == number
         predicted[held] = clone(recovery).fit(masks[~held], y[~held]).predict(masks[held])
     explained = 1 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
-    # without any effect the folds' means are all that differs: they predict nothing
+    # without any effect the predictions differ only by the folds' means: they predict nothing
     correlation = stats.spearmanr(predicted, y).statistic if np.ptp(predicted) > 0 else 0.0
     return Additivity(float(explained), float(correlation), len(y))

@@ -1,4 +1,4 @@
-"""What a recovery is, and whether an estimator fits its use."""
+"""The record of a recovery, and checks of its estimator."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from broca.errors import BadInput
 
 @dataclass(frozen=True, kw_only=True)
 class Recovery:
-    """All that is known of a recovery. To add one, add a file that defines its record.
+    """The record of a recovery. To add a recovery, add a file that defines its record.
 
     Attributes:
-        name: The name that `recovery` takes.
-        help: What the regression does, for the menu and the docs.
-        make: Makes the estimator, without arguments.
-        order: Its place on the menu; equal places are ordered by name.
+        name: Value of `recovery`.
+        help: Description of the regression for the menu and the docs.
+        make: Makes the estimator; takes no arguments.
+        order: Place on the menu; equal places are ordered by name.
     """
 
     name: str
@@ -31,18 +31,17 @@ class Recovery:
 
 
 class Regression:
-    """A linear regression with the interface of scikit-learn: what the recoveries here share.
+    """A linear regression with the interface of scikit-learn, the base class of recoveries.
 
-    It stands in for scikit-learn's base classes because their import takes a second, which the list
-    of recoveries does not need. `clone`, cross-validation and pipelines take it as their own.
+    It replaces scikit-learn's base classes because their import takes a second and the list of
+    recoveries does not need them. `clone`, cross-validation and pipelines accept it.
 
     Attributes:
-        coef_: Effect of ablating each component, `(components,)`; exactly 0 where there is no
-            evidence.
-        intercept_: Response that the fit gives the intact model.
+        coef_: Effect of ablating each component, `(components,)`; exactly 0 without evidence.
+        intercept_: Fitted response of the intact model.
     """
 
-    _estimator_type = "regressor"  # what scikit-learn before 1.6 reads
+    _estimator_type = "regressor"  # scikit-learn before 1.6 reads this
     coef_: NDArray[np.float64]
     intercept_: float
 
@@ -68,13 +67,13 @@ class Regression:
         return predicted
 
     def score(self, masks: ArrayLike, responses: ArrayLike) -> float:
-        """Share of the variance of the responses that is explained."""
+        """Returns the explained share of the variance of the responses."""
         from sklearn.metrics import r2_score
 
         return float(r2_score(responses, self.predict(masks)))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments of the constructor by name, with those of inner estimators if `deep`."""
+        """Returns the constructor's arguments; with those of inner estimators if `deep`."""
         params = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
         inner = {
             f"{name}__{key}": value
@@ -88,7 +87,7 @@ class Regression:
         """Sets arguments of the constructor; `inner__alpha` sets one of an inner estimator.
 
         Raises:
-            ValueError: There is no such argument.
+            ValueError: The constructor has no argument of this name.
         """
         for name, value in params.items():
             outer, _, key = name.partition("__")
@@ -116,15 +115,15 @@ class Regression:
 
 
 def require_fitting(recovery: Any, *, name: str, baseline: bool) -> None:
-    """Checks before anything is measured that a recovery can do its work.
+    """Checks a recovery before any measurement.
 
     Args:
-        recovery: An estimator that was not fitted.
-        name: What to call it in messages.
-        baseline: Whether its intercept is to be fixed at the intact model's response.
+        recovery: An unfitted estimator.
+        name: Name of the recovery in messages.
+        baseline: Whether the intercept is fixed at the response of the intact model.
 
     Raises:
-        BadInput: It lacks something; the message names it.
+        BadInput: The estimator lacks something; the message names it.
     """
     if inspect.isclass(recovery):
         raise BadInput(f"recovery {name} is a class: give an object, {name}()")
@@ -142,10 +141,10 @@ def require_fitting(recovery: Any, *, name: str, baseline: bool) -> None:
 
 
 def coefficients(fitted: Any, components: int, *, name: str) -> NDArray[np.float64]:
-    """The coefficients of a fitted recovery, one for each component.
+    """Returns the coefficient of each component from a fitted recovery.
 
     Raises:
-        BadInput: It has none, or not one for each component.
+        BadInput: There are no coefficients, or their number differs from the number of components.
     """
     if not hasattr(fitted, "coef_"):
         raise BadInput(

@@ -9,16 +9,16 @@ from broca.recovery.base import Recovery, require_fitting
 from broca.recovery.menu import Menu
 
 RECOVERIES = Menu(Recovery, package="broca.recovery", group="broca.recoveries")
-"""Recoveries by the name that `recovery` takes."""
+"""Recoveries by name, the value of `recovery`."""
 
 
 def make_recovery(recovery: Any, *, baseline: bool = False) -> Any:
-    """An estimator that was not fitted, from a name or from any scikit-learn regressor.
+    """Makes an unfitted estimator from a name or from any scikit-learn regressor.
 
     Args:
         recovery: A key of `RECOVERIES`, or an estimator with `fit`, `predict` and, once fitted,
             `coef_`; it is copied.
-        baseline: Whether its intercept is to be fixed at the intact model's response.
+        baseline: Whether the intercept is fixed at the response of the intact model.
 
     Raises:
         UnknownName: No recovery has this name.
@@ -40,5 +40,5 @@ def make_recovery(recovery: Any, *, baseline: bool = False) -> Any:
 
 
 def recovery_name(recovery: Any) -> str:
-    """What a record calls a recovery: its name, or how scikit-learn writes the estimator."""
+    """Returns the name of a recovery in records; of other estimators their representation."""
     return recovery if isinstance(recovery, str) else " ".join(repr(recovery).split())

@@ -1,4 +1,4 @@
-"""scikit-learn's cross-validated regressions, which find no effects where they would fail."""
+"""scikit-learn's cross-validated regressions, with zero effects instead of failures."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from numpy.typing import NDArray
 from broca.recovery.base import Recovery, Regression
 
 _SMALLEST = 0.01
-"""Smallest penalty tried, as a share of the one that leaves nothing: below it fits take long and
-follow noise."""
+"""Smallest penalty, as a share of the penalty that makes all coefficients zero: smaller penalties
+take long and fit noise."""
 
 
 class Guarded(Regression):
-    """A scikit-learn regression on standardized responses; no effects where nothing can be said.
+    """A scikit-learn regression on standardized responses, with zero effects for too few data.
 
-    Where every response is the same, or there are fewer than `fewest` masks, all coefficients are
-    zero: cross-validation would fail there, or divide by nothing.
+    If all responses are equal or there are fewer than `fewest` masks, all coefficients are zero:
+    cross-validation would fail or divide by zero.
 
     Args:
         inner: The regression, with `coef_` and `intercept_` after its fit.
-        fewest: Fewest masks that it can be fitted to.
+        fewest: Minimum number of masks for a fit.
 
     Attributes:
         coef_: Effect of ablating each component, `(components,)`, in units of the responses.
-        intercept_: Response that the fit gives the intact model.
-        inner_: The fitted regression; None where there was nothing to fit.
+        intercept_: Fitted response of the intact model.
+        inner_: The fitted regression; None if nothing was fitted.
     """
 
     def __init__(self, inner: Any, fewest: int = 10) -> None:
@@ -47,7 +47,7 @@ class Guarded(Regression):
         if spread == 0 or len(y) < self.fewest:
             return
         with warnings.catch_warnings():
-            # at the ends of a path a fit may stop early or find nothing to add: others are chosen
+            # at the ends of a path a fit may stop early or add nothing: other fits are chosen
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", RuntimeWarning)
             self.inner_ = clone(self.inner).fit(matrix, (y - center) / spread)
@@ -56,21 +56,21 @@ class Guarded(Regression):
 
 
 def lasso_cv() -> Guarded:
-    """The Lasso whose penalty five-fold cross-validation chooses."""
+    """Makes a Lasso with a penalty from five-fold cross-validation."""
     from sklearn.linear_model import LassoCV
 
     return Guarded(LassoCV(cv=5, alphas=30, eps=_SMALLEST))
 
 
 def elastic_net() -> Guarded:
-    """The elastic net; cross-validation chooses the penalty and its share of absolute values."""
+    """Makes an elastic net; cross-validation chooses the penalty and its L1 share."""
     from sklearn.linear_model import ElasticNetCV
 
     return Guarded(ElasticNetCV(cv=5, alphas=30, eps=_SMALLEST, l1_ratio=[0.5, 0.8, 0.95]))
 
 
 def matching_pursuit() -> Guarded:
-    """Orthogonal matching pursuit; cross-validation chooses the number of components."""
+    """Makes an orthogonal matching pursuit; cross-validation chooses the number of components."""
     from sklearn.linear_model import OrthogonalMatchingPursuitCV
 
     return Guarded(OrthogonalMatchingPursuitCV(cv=5))

@@ -1,4 +1,4 @@
-"""Effects of the same masks on several responses at once, with resamples that they share."""
+"""Effects of the same masks on several responses at once, with shared resamples."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Z = 1.645
-"""Standard deviations on either side of a 90 % interval."""
+"""Half-width of a 90 % interval in standard deviations."""
 
 FEW = 4
-"""Masks for each component below which the penalty is chosen by cross-validation."""
+"""With fewer masks per component, cross-validation chooses the penalty."""
 
 _LIGHT = 1.0
 _PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
@@ -25,13 +25,13 @@ class JointEffects:
     """Effects of every component on every response.
 
     Attributes:
-        effects: `(responses, components)`.
-        resampled: The same on masks drawn anew, `(resamples, responses, components)`.
-        explained: Share of each response's variance that effects found on other masks explain,
-            `(responses,)`; below zero where they mislead.
-        penalty: What was added to the diagonal.
-        shrunk: Whether the masks were so few that the penalty was chosen by cross-validation:
-            effects are then too small, and intervals cover the noise alone.
+        effects: Effects, `(responses, components)`.
+        resampled: Effects from resampled masks, `(resamples, responses, components)`.
+        explained: Explained share of each response's variance on held-out masks, `(responses,)`;
+            negative if the effects predict worse than the mean.
+        penalty: Ridge penalty, added to the diagonal.
+        shrunk: Whether cross-validation chose the penalty because masks were few: the effects are
+            then too small, and the intervals cover only the noise.
     """
 
     effects: Floats
@@ -44,16 +44,16 @@ class JointEffects:
 def joint_effects(
     masks: NDArray[np.bool_], responses: Floats, *, resamples: int, rng: np.random.Generator
 ) -> JointEffects:
-    """Ridge regression of all responses on the same masks, repeated on masks drawn anew.
+    """Fits a ridge regression of all responses on the same masks, and on resampled masks.
 
-    Where there are `FEW` masks for each component the penalty is so light that it takes next to
-    nothing from the effects: sparse regressions shrink, and their intervals then miss the truth.
+    With at least `FEW` masks per component the penalty is so small that it hardly shrinks the
+    effects. Sparse regressions shrink them, and their intervals then miss the true effects.
 
     Args:
-        masks: True where a component was ablated, `(masks, components)`.
-        responses: `(masks, responses)`.
-        resamples: How often the masks are drawn anew, with replacement, for all responses alike.
-        rng: Draws them.
+        masks: True for ablated components, `(masks, components)`.
+        responses: Responses under each mask, `(masks, responses)`.
+        resamples: Number of resamples of the masks, with replacement; all responses share them.
+        rng: Generator of the resamples.
     """
     matrix, y = np.asarray(masks, dtype=float), np.asarray(responses, dtype=float)
     folds = rng.permutation(len(matrix)) % _FOLDS
@@ -72,20 +72,20 @@ def joint_effects(
 
 
 def interval(values: Floats, resampled: Floats) -> tuple[Floats, Floats]:
-    """90 % interval of each value from its resamples, which have one axis more, the first."""
+    """Returns the 90 % interval of each value; the first axis of `resampled` counts resamples."""
     half = Z * resampled.std(axis=0)
     return values - half, values + half
 
 
 def highest(values: Floats, resampled: Floats) -> Floats:
-    """Upper ends that hold for all components together, at 95 %.
+    """Returns simultaneous 95 % upper bounds of all components.
 
-    The noise of hundreds of components makes some of them look harmful. The largest of their
-    deviations over the resamples, each in its own standard deviations, says how far.
+    Among hundreds of components, noise makes some look harmful. The bounds use the largest
+    standardized deviation over the components in each resample.
 
     Args:
-        values: `(..., components)`.
-        resampled: `(resamples, ..., components)`.
+        values: Estimates, `(..., components)`.
+        resampled: Estimates from resamples, `(resamples, ..., components)`.
     """
     spread = resampled.std(axis=0)
     safe = np.where(spread > 0, spread, 1.0)
@@ -96,7 +96,7 @@ def highest(values: Floats, resampled: Floats) -> Floats:
 
 
 def _ridge(matrix: Floats, y: Floats, penalty: float) -> tuple[Floats, Floats]:
-    """Coefficients `(responses, components)` and intercepts, by the smaller system of equations."""
+    """Solves the smaller linear system: coefficients `(responses, components)`, intercepts."""
     center, level = matrix.mean(axis=0), y.mean(axis=0)
     x, residual = matrix - center, y - level
     rows, columns = x.shape
@@ -108,7 +108,7 @@ def _ridge(matrix: Floats, y: Floats, penalty: float) -> tuple[Floats, Floats]:
 
 
 def _explained(matrix: Floats, y: Floats, folds: NDArray[np.intp], penalty: float) -> Floats:
-    """Share of the variance on held-out masks that is explained, response by response."""
+    """Returns the explained share of the variance on held-out masks for each response."""
     left = np.empty_like(y)
     for fold in range(_FOLDS):
         out = folds == fold

@@ -11,18 +11,19 @@ from broca.recovery.base import Recovery, Regression
 class PaperLasso(Regression):
     """Lasso of the standardized responses on the unscaled 0/1 matrix.
 
-    The coefficients come back in the units of the responses. A coefficient of exactly zero says
-    that the component is not needed to explain the responses: it is not evidence.
+    The coefficients have the units of the responses. A coefficient of exactly zero means that the
+    responses can be explained without the component: it is no evidence against an effect.
 
     Args:
         alpha: Penalty, on the scale of standardized responses.
         max_iter: Maximum number of passes of coordinate descent.
-        baseline: Response of the intact model. If given, the intercept is fixed at it, as in
-            eq. (1) of the paper; else the intercept is fitted, as in its released code.
+        baseline: Response of the intact model. If given, the intercept is fixed at this value, as
+            in eq. (1) of the paper; else the intercept is fitted, as in the released code.
 
     Attributes:
-        coef_: Effect of ablating each component, `(components,)`; negative where it hurts.
-        intercept_: Response that the fit gives the intact model.
+        coef_: Effect of ablating each component, `(components,)`; negative if ablation lowers the
+            response.
+        intercept_: Fitted response of the intact model.
 
     Source: Bair et al., arXiv 2603.03335, section 4.1 and released code.
     """
@@ -39,7 +40,7 @@ class PaperLasso(Regression):
         from sklearn.linear_model import Lasso
 
         spread = y.std()
-        if spread == 0:  # every mask gave the same response: nothing is needed to explain it
+        if spread == 0:  # all responses are equal: no component is needed to explain them
             self.coef_ = np.zeros(matrix.shape[1])
             self.intercept_ = float(y[0]) if self.baseline is None else self.baseline
             return

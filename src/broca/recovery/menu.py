@@ -1,6 +1,6 @@
-"""Records by name: those that the files of a package define, and those that other packages offer.
+"""Records by name, from the modules of a package and from entry points of other packages.
 
-Nothing is imported before the first look-up, so that a menu may stand in an `__init__`.
+A menu imports nothing before the first look-up and can therefore be defined in an `__init__`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from broca.errors import BadInput
 
 
 class Record(Protocol):
-    """What a menu holds: a name, and its place among the others."""
+    """A record of a menu, with a name and a place."""
 
     @property
     def name(self) -> str:
-        """The name that it is looked up by."""
+        """Name for look-ups."""
 
     @property
     def order(self) -> int:
-        """Its place on the menu; equal places are ordered by name."""
+        """Place on the menu; equal places are ordered by name."""
 
 
 R = TypeVar("R", bound=Record)
@@ -32,13 +32,13 @@ R = TypeVar("R", bound=Record)
 class Menu(Mapping[str, R]):
     """Records of one class by name, in the order of the menu.
 
-    A record is an object of the class in a module of the package, or the object that an entry point
-    of another package names. Look-ups raise `BadInput` where an entry point is broken.
+    A record is an object of the class in a module of the package, or the object of an entry point
+    of another package. Look-ups raise `BadInput` if an entry point is broken.
 
     Args:
         kind: Class of the records.
-        package: The package whose modules define them.
-        group: The group of entry points.
+        package: Package whose modules define the records.
+        group: Group of entry points.
     """
 
     def __init__(self, kind: type[R], *, package: str, group: str) -> None:
@@ -60,7 +60,7 @@ class Menu(Mapping[str, R]):
 
 
 def defined_in(package: str, kind: type[R]) -> dict[str, R]:
-    """The records that the modules of a package define at their top level, by order and name."""
+    """Returns the records at the top level of the modules of a package, by order and name."""
     modules = pkgutil.iter_modules(import_module(package).__path__, f"{package}.")
     records = {
         record.name: record
@@ -72,15 +72,15 @@ def defined_in(package: str, kind: type[R]) -> dict[str, R]:
 
 
 def offered(group: str, kind: type[R], *, taken: Mapping[str, R]) -> dict[str, R]:
-    """The records that the entry points of other packages name, by name.
+    """Returns the records of the entry points of other packages, by name.
 
     Args:
-        group: The group of entry points, such as `broca.searches`.
+        group: Group of entry points, such as `broca.searches`.
         kind: Class of the records.
-        taken: Records whose names cannot be used again.
+        taken: Existing records; their names are taken.
 
     Raises:
-        BadInput: An entry point cannot be loaded, names no record, or a name that is taken.
+        BadInput: An entry point cannot be loaded, is no record, or has a taken name.
     """
     from importlib.metadata import entry_points
 

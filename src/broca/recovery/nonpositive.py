@@ -1,4 +1,4 @@
-"""A Lasso whose coefficients cannot be positive: ablation does not help."""
+"""A Lasso with coefficients of zero or below: it assumes that no ablation helps."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from broca.recovery.base import Recovery, Regression
 
 
 class NonPositiveLasso(Regression):
-    """Lasso with coefficients of zero or below, its penalty chosen by cross-validation.
+    """Lasso with coefficients of zero or below and a penalty from cross-validation.
 
-    What helps when it is removed is nearly always noise; without room for it the noise of hundreds
-    of harmless components cannot cancel out against the few that matter.
+    An ablation that appears to help is nearly always noise. Without positive coefficients, the
+    noise of hundreds of harmless components cannot cancel the effects of the few that matter.
 
     Args:
-        folds: Parts of the cross-validation.
-        penalties: Penalties tried, spaced by scikit-learn.
-        penalty: The penalty itself; nothing is chosen then.
+        folds: Number of folds of the cross-validation.
+        penalties: Number of penalties, spaced by scikit-learn.
+        penalty: A fixed penalty; cross-validation is then skipped.
 
     Attributes:
         coef_: Effect of ablating each component, `(components,)`, never above 0.
-        intercept_: Response that the fit gives the intact model.
-        penalty_: The penalty; None where there was nothing to fit.
+        intercept_: Fitted response of the intact model.
+        penalty_: The penalty; None if nothing was fitted.
     """
 
     def __init__(self, folds: int = 5, penalties: int = 20, penalty: float | None = None) -> None:
@@ -43,7 +43,7 @@ class NonPositiveLasso(Regression):
             self.intercept_ = float(y.mean())
             return
         with warnings.catch_warnings():
-            # at the smallest penalties the path may stop a little early: another one is chosen
+            # at the smallest penalties the path may stop early: another penalty is chosen
             warnings.simplefilter("ignore", ConvergenceWarning)
             inner = (
                 LassoCV(cv=self.folds, alphas=self.penalties, positive=True)

@@ -1,4 +1,4 @@
-"""A model of what a few components do together: main effects and pairs, with uncertainty."""
+"""A model of the joint effect of a few components: main effects and pairs, with uncertainty."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SCALES = (0.03, 0.1, 0.3)
-"""Standard deviations of the coefficients that are tried; the likeliest is taken."""
+"""Candidate standard deviations of the coefficients; the fit takes the likeliest."""
 
 
 class PairwiseModel:
-    """Bayesian linear regression on the components of a set and on their pairs.
+    """Bayesian linear regression on the members of a set and on their pairs.
 
-    Coefficients are normal around what is believed of them beforehand, as far from it as the data
-    make likeliest (empirical Bayes); the noise is known. With `n` components there are
-    `n + n (n - 1) / 2` coefficients: it is meant for some twenty components.
+    The prior of the coefficients is normal, with its scale from the marginal likelihood (empirical
+    Bayes); the noise is known. With `n` components there are `n + n (n - 1) / 2` coefficients: the
+    model is meant for about twenty components.
 
     Args:
         components: Number of components.
-        largest: Most members of the sets that it proposes.
-        cost: What each member of a set must add at least, in units of the response.
-        prior: What each component is believed to be worth before any set is measured,
-            `(components,)`; nothing if None.
-        pairs: Standard deviation of the coefficients of pairs, in parts of that of the others.
+        largest: Maximum number of members of proposed sets.
+        cost: Minimum gain of each member of a set, in units of the response.
+        prior: Prior mean of the value of each component, `(components,)`; zero if None.
+        pairs: Standard deviation of pair coefficients relative to that of the main effects.
     """
 
     def __init__(
@@ -54,14 +53,14 @@ class PairwiseModel:
         noise: float | NDArray[np.float64],
         beside: NDArray[np.bool_] | None = None,
     ) -> Self:
-        """Fits the value of sets; the empty set is worth nothing.
+        """Fits the values of sets; the empty set has the value zero.
 
         Args:
             sets: Members of every set, `(sets, components)`.
-            values: What each was worth, `(sets,)`.
-            noise: Standard error of a value, or of each, `(sets,)`.
-            beside: The sets beside which the values were found: what a set is worth more than this
-                one, `(sets, components)`; the empty set by default.
+            values: Measured value of every set, `(sets,)`.
+            noise: Standard error of the values, a number or `(sets,)`.
+            beside: Reference set of every value, which is the difference of the values of the set
+                and its reference, `(sets, components)`; the empty set by default.
         """
         features = self._features(sets)
         if beside is not None:
@@ -75,7 +74,7 @@ class PairwiseModel:
             precision = gram + np.diag(1 / (scale * self._spread) ** 2)
             factor = np.linalg.cholesky(precision)
             solved = np.linalg.solve(factor, projected)
-            # logarithm of the marginal likelihood, less what no scale changes
+            # logarithm of the marginal likelihood, up to a constant
             evidence = (
                 0.5 * solved @ solved
                 - np.log(np.diag(factor)).sum()
@@ -87,18 +86,18 @@ class PairwiseModel:
         return self
 
     def values(self, sets: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """What sets are worth by the fit, `(sets,)`."""
+        """Returns the fitted values of sets, `(sets,)`."""
         worth: NDArray[np.float64] = self._features(sets) @ self._mean
         return worth
 
     def errors(
         self, sets: NDArray[np.bool_], beside: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
-        """Posterior standard deviation of what sets are worth, or of what they add to another one.
+        """Returns the posterior standard deviation of values, or of differences from another set.
 
         Args:
-            sets: `(sets, components)`.
-            beside: The other set, `(components,)`; none by default.
+            sets: Members of every set, `(sets, components)`.
+            beside: The other set, `(components,)`; the empty set by default.
         """
         features = self._features(sets)
         if beside is not None:
@@ -109,17 +108,17 @@ class PairwiseModel:
         return errors
 
     def net(self, sets: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The same less the cost of their members, `(sets,)`."""
+        """Returns the fitted values minus the cost of the members, `(sets,)`."""
         return self._worth(sets, self._mean)
 
     def best(self, start: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """The best set by the fit that single changes reach from `start`."""
+        """Returns the best set by the fit that single changes from `start` reach."""
         return self._climb(start, self._mean)
 
     def draw(self, start: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
-        """The best set under one draw of the coefficients from their posterior.
+        """Returns the best set under one draw of the coefficients from their posterior.
 
-        Sets come up as often as they may be the best (Thompson sampling).
+        The probability of a set is its probability of being the best (Thompson sampling).
         """
         drawn = self._mean + np.linalg.solve(self._factor.T, rng.normal(size=len(self._mean)))
         return self._climb(start, drawn)
@@ -137,7 +136,7 @@ class PairwiseModel:
     def _climb(
         self, start: NDArray[np.bool_], coefficients: NDArray[np.float64]
     ) -> NDArray[np.bool_]:
-        """Adds, removes or swaps one member at a time for as long as that pays."""
+        """Adds, removes or swaps one member at a time while this increases the net value."""
         here = start.copy()
         value = float(self._worth(here[None], coefficients)[0])
         while True:

@@ -1,4 +1,4 @@
-"""Stability selection: what a Lasso selects again and again from halves of the masks."""
+"""Stability selection: components that a Lasso selects repeatedly from halves of the masks."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from broca.recovery.lasso import PaperLasso
 
 
 class StabilitySelection(Regression):
-    """Fits a Lasso to random halves of the masks and keeps what most halves agree on.
+    """Fits a Lasso to random halves of the masks and keeps components that most halves select.
 
-    Halves are drawn in complementary pairs. Each half selects its `largest` strongest components
-    at most, so that chance alone puts a component into few selections. By the bound of Meinshausen
-    and Buehlmann (2010) the expected number of components selected wrongly is at most
+    Halves are drawn in complementary pairs. Each half selects at most its `largest` strongest
+    components, so that chance alone puts a component into few selections. By the bound of
+    Meinshausen and Buehlmann (2010) the expected number of components selected wrongly is at most
     `largest**2 / ((2 * threshold - 1) * components)`: 1.7 of 96 and 0.16 of 1024 by default.
 
-    The kept components' effects are fitted by least squares: selection shrinks nothing.
+    Least squares fits the effects of the kept components, so that they are not shrunk.
 
     Args:
-        pairs: Pairs of halves.
+        pairs: Number of pairs of halves.
         threshold: Share of the halves that must select a component.
         largest: Maximum number of components that a half selects.
         alpha: Penalty of the Lasso, on the scale of standardized responses.
         seed: Seed of the halves.
 
     Attributes:
-        coef_: Effect of ablating each component, `(components,)`; 0 where it was not kept.
-        intercept_: Response that the fit gives the intact model.
+        coef_: Effect of ablating each component, `(components,)`; 0 if it was not kept.
+        intercept_: Fitted response of the intact model.
         frequency_: Share of the halves that selected each component, `(components,)`.
     """
 
@@ -67,7 +67,7 @@ class StabilitySelection(Regression):
             self.intercept_ -= float(matrix.mean(axis=0) @ self.coef_)
 
     def _strongest(self, matrix: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Columns with the largest coefficients of one half's Lasso."""
+        """Returns the columns with the largest Lasso coefficients of a half."""
         strength = np.abs(PaperLasso(alpha=self.alpha).fit(matrix, y).coef_)
         order = np.argsort(-strength, kind="stable")[: self.largest]
         strongest: NDArray[np.intp] = order[strength[order] > 0]

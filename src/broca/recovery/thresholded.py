@@ -1,4 +1,4 @@
-"""Dense regressions whose coefficients are zero where noise alone explains them."""
+"""Dense regressions that set coefficients to zero if noise alone explains them."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from broca.recovery.base import Recovery, Regression
 from broca.recovery.guarded import Guarded
 
 PENALTIES = np.logspace(-2, 4, 25)
-"""Penalties that ridge tries."""
+"""Candidate penalties of ridge."""
 
 _MEDIAN_OF_NORMAL = 0.6745
 """Median of the absolute values of standard normal numbers."""
 
 
 class Thresholded(Regression):
-    """A dense regression whose small coefficients are exactly zero.
+    """A dense regression that sets small coefficients to exactly zero.
 
-    A coefficient stands if it is more than `sqrt(2 log components)` times its standard error from
-    zero, the size that the largest of as many normal errors reaches (Donoho and Johnstone 1994,
-    the universal threshold). The standard error is that of the posterior, `sigma_`, where the
-    regression has one, else that of a ridge estimate with its chosen penalty; it is taken to be no
-    less than the spread of all coefficients by their median, since most components do nothing and
-    errors are understated where there are more components than masks.
+    A coefficient is kept if its absolute value exceeds `sqrt(2 log components)` standard errors,
+    about the largest of as many normal errors (the universal threshold of Donoho and Johnstone
+    1994). The standard error comes from the posterior, `sigma_`, if the regression has a posterior,
+    else from a ridge estimate with the chosen penalty. Its lower bound is the spread of all
+    coefficients by their median: most components have no effect, and standard errors are too small
+    with more components than masks.
 
     Args:
         inner: `RidgeCV`, `BayesianRidge` or `ARDRegression`.
 
     Attributes:
         coef_: Effect of ablating each component, `(components,)`.
-        intercept_: Response that the fit gives the intact model.
+        intercept_: Fitted response of the intact model.
     """
 
     def __init__(self, inner: Any) -> None:
@@ -54,33 +54,33 @@ class Thresholded(Regression):
         errors = np.maximum(errors, np.median(np.abs(dense.coef_)) / _MEDIAN_OF_NORMAL)
         threshold = np.sqrt(2 * np.log(max(2, matrix.shape[1])))
         self.coef_ = np.where(np.abs(dense.coef_) > threshold * errors, dense.coef_, 0.0)
-        # what was cut had a part in the mean
+        # the removed coefficients contributed to the mean
         self.intercept_ = float(y.mean() - matrix.mean(axis=0) @ self.coef_)
 
 
 def ridge() -> Thresholded:
-    """Ridge regression; leave-one-out cross-validation chooses the penalty."""
+    """Makes a ridge regression; leave-one-out cross-validation chooses the penalty."""
     from sklearn.linear_model import RidgeCV
 
     return Thresholded(RidgeCV(alphas=PENALTIES))
 
 
 def bayesian() -> Thresholded:
-    """Bayesian ridge regression: one prior width for all components."""
+    """Makes a Bayesian ridge regression with one prior width for all components."""
     from sklearn.linear_model import BayesianRidge
 
     return Thresholded(BayesianRidge())
 
 
 def ard() -> Thresholded:
-    """Automatic relevance determination: a prior width for each component."""
+    """Makes an automatic relevance determination with a prior width for each component."""
     from sklearn.linear_model import ARDRegression
 
     return Thresholded(ARDRegression())
 
 
 def _posterior_errors(inner: Any, components: int) -> NDArray[np.float64]:
-    """Posterior standard deviations; ARD has them of the components that it kept."""
+    """Returns posterior standard deviations; ARD has them only for the components that it kept."""
     variances = np.diag(inner.sigma_)
     if len(variances) == components:
         return np.sqrt(variances)
@@ -92,7 +92,7 @@ def _posterior_errors(inner: Any, components: int) -> NDArray[np.float64]:
 def _ridge_errors(
     matrix: NDArray[np.float64], residuals: NDArray[np.float64], penalty: float
 ) -> NDArray[np.float64]:
-    """Standard errors of ridge coefficients, `(components,)`."""
+    """Returns the standard errors of ridge coefficients, `(components,)`."""
     centered = matrix - matrix.mean(axis=0)
     gram = centered.T @ centered
     shrunk = np.linalg.inv(gram + penalty * np.eye(len(gram)))

@@ -1,4 +1,4 @@
-"""How sure an effect is: intervals, p-values, false discoveries, and what resamples select."""
+"""Uncertainty of effects: intervals, p-values, false discoveries, selections of resamples."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from broca.recovery.base import coefficients
 RESAMPLES = 100
 LEVEL = 0.9
 DISCOVERY = 0.1
-"""Share of false discoveries that is allowed among what is called a discovery."""
+"""Allowed share of false discoveries among discoveries."""
 
 _DOUBT = 0.05
-"""Chance that a component is taken for sure where none matters (Bonferroni)."""
+"""Probability that any component counts as sure if none has an effect (Bonferroni)."""
 _NOTHING = 1e-18
-"""Share of the variance that is rounding."""
+"""Share of the variance that counts as rounding."""
 _ROUNDING = 1e-12
-"""Share of the responses that differences among equal ones may be."""
+"""Largest difference of equal responses by rounding, as a share of the responses."""
 _FEWEST = 8
-"""Fewest masks of which anything is said."""
+"""Minimum number of masks for estimates."""
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """Effects under random masks, beside other ablated components, and how sure they are.
+    """Effects under random masks, beside other ablated components, with their uncertainty.
 
     Attributes:
         estimates: Effects without shrinkage, which the intervals surround, `(components,)`.
-        intervals: 90 % interval of each, `(components, 2)`; NaN where there is none.
-        p_values: One-sided, of no harm, `(components,)`; 1 where nothing can be said.
-        q_values: The same after Benjamini and Hochberg: the share of false discoveries among this
-            component and those with smaller ones.
+        intervals: 90 % interval of each effect, `(components, 2)`; NaN without an estimate.
+        p_values: One-sided p-value of no harm, `(components,)`; 1 without an estimate.
+        q_values: p-values after the correction of Benjamini and Hochberg: the share of false
+            discoveries among this component and those with smaller p-values.
     """
 
     estimates: NDArray[np.float64]
@@ -45,10 +45,10 @@ class Estimates:
 
 @dataclass(frozen=True)
 class Uncertainty(Estimates):
-    """What is known of each component besides its effect.
+    """Uncertainty of the effect of each component.
 
     Attributes:
-        frequency: Share of resamples in which it is among the k most harmful, `(components,)`.
+        frequency: Share of resamples with the component among the k most harmful, `(components,)`.
     """
 
     frequency: NDArray[np.float64]
@@ -57,20 +57,22 @@ class Uncertainty(Estimates):
 def estimate(
     masks: NDArray[np.bool_], responses: NDArray[np.float64], strata: NDArray[np.intp] | None = None
 ) -> Estimates:
-    """Estimates every effect beside those that are beyond doubt.
+    """Estimates every effect beside the sure components.
 
-    Sure components are found one after another: the one whose effect is clearest beside those
-    before it, for as long as chance among all components makes one so clear in one of 20 cases, and
-    there are four masks for each. The estimate of any component is its coefficient in the least
-    squares of the responses on itself and those; interval and p-value are Student's. This holds
-    because masks are drawn at random: what is left out is nearly uncorrelated with what is in.
+    A component is sure if chance gives any component an effect this clear in fewer than one of 20
+    cases. Sure components are selected one after another, the clearest effect beside the earlier
+    ones first, while there are four masks for each. The estimate of a component is its coefficient
+    in the least squares of the responses on itself and the sure components; interval and p-value
+    are Student's. The estimates hold because masks are drawn at random: omitted components are
+    nearly uncorrelated with included ones.
 
     Args:
         masks: 1 where a component was ablated, `(masks, components)`.
         responses: Mean response under each mask, `(masks,)`.
-        strata: Which masks are compared, those of the same number, `(masks,)`. Where some masks
-            are meant to be larger than others, a component is more often in a large one, and would
-            take a part of the blame for all that is in it. All are compared if None.
+        strata: Stratum of each mask, `(masks,)`; only masks of the same stratum are compared. If
+            some masks are larger by design, a component is more often in a large mask, and its
+            effect would contain a part of the effects of the others. All masks are compared if
+            None.
     """
     from scipy import stats
 
@@ -97,11 +99,11 @@ def uncertainty(
     seed: int,
     resamples: int = RESAMPLES,
 ) -> Uncertainty:
-    """Resamples masks, and tests every component.
+    """Resamples masks and tests every component.
 
-    The rows of a mask share what it ablates, so that masks and not rows are drawn: give one
-    response for each mask, the mean of its rows. Each resample fits the recovery anew, at the
-    penalty that was chosen for all masks where it has one (`penalty_`).
+    The rows of a mask share its ablation, so that masks and not rows are resampled: give the mean
+    response of the rows of each mask. Each resample fits the recovery again, with the penalty
+    chosen on all masks if the recovery has one (`penalty_`).
 
     Args:
         masks: 1 where a component was ablated, `(masks, components)`.
@@ -109,7 +111,7 @@ def uncertainty(
         recovery: The fitted recovery.
         k: Maximum number of components that are selected.
         seed: Seed of the resamples.
-        resamples: How many.
+        resamples: Number of resamples.
     """
     matrix = np.asarray(masks, dtype=float)
     y = np.asarray(responses, dtype=float)
@@ -126,7 +128,7 @@ def uncertainty(
 
 
 def _settled(recovery: Any) -> Any:
-    """The recovery at the penalty that it chose: resamples need not choose again."""
+    """Returns the recovery with its chosen penalty: resamples do not choose again."""
     from sklearn.base import clone
 
     penalty = getattr(recovery, "penalty_", None)
@@ -139,9 +141,9 @@ def _settled(recovery: Any) -> Any:
 def _estimated(
     matrix: NDArray[np.float64], y: NDArray[np.float64], groups: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Estimates of all components beside the sure ones, intervals, and p-values of no harm.
+    """Returns estimates of all components beside the sure ones, intervals and p-values of no harm.
 
-    Masks and responses are differences from the means of this many groups.
+    Masks and responses are differences from the means of `groups` groups.
     """
     sure: list[int] = []
     while True:
@@ -149,7 +151,7 @@ def _estimated(
         estimates, intervals, p_values = _beside(matrix, y, columns, groups)
         two_sided = 2 * np.minimum(p_values, 1 - p_values)
         two_sided[[*sure, *np.flatnonzero(~np.isfinite(intervals[:, 0]))]] = 1.0
-        two_sided[estimates == 0] = 1.0  # no effect at all is not a clear one
+        two_sided[estimates == 0] = 1.0  # an effect of zero is not clear
         clearest = int(np.argmin(two_sided))
         if two_sided[clearest] * len(two_sided) > _DOUBT or 4 * (len(sure) + 1) > len(y):
             return estimates, intervals, p_values
@@ -159,7 +161,7 @@ def _estimated(
 def _beside(
     centered: NDArray[np.float64], target: NDArray[np.float64], sure: NDArray[np.intp], groups: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Least squares of the responses on each component and the sure ones.
+    """Fits least squares of the responses on each component and the sure ones.
 
     Returns:
         Estimates, intervals, and p-values of no harm.
@@ -170,7 +172,7 @@ def _beside(
     estimates, errors = np.zeros(count), np.full(count, np.nan)
     freedom = np.full(count, max(1, rows - 1 - groups - len(sure)))
     freedom[sure] += 1
-    # what the sure ones do not explain, of the responses and of every other column
+    # residuals of the responses and of every other column after the sure ones
     basis = np.linalg.qr(centered[:, sure])[0] if len(sure) else np.zeros((rows, 0))
     residual = centered - basis @ (basis.T @ centered)
     left = target - basis @ (basis.T @ target)
@@ -185,7 +187,7 @@ def _beside(
             estimates[sure] = inverse @ centered[:, sure].T @ target
             errors[sure] = np.sqrt(left @ left / freedom[sure] * np.maximum(np.diag(inverse), 0))
     total = target @ target
-    if total > 0 and left @ left <= _NOTHING * total:  # the sure ones explain all there is
+    if total > 0 and left @ left <= _NOTHING * total:  # the sure ones explain everything
         estimates[others], errors[others] = 0.0, 0.0
     known = np.isfinite(errors)
     half = stats.t.ppf((1 + LEVEL) / 2, freedom) * errors
