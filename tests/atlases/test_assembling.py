@@ -1,4 +1,4 @@
-"""What an atlas measured, in the shape that is written."""
+"""The result of an atlas."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def atlas(planted):
 
 
 def test_cells_lie_in_their_intervals_and_budget_is_kept(atlas):
-    """Low, effect, high; rows as asked."""
+    """Every effect lies between its bounds; the number of rows is the budget."""
     assert np.all(np.array(atlas.low) <= np.array(atlas.effects))
     assert np.all(np.array(atlas.effects) <= np.array(atlas.high))
     assert 3000 - len(LEARNED) < atlas.cost.rows <= 3000

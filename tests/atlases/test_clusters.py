@@ -1,4 +1,4 @@
-"""Clusters: by direction, not by length; neighbours alike."""
+"""Clusters by direction and not by length, in an order with similar neighbours."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from broca.atlases import cluster
 
 
 def test_profiles_of_one_direction_are_together():
-    """However long they are, and whatever order they come in."""
+    """Length and order of the profiles have no influence."""
     profiles = np.array(
         [[0, -1, 0], [-1, 0, 0], [0, -0.1, 0.01], [-9, 0.1, 0], [0, 0, -1], [0, -5, 0.2]]
     )
@@ -18,7 +18,7 @@ def test_profiles_of_one_direction_are_together():
 
 
 def test_members_of_a_cluster_are_closer_than_the_cut():
-    """Random directions: every cluster's mean cosine distance is at most a half."""
+    """For random directions the mean cosine distance of every cluster is at most a half."""
     rng = np.random.default_rng(0)
     profiles = rng.normal(size=(30, 3))
     unit = profiles / np.linalg.norm(profiles, axis=1, keepdims=True)
@@ -30,7 +30,7 @@ def test_members_of_a_cluster_are_closer_than_the_cut():
 
 
 def test_rows_without_a_profile_are_left_out():
-    """Nothing is said of them; a single one is a cluster of its own."""
+    """They belong to no cluster; a single row with a profile is a cluster."""
     assert cluster(np.zeros((3, 2))).order == ()
     assert cluster(np.zeros((3, 0))).clusters == ()
     assert cluster(np.array([[0, 0], [0, -1.0], [0, 0]])).clusters == ((1,),)

@@ -1,4 +1,4 @@
-"""Findings: names, display order, reasons, and when groups mean nothing."""
+"""Findings: names, display order, reasons, and cases without a test of groups."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ TASKS = ("sums", "words", "more sums", "broken")
 
 
 def matrix():
-    """Two components of sums, two of words, one of all; the last task cannot be done."""
+    """Two components of sums, two of words, one of all tasks; the model cannot do the last task."""
     effects = np.zeros((4, 8))
     effects[[0, 2], 1] = effects[[0, 2], 6] = -0.4
     effects[1, [2, 7]] = -0.3
@@ -32,7 +32,7 @@ def test_everything_is_named():
     found = find(matrix(), TASKS, NAMES, k=3)
     (one,) = found.universal
     assert (one.name, set(one.hurts)) == ("L1H0", {"sums", "words", "more sums"})
-    assert one.effects["broken"] == -0.2  # shown, though it does not count
+    assert one.effects["broken"] == -0.2  # it is shown, but does not count
     chosen = {each.task: [part.name for part in each.components] for each in found.selections}
     assert {name: set(parts) for name, parts in chosen.items()} == {
         "sums": {"L0H1", "L1H2"}, "more sums": {"L0H1", "L1H2"}, "words": {"L0H2", "L1H3"},
@@ -41,7 +41,7 @@ def test_everything_is_named():
     reasons = {each.task: each.reason for each in found.selections}
     assert reasons["broken"] == "the intact model cannot do the task"
     assert reasons["sums"] == ""
-    # what all need points 35 degrees away from what two of three need
+    # the universal profile is 35 degrees away from the profile of two of three tasks
     assert {frozenset(each.components) for each in found.clusters} == {
         frozenset({"L0H1", "L1H2", "L1H0"}), frozenset({"L0H2", "L1H3"}),
     }  # fmt: skip
@@ -61,7 +61,7 @@ def test_order_is_a_permutation_with_clusters_first():
 
 
 def test_groups_are_tested_where_there_are_some():
-    """Heads of one capability, in pairs; capabilities with one head say nothing."""
+    """Pairs of heads of a capability are tested; capabilities with one head have no pairs."""
     chosen = {"sums": ["L0H0", "L0H1"], "words": ["L1H3"]}
     test, why_not = keep_to_groups(chosen, {0: 2, 1: 2}, NAMES, seed=0)
     assert why_not == ""
@@ -71,7 +71,7 @@ def test_groups_are_tested_where_there_are_some():
 
 
 def test_why_groups_mean_nothing():
-    """No groups, a single group, no heads, no pairs: each is said."""
+    """The note names the reason: no groups, a single group, no heads, or no pairs."""
     pair = {"sums": ["L0H0", "L0H1"]}
     for chosen, sizes, names, reason in (
         (pair, {0: 1, 1: 1}, NAMES, "keys and values of its own"),
@@ -85,7 +85,7 @@ def test_why_groups_mean_nothing():
 
 
 def test_nothing_is_selected_where_effects_explain_nothing():
-    """A fit that does worse than the mean on held-out masks is no evidence, however sure it is."""
+    """A fit that predicts held-out masks worse than the mean selects nothing."""
     explained = np.array([0.3, -0.05, 0.2, 0.3])
     found = find(replace(matrix(), explained=explained), TASKS, NAMES, k=3)
     chosen = {each.task: each for each in found.selections}

@@ -12,7 +12,7 @@ GROUPS = np.tile(np.repeat([0, 1], 4), 2)
 
 
 def test_heads_of_one_group_stand_out():
-    """Four of one group in each layer: chance has less than half of the pairs."""
+    """With four heads of one group in each layer, chance gives less than half of the pairs."""
     found = count_groups([[0, 1, 2, 3], [8, 9, 10, 11]], LAYERS, GROUPS, seed=0)
     assert found.pairs == 12
     assert found.effect > 3
@@ -29,7 +29,7 @@ def test_expected_number_is_exact_in_the_mean():
 
 
 def test_p_is_that_of_all_permutations():
-    """On one layer of four heads, against all 24 orders."""
+    """The p-value of one layer of four heads equals that of all 24 permutations."""
     sets, groups = [[0, 1], [1, 2]], np.array([0, 0, 0, 1])
     counts = [
         sum(groups[order[a]] == groups[order[b]] for a, b in sets)
@@ -42,7 +42,7 @@ def test_p_is_that_of_all_permutations():
 
 
 def test_p_is_uniform_under_chance():
-    """Random sets are called grouped at 10 % in about 10 % of the cases, or fewer: counts tie."""
+    """At 10 %, at most about 10 % of random sets are called grouped: counts have ties."""
     rng = np.random.default_rng(0)
     called = [
         count_groups(
@@ -55,6 +55,6 @@ def test_p_is_uniform_under_chance():
 
 
 def test_one_head_in_each_layer_says_nothing():
-    """No change of places changes the number: no effect, p of 1."""
+    """No permutation changes the number: no effect, and a p-value of 1."""
     found = count_groups([[0, 8]], LAYERS, GROUPS, seed=0)
     assert (found.pairs, found.expected, found.effect, found.p) == (0, 0.0, None, 1.0)

@@ -1,4 +1,4 @@
-"""Who is universal and who is a task's own."""
+"""Universal components and components of single tasks."""
 
 import numpy as np
 from effect_matrices import effects_of, matrix
@@ -7,7 +7,7 @@ from broca.atlases import contrasts
 
 
 def test_the_same_capability_is_no_control():
-    """A component of both sums tasks is theirs; one that all need alike is nobody's own."""
+    """A component of both sums tasks is selected for both; a universal component for none."""
     cells = {(0, 4): -0.3, (1, 4): -0.3} | {(task, 7): -0.5 for task in range(5)}
     found = contrasts(matrix(effects_of(cells)), 5)
     assert [one.selected for one in found] == [(4,), (4,), (), (), ()]
@@ -17,7 +17,7 @@ def test_the_same_capability_is_no_control():
 
 
 def test_at_most_k_and_the_largest_contrast_first():
-    """Even where others hurt the task more."""
+    """The largest contrast comes first even if other components hurt the task more."""
     cells = {(2, 1): -0.2, (2, 2): -0.4, (2, 3): -0.3} | {(task, 5): -0.6 for task in range(5)}
     own = contrasts(matrix(effects_of(cells)), 2)[2]
     assert own.selected == (2, 3)
@@ -25,13 +25,13 @@ def test_at_most_k_and_the_largest_contrast_first():
 
 
 def test_what_helps_the_others_is_not_needed_by_the_task():
-    """A contrast alone, without harm to the task, selects nothing."""
+    """A component with a contrast but without harm to the task is not selected."""
     cells = {(task, 6): 0.3 for task in range(5) if task != 2}
     assert contrasts(matrix(effects_of(cells)), 5)[2].selected == ()
 
 
 def test_noise_selects_nothing():
-    """Effects as large as their spread, in 400 components, are not listed to fill up k."""
+    """Of 400 components with effects as large as their spread none is selected to reach k."""
     rng = np.random.default_rng(3)
     noisy = matrix(rng.normal(0, 0.04, (5, 400)), spread=0.04)
     assert sum(len(one.selected) for one in contrasts(noisy, 5)) <= 1

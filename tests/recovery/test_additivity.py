@@ -1,4 +1,4 @@
-"""How well effects add up."""
+"""Additivity of effects."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from broca.recovery import PaperLasso, additivity
 
 
 def test_additive_responses_are_explained():
-    """Without noise nearly all; with noise as large as the effects about half."""
+    """The model explains nearly all variance without noise and about half with equal noise."""
     masks = designs.stratified(200, 40, sparsity=0.1, seed=0)
     signal = masks @ np.where(np.arange(40) < 4, -0.3, 0.0)
     noise = np.random.default_rng(0).normal(0, signal.std(), 200)
@@ -22,14 +22,14 @@ def test_additive_responses_are_explained():
 
 
 def test_what_does_not_add_up_is_not_explained():
-    """Parity of two columns has no main effects; noise has no model."""
+    """The parity of two columns has no main effects, and noise cannot be predicted."""
     masks = np.random.default_rng(0).random((200, 12)) < 0.5
     parity = (masks[:, 0] ^ masks[:, 1]).astype(float)
     assert additivity(masks, parity, PaperLasso(), seed=0).explained < 0.1
 
 
 def test_held_out_masks_are_not_seen():
-    """With more columns than masks a fit explains everything it saw, and none of the rest."""
+    """With more columns than masks, a fit explains its own masks and no held-out mask."""
     rng = np.random.default_rng(1)
     masks, y = rng.random((40, 200)) < 0.3, rng.normal(size=40)
     fitted = PaperLasso(alpha=0.001).fit(masks, y)
@@ -38,7 +38,7 @@ def test_held_out_masks_are_not_seen():
 
 
 def test_few_or_equal_responses_give_none():
-    """There is nothing to say."""
+    """The result is None."""
     masks = designs.stratified(30, 12, sparsity=0.1, seed=0)
     assert additivity(masks, np.ones(30), PaperLasso(), seed=0) is None
     assert additivity(masks[:19], np.arange(19.0), PaperLasso(), seed=0) is None

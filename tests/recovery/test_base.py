@@ -1,4 +1,4 @@
-"""Recoveries as scikit-learn takes them: cloned, cross-validated, in pipelines, set anew."""
+"""Recoveries in scikit-learn: clones, cross-validation, pipelines, parameters."""
 
 import numpy as np
 import pytest

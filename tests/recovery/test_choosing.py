@@ -1,4 +1,4 @@
-"""Recoveries by name, and whether they fit their use."""
+"""Recoveries by name, and checks of estimators."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def problem(*, masks=120, components=40, noise=0.03, seed=0):
 
 @pytest.mark.parametrize("name", RECOVERIES)
 def test_each_finds_what_matters(name):
-    """The three columns come first, near their true effects, and predictions follow."""
+    """The three columns come first with nearly their true effects; predictions are close."""
     masks, responses, effects = problem()
     fitted = make_recovery(name).fit(masks, responses)
     assert np.argsort(fitted.coef_)[:3].tolist() == [3, 20, 31]
@@ -46,7 +46,7 @@ def test_each_sees_nothing_where_nothing_varies(name):
 
 @pytest.mark.parametrize("name", ["ridge", "bayesian", "ard", "stability"])
 def test_thresholds_leave_little_of_noise(name):
-    """Of 40 columns without effect two at most are left, in each of three problems."""
+    """At most two of 40 columns without effect are kept, in each of three problems."""
     for seed in range(3):
         masks, _, _ = problem(seed=seed)
         noise = np.random.default_rng(seed).normal(size=len(masks))
@@ -55,7 +55,7 @@ def test_thresholds_leave_little_of_noise(name):
 
 @pytest.mark.parametrize("recovery", [Ridge(alpha=0.1), LinearRegression()], ids=repr)
 def test_any_linear_regressor_of_scikit_learn_can_be_passed(recovery):
-    """To a search; the record says which, and the estimator itself is left unfitted."""
+    """A search takes the estimator, its record names it, and the estimator stays unfitted."""
     planted = planted_problem(components=30, effect=0.2, noise=0.02, seed=1)
     search = make_search(
         "cs-stratified", Problem(30, np.arange(10), 5, None, 0), recovery=recovery, resamples=5
@@ -82,7 +82,7 @@ def test_parts_that_do_not_fit_are_refused_before_work_starts(options, message):
 
 
 def test_recovery_without_coefficients_is_refused():
-    """After its fit, since only then it can be known."""
+    """The check runs after the fit, since `coef_` exists only then."""
     search = make_search(
         "cs-stratified", Problem(30, np.arange(4), 5, 80, 0), recovery=KMeans(n_clusters=2)
     )
@@ -91,6 +91,6 @@ def test_recovery_without_coefficients_is_refused():
 
 
 def test_unknown_recovery_is_an_unknown_name():
-    """As of models and tasks."""
+    """The error is the same as for unknown models and tasks."""
     with pytest.raises(UnknownName, match="in Python any scikit-learn regressor"):
         make_recovery("magic")

@@ -1,4 +1,4 @@
-"""scikit-learn's regressions behind a guard: its coefficients, and zeros where it would fail."""
+"""Guarded regressions: scikit-learn's coefficients, and zeros instead of failures."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def problem():
     ],
 )
 def test_coefficients_are_those_of_scikit_learn_in_the_responses_units(problem, make, plain):
-    """Fitted to standardized responses by hand, and scaled back."""
+    """They equal a manual fit to standardized responses, scaled back."""
     masks, responses = problem
     recovered = make().fit(masks, responses)
     standardized = (responses - responses.mean()) / responses.std()
@@ -37,7 +37,7 @@ def test_coefficients_are_those_of_scikit_learn_in_the_responses_units(problem, 
 
 
 def test_units_of_the_responses_scale_the_effects(problem):
-    """In points instead of shares they are a hundred times as large; an offset changes none."""
+    """Responses in points give effects a hundred times as large; an offset changes no effect."""
     masks, responses = problem
     shares, points = lasso_cv().fit(masks, responses), lasso_cv().fit(masks, 100 * responses + 5)
     np.testing.assert_allclose(points.coef_, 100 * shares.coef_, rtol=1e-6, atol=1e-9)
@@ -46,7 +46,7 @@ def test_units_of_the_responses_scale_the_effects(problem):
 
 @pytest.mark.parametrize("masks", [9, 40])
 def test_without_anything_to_say_all_effects_are_zero(masks):
-    """Fewer masks than the least, or the same response everywhere; the mean stays."""
+    """Too few masks or equal responses give zero effects; the intercept is the mean."""
     drawn = np.random.default_rng(1).random((masks, 6)) < 0.5
     responses = np.full(masks, 0.7) if masks == 40 else np.linspace(0, 1, masks)
     fitted = Guarded(Ridge()).fit(drawn, responses)
@@ -56,7 +56,7 @@ def test_without_anything_to_say_all_effects_are_zero(masks):
 
 
 def test_the_fitted_regression_can_be_looked_at(problem):
-    """The one that was handed over stays as it was."""
+    """The given regression stays unfitted."""
     inner = LassoCV(cv=5, alphas=30)
     fitted = Guarded(inner).fit(*problem)
     assert fitted.inner_.alpha_ > 0

@@ -20,7 +20,7 @@ def problem():
 
 
 def test_equals_scikit_learn_on_standardized_responses(problem):
-    """By default it is sklearn's Lasso with alpha 0.01 on the z-scored responses."""
+    """The default equals scikit-learn's Lasso with alpha 0.01 on z-scored responses."""
     masks, responses, _ = problem
     z = (responses - responses.mean()) / responses.std()
     reference = Lasso(alpha=0.01, max_iter=5000).fit(masks.astype(float), z)
@@ -48,7 +48,7 @@ def test_solution_satisfies_the_optimality_conditions(problem, baseline):
 
 
 def test_intercept_can_be_fixed_at_the_baseline(problem):
-    """Then the intact model's response is met exactly (eq. 1)."""
+    """The fit then predicts the intact model's response exactly (eq. 1)."""
     masks, responses, effects = problem
     fit = PaperLasso(baseline=0.9).fit(masks, responses)
     assert fit.intercept_ == 0.9
@@ -58,7 +58,7 @@ def test_intercept_can_be_fixed_at_the_baseline(problem):
 
 @pytest.mark.parametrize("baseline", [None, 1.0])
 def test_constant_responses_are_no_evidence(baseline):
-    """Where every mask scores alike, every coefficient is exactly zero."""
+    """If all masks have the same response, every coefficient is exactly zero."""
     masks = designs.stratified(20, 10, sparsity=0.2, seed=0)
     fit = PaperLasso(baseline=baseline).fit(masks, np.ones(20))
     assert not fit.coef_.any()

@@ -63,7 +63,7 @@ def package(folder, entries):
 
 
 def python(folder, program):
-    """What a new process prints, which sees the package."""
+    """Returns the output of a new process that sees the package."""
     code = f"import sys; sys.path.insert(0, {str(folder)!r})\n{program}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     return done.stdout + done.stderr
@@ -94,7 +94,7 @@ def test_methods_and_recoveries_of_another_package_are_on_the_menus(tmp_path):
     ],
 )
 def test_broken_entry_point_is_refused_in_one_line_that_names_the_package(tmp_path, entry, message):
-    """At the first look-up, not at the import."""
+    """The error comes at the first look-up, not at the import."""
     package(tmp_path, f"[broca.searches]\n{entry}\n")
     printed = python(
         tmp_path,

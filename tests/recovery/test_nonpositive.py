@@ -40,7 +40,7 @@ def test_is_optimal_for_the_penalty_that_it_chose():
 
 
 def test_constant_responses_give_no_effects():
-    """Nothing varies, nothing is explained."""
+    """Constant responses give zero coefficients."""
     fitted = NonPositiveLasso().fit(np.eye(12, dtype=bool), np.full(12, 0.7))
     assert not fitted.coef_.any()
     assert fitted.intercept_ == pytest.approx(0.7)

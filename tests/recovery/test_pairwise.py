@@ -1,4 +1,4 @@
-"""The model of pairs: what it fits, what it proposes."""
+"""The model of pairs: its fits and its proposals."""
 
 import itertools
 
@@ -12,7 +12,7 @@ COUNT = 6
 
 
 def worth(sets):
-    """Columns 0 and 1 are worth something together, column 2 alone, column 3 spoils."""
+    """Columns 0 and 1 have a joint value, column 2 has a value alone, column 3 lowers the value."""
     return 0.6 * (sets[:, 0] & sets[:, 1]) + 0.2 * sets[:, 2] - 0.3 * sets[:, 3]
 
 
@@ -30,7 +30,7 @@ def fitted(*, cost=0.02, largest=3):
 
 
 def test_values_are_those_of_the_sets():
-    """Main effects and pairs describe this problem fully; members cost what was said."""
+    """Main effects and pairs describe this problem fully; members have the given cost."""
     sets, model = every_set(), fitted()
     np.testing.assert_allclose(model.values(sets), worth(sets), atol=0.03)
     np.testing.assert_allclose(model.values(sets) - model.net(sets), 0.02 * sets.sum(axis=1))
@@ -38,7 +38,7 @@ def test_values_are_those_of_the_sets():
 
 @pytest.mark.parametrize("pairs", [1.0, 1 / 3])
 def test_fit_is_ridge_regression_towards_the_prior(pairs):
-    """Against scikit-learn, at the penalty that belongs to the scale the model chose."""
+    """The fit equals scikit-learn's with the penalty of the chosen scale."""
     rng = np.random.default_rng(3)
     sets = rng.random((40, COUNT)) < 0.4
     prior = rng.normal(0, 0.1, COUNT)
@@ -46,7 +46,7 @@ def test_fit_is_ridge_regression_towards_the_prior(pairs):
     model = PairwiseModel(COUNT, largest=3, cost=0.0, prior=prior, pairs=pairs)
     model.fit(sets, values, noise=0.1)
     first, second = np.triu_indices(COUNT, 1)
-    # a coefficient of a column made smaller has that much less room
+    # scaling a column down scales the prior of its coefficient down
     features = np.hstack([sets, pairs * (sets[:, first] & sets[:, second])]).astype(float)
     full = np.concatenate([prior, np.zeros(len(first))])
     candidates = [
@@ -74,7 +74,7 @@ def test_what_members_add_says_what_sets_are_worth():
 
 
 def test_values_count_by_their_precision():
-    """Of two values of one set the surer one is believed."""
+    """Of two values of the same set the more precise value has more weight."""
     alone = np.eye(COUNT, dtype=bool)[[2, 2]]
     model = PairwiseModel(COUNT, largest=3, cost=0.0)
     model.fit(alone, np.array([0.2, 0.8]), noise=np.array([0.01, 1.0]))
@@ -82,7 +82,7 @@ def test_values_count_by_their_precision():
 
 
 def test_unmeasured_sets_are_worth_what_was_believed():
-    """Sets without a measured member keep their prior."""
+    """Sets without measured members keep their prior values."""
     prior = np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0])
     model = PairwiseModel(COUNT, largest=3, cost=0.0, prior=prior)
     model.fit(np.eye(COUNT, dtype=bool)[1:2], np.array([0.2]), noise=0.05)
@@ -90,7 +90,7 @@ def test_unmeasured_sets_are_worth_what_was_believed():
 
 
 def test_best_is_the_best_of_all_sets_within_the_size():
-    """From a start near it, against all subsets."""
+    """The climb from a near start finds the best of all subsets."""
     model, sets = fitted(), every_set()
     allowed = sets[sets.sum(axis=1) <= 3]
     found = model.best(np.array([True, False, False, False, False, False]))
@@ -99,13 +99,13 @@ def test_best_is_the_best_of_all_sets_within_the_size():
 
 
 def test_members_that_add_less_than_they_cost_stay_out():
-    """With a dear member only the pair pays."""
+    """If members are expensive, only the pair is worth its cost."""
     found = fitted(cost=0.25).best(np.array([True, True, False, False, False, False]))
     assert found.tolist() == [True, True, False, False, False, False]
 
 
 def test_draws_vary_where_the_data_leave_it_open():
-    """After two sets anything may be best; after all sets hardly anything but the best."""
+    """Draws vary after two measured sets and agree after all sets."""
     few = PairwiseModel(COUNT, largest=3, cost=0.0)
     few.fit(np.eye(COUNT, dtype=bool)[:2], np.array([0.1, 0.2]), noise=0.1)
     start, rng = np.zeros(COUNT, dtype=bool), np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""Stability selection: what it keeps, and that it repeats itself."""
+"""Stability selection: kept components and reproducibility."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from broca.recovery import StabilitySelection
 
 
 def test_effects_are_least_squares_on_what_was_kept():
-    """Selection shrinks nothing."""
+    """The effects of kept components are not shrunk."""
     masks = designs.stratified(160, 40, sparsity=0.1, seed=0)
     noise = np.random.default_rng(0).normal(0, 0.05, 160)
     y = 1 - 0.4 * masks[:, 5] - 0.3 * masks[:, 11] + noise

@@ -1,4 +1,4 @@
-"""Thresholds of dense regressions, against standard errors worked out in another way."""
+"""Thresholds of dense regressions, against independently computed standard errors."""
 
 import numpy as np
 from sklearn.linear_model import BayesianRidge, RidgeCV
@@ -9,7 +9,7 @@ from broca.recovery.thresholded import PENALTIES
 
 
 def test_ridge_keeps_what_exceeds_the_threshold():
-    """The errors are those of the estimate's linear map, the spread is the coefficients'."""
+    """Standard errors come from the estimate's linear map, the spread from the coefficients."""
     masks = designs.stratified(150, 30, sparsity=0.1, seed=0)
     effects = np.where(np.arange(30) < 4, -0.3, 0.0)
     y = 1 + masks @ effects + np.random.default_rng(0).normal(0, 0.2, 150)

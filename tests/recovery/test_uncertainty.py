@@ -24,7 +24,7 @@ def known(design, y, *, k=5, seed=0, resamples=30, alpha=0.01):
 
 
 def test_intervals_cover_the_truth_and_discoveries_are_true():
-    """90 % intervals cover 84 % or more, a fifth of discoveries at most is false."""
+    """90 % intervals cover at least 84 %, and at most a fifth of discoveries is false."""
     covered, false, found, planted = [], 0, 0, 0
     for seed in range(8):
         design, y, effects = simulated(seed)
@@ -40,7 +40,7 @@ def test_intervals_cover_the_truth_and_discoveries_are_true():
 
 
 def test_p_values_are_those_of_least_squares():
-    """With one column beyond doubt, every other is Student's t beside it."""
+    """With one sure column, the p-value of every other is Student's t beside it."""
     design, y, effects = simulated(3, planted=1, noise=0.03)
     one = known(design, y, alpha=0.1)
     (sure,) = np.flatnonzero(effects)
@@ -57,7 +57,7 @@ def test_p_values_are_those_of_least_squares():
 
 
 def test_nothing_is_said_where_nothing_can_be():
-    """Equal responses, or fewer than eight masks: no interval, p-values of one."""
+    """Equal responses or fewer than eight masks give no interval and p-values of one."""
     design, y, _ = simulated(0)
     for masks, responses in ((design, np.ones(150)), (design[:6], y[:6])):
         one = known(masks, responses)
@@ -67,7 +67,7 @@ def test_nothing_is_said_where_nothing_can_be():
 
 
 def test_a_column_that_is_never_ablated_has_no_interval():
-    """The design says nothing of it."""
+    """The design has no information about this column."""
     design, y, _ = simulated(1)
     design[:, 7] = False
     one = known(design, y)
@@ -76,7 +76,7 @@ def test_a_column_that_is_never_ablated_has_no_interval():
 
 
 def test_same_seed_same_frequencies():
-    """Resamples are drawn by the seed."""
+    """The seed determines the resamples."""
     design, y, _ = simulated(2, noise=0.3)
     first, again, other = (known(design, y, seed=s).frequency for s in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
@@ -84,7 +84,7 @@ def test_same_seed_same_frequencies():
 
 
 def test_within_strata_it_is_least_squares_with_a_level_for_each():
-    """Against dummy variables; with one stratum, or none named, nothing changes."""
+    """The fit equals least squares with dummy variables; a single stratum changes nothing."""
     design, y, _ = simulated(5, planted=0)
     strata = np.arange(150) % 3
     y = y + 0.5 * strata
@@ -99,9 +99,9 @@ def test_within_strata_it_is_least_squares_with_a_level_for_each():
 
 
 def test_no_component_takes_the_blame_for_the_size_of_masks():
-    """Sizes differ and all components cost something: those of no effect are no discoveries.
+    """Mask sizes differ and components have costs: components without effect are no discoveries.
 
-    Compared with masks of other sizes they are: they are more often in large ones.
+    Without strata they are discoveries, because they are more often in large masks.
     """
     false = {"alike": 0, "all": 0}
     for seed in range(10):
@@ -118,7 +118,7 @@ def test_no_component_takes_the_blame_for_the_size_of_masks():
 
 
 def test_equal_responses_of_a_stratum_are_no_evidence():
-    """Whatever is left when the mean of tenths is taken from them."""
+    """Rounding errors of their mean count as zero."""
     masks = np.random.default_rng(0).random((40, 6)) < 0.3
     one = estimate(masks, np.where(np.arange(40) < 20, 0.1, 0.7), np.arange(40) // 20)
     assert np.isnan(one.intervals).all()
