@@ -1,4 +1,4 @@
-"""One model after the other is measured on the first one's rows."""
+"""All models are measured on the rows of the first model."""
 
 from contextlib import contextmanager
 
@@ -31,7 +31,7 @@ def tiny(seed, layers=2):
 
 
 def choices(count):
-    """A task of two choices with so many items."""
+    """A task of two choices with `count` items."""
     return Task.from_examples(
         [
             {"prompt": f"{number} is", "choices": [" even", " odd"], "label": number % 2}
@@ -68,7 +68,7 @@ def collection():
 
 
 def test_every_model_answers_the_first_ones_rows(collection):
-    """Probabilities of the right choice, where no response is named."""
+    """The default response is the probability of the right choice."""
     assert [label for label, _ in collection.models] == ["tiny0", "tiny1"]
     assert collection.design.masks.shape == (ROWS, len(collection.components))
     assert collection.response == "probability"
@@ -79,7 +79,7 @@ def test_every_model_answers_the_first_ones_rows(collection):
 
 
 def test_progress_is_that_of_all_models():
-    """One bar over the rows of both, which never goes back."""
+    """A single bar counts the rows of both models and never goes back."""
     told = []
     stages = Stages(lambda stage, progress: told.append((stage, progress)))
     collect([tiny(0), tiny(1)], choices(60), stages=stages)
@@ -93,7 +93,7 @@ def test_progress_is_that_of_all_models():
 
 
 def test_effects_and_differences_are_those_of_one_regression(collection):
-    """The comparison holds what the estimates say, with their intervals."""
+    """The comparison contains the estimates with their intervals."""
     subjects = [Subject("tiny0", "tiny0"), Subject("tiny1", "tiny1", revision="b")]
     comparison = collection.compared(subjects, Ablation("zero", 0.25), level=0.1, seed=5)
     design = collection.design
@@ -116,7 +116,7 @@ def test_effects_and_differences_are_those_of_one_regression(collection):
 
 
 def test_other_architectures_are_refused(collection):
-    """By their components' names."""
+    """The message names the components."""
     with pytest.raises(BadInput, match=r"'deep' has .* only models of one architecture"):
         collection.require_components(tiny(0, layers=3), "deep")
 
@@ -133,7 +133,7 @@ def test_a_model_with_fewer_items_is_refused():
 
 
 def test_own_answers_are_compared_by_accuracy():
-    """A response that would be of each model's own answers is refused."""
+    """Generated answers are compared by accuracy; other responses of them are refused."""
     task = Task.from_examples(
         [{"prompt": f"{number} and", "answer": " x"} for number in range(60)], name="words"
     )

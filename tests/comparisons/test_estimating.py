@@ -25,7 +25,7 @@ def simulated(seed, *, rows=600, components=12, items=40, effects=None, slopes=0
 
 
 def test_effects_and_errors_are_those_of_the_formula():
-    """Least squares, and the sandwich of whole items, written as loops."""
+    """Effects are least squares and errors the clustered sandwich of items, written as loops."""
     masks, changes, item = simulated(0)
     found = estimate(masks, changes, item)
     design = np.column_stack([np.ones(len(masks)), masks])
@@ -45,7 +45,7 @@ def test_effects_and_errors_are_those_of_the_formula():
 
 
 def test_intervals_hold_for_new_items():
-    """Nine in ten or more of 95 % intervals hold the truth, though items differ."""
+    """At least nine in ten of 95 % intervals contain the true effect although items differ."""
     effects = np.linspace(-0.5, 0.5, 12)
     held = []
     for seed in range(60):
@@ -55,14 +55,14 @@ def test_intervals_hold_for_new_items():
 
 
 def test_p_values_are_even_without_effects_and_few_discoveries_are_false():
-    """At a rate of 5 %, hardly ever is anything said to have changed."""
+    """At a false discovery rate of 5 %, discoveries without an effect are rare."""
     p_values = np.stack([estimate(*simulated(seed)).p_values() for seed in range(80)])
     assert 0.03 <= np.mean(p_values <= 0.05) <= 0.08
     assert np.mean([(discoveries(line) <= 0.05).any() for line in p_values]) <= 0.12
 
 
 def test_what_the_rows_have_in_common_cancels():
-    """Two models that answer alike but for one component: only that one differs, and surely."""
+    """Of two models with equal answers except for a component, only this component differs."""
     rng = np.random.default_rng(1)
     effects = -np.abs(rng.normal(size=12))
     masks, first, item = simulated(2, effects=effects, slopes=0.6, noise=1.0)
@@ -75,23 +75,23 @@ def test_what_the_rows_have_in_common_cancels():
 
 
 def test_discoveries_are_those_of_benjamini_and_hochberg():
-    """Step up from the largest."""
+    """The procedure steps up from the largest p-value."""
     p = np.array([0.01, 0.04, 0.03, 0.5])
     np.testing.assert_allclose(discoveries(p), [0.04, 0.16 / 3, 0.16 / 3, 0.5])
 
 
 def test_an_effect_without_noise_is_sure():
-    """And nothing at all is no effect."""
+    """An effect of zero without noise is no effect."""
     found = Estimates(np.array([0.0, 0.2]), np.array([0.0, 0.0]), 9)
     assert found.p_values().tolist() == [1.0, 0.0]
 
 
 def test_too_few_rows_or_items_are_refused():
-    """With what would do."""
+    """The message says how many are needed."""
     masks, changes, item = simulated(0)
     with pytest.raises(BadInput, match="9 items are too few"):
         estimate(masks, changes, item % 9)
-    with pytest.raises(BadInput, match="cannot tell 12 components apart"):
+    with pytest.raises(BadInput, match="do not separate 12 components"):
         estimate(np.repeat(masks[:5], 120, axis=0), changes, item)
     assert row_count(None, 48) == FEWEST_ROWS
     assert row_count(None, 1000) == 6000

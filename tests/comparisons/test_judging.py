@@ -1,4 +1,4 @@
-"""Drops of selections in other models and tasks, and what they allow to say."""
+"""Drops of selections in other models and tasks, and their judgements."""
 
 from types import SimpleNamespace
 
@@ -36,7 +36,7 @@ SELECTIONS = (
 
 
 def test_scores_are_means_and_drops_have_intervals():
-    """Of every selection, and the intact model's without a drop."""
+    """Every selection has a score and a drop; the intact model has only a score."""
     rows = (INTACT, answers(0.4), answers(0.9))
     lines = scores("a", measured(adding=rows), SELECTIONS, level=0.05, seed=0)
     assert [line.selection for line in lines] == [None, "a's", "b's"]
@@ -51,7 +51,7 @@ def test_scores_are_means_and_drops_have_intervals():
     [(0.3, "yes"), (0.8, "in part"), (1.0, "no"), (0.99, "no")],
 )
 def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(left, answer):
-    """B's own selection costs it 80 points; A's selection leaves so much."""
+    """B's selection costs B 80 points; A's selection leaves the share `left`."""
     found = carries(
         [("b", measured(adding=(INTACT, answers(left, 1), answers(0.2, 2))))],
         SELECTIONS, level=0.05, seed=0,
@@ -63,7 +63,7 @@ def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(left, answe
 
 
 def test_without_an_own_selection_a_loss_is_all_that_can_be_said():
-    """And no loss says nothing."""
+    """Without a loss there is no judgement."""
     only = SELECTIONS[:1]
     (lost,) = carries([("b", measured(adding=(INTACT, answers(0.5))))], only, level=0.05, seed=0)
     assert (lost.carried, lost.own, lost.share) == ("yes", None, None)
@@ -72,7 +72,7 @@ def test_without_an_own_selection_a_loss_is_all_that_can_be_said():
 
 
 def test_a_selection_is_not_tried_where_it_was_found():
-    """Nor on tasks that nobody selected for."""
+    """It is also not tried on tasks without a selection."""
     rows = (INTACT, answers(0.5), answers(0.5))
     models = [(name, measured(adding=rows, other=rows)) for name in ("a", "b")]
     found = carries(models, SELECTIONS, level=0.05, seed=0)
@@ -82,7 +82,7 @@ def test_a_selection_is_not_tried_where_it_was_found():
 
 
 def test_p_values_are_corrected_over_all_lines():
-    """Holm: two equal ones double."""
+    """The correction is Holm's: two equal p-values double."""
     rows = (INTACT, answers(0.97), answers(0.97))
     both = carries([("a", measured(adding=rows)), ("b", measured(adding=rows))], SELECTIONS,
                    level=0.05, seed=0)  # fmt: skip
@@ -91,7 +91,7 @@ def test_p_values_are_corrected_over_all_lines():
 
 
 def test_a_share_resamples_the_same_items():
-    """Equal drops are a share of exactly one; of nothing there is no share."""
+    """Equal drops give a share of exactly one; a drop of zero gives no share."""
     after = answers(0.4)
     share = share_of(INTACT, after, after)
     assert (share.value, share.low, share.high) == (1.0, 1.0, 1.0)

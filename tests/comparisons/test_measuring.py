@@ -1,4 +1,4 @@
-"""Rows are the same for every model, and changes are against the same item intact."""
+"""Rows are equal for all models; changes are against the same item on the intact model."""
 
 import numpy as np
 import pytest
@@ -25,12 +25,12 @@ def run(reference):
 
 @pytest.fixture(scope="module")
 def design(run):
-    """Its rows."""
+    """The rows of the run."""
     return draw_design(run, rows=60, seed=3, response="accuracy", places=run.tasks.places["locate"])
 
 
 def test_items_are_asked_alike_and_masks_vary_in_size(run, design):
-    """Every component can be in a mask; the same seed draws the same rows."""
+    """Every component can be in a mask, and equal seeds draw equal rows."""
     assert design.masks.shape == (60, 96)
     sizes = design.masks.sum(axis=1)
     assert len(set(sizes.tolist())) > 2
@@ -46,7 +46,7 @@ def test_items_are_asked_alike_and_masks_vary_in_size(run, design):
 
 
 def test_changes_and_report_answers_are_those_of_plain_runs(run, design):
-    """Row by row against the engine's own accuracy under the same mask."""
+    """Every row equals the engine's accuracy under the same mask."""
     found = measure(
         run, design, [["L0H1", "L1H2"]], response="accuracy", places=run.tasks.places["locate"]
     )

@@ -1,4 +1,4 @@
-"""What a comparison is asked for: subjects, tasks and selections."""
+"""Subjects, tasks and selections of a comparison."""
 
 from dataclasses import replace
 
@@ -53,7 +53,7 @@ def test_the_folder_of_a_run_stands_for_its_result_and_that_of_a_model_for_the_m
 
 
 def test_labels_differ(model):
-    """A name that stands twice is numbered; revisions are named."""
+    """Repeated names are numbered, and revisions are named."""
     labels = [subject.label for subject in subjects_of([model, model, "other", model])]
     assert labels == ["tiny", "tiny (2)", "other", "tiny (3)"]
     subjects = subjects_of(["some/model"], ["a", "b"])
@@ -71,13 +71,13 @@ def test_labels_differ(model):
     ],
 )
 def test_a_comparison_needs_two_subjects(count, revisions, message):
-    """Two models, or one with two revisions."""
+    """A comparison takes two models, or a model with two revisions."""
     with pytest.raises(BadInput, match=message):
         subjects_of(["some/model"] * count, revisions)
 
 
 def test_other_weights_than_those_of_the_result_are_refused(model):
-    """Without a result any weights will do."""
+    """Without a result all weights are accepted."""
     Subject("tiny", model).require_weights(model)
     Subject("tiny", model, fingerprint=model.fingerprint).require_weights(model)
     with pytest.raises(BadInput, match="are not those of the result 'tiny'"):
@@ -85,7 +85,7 @@ def test_other_weights_than_those_of_the_result_are_refused(model):
 
 
 def test_tasks_are_those_given_else_the_runs_else_what_all_atlases_have():
-    """Each once, in the order of the first."""
+    """Every task comes once, in the order of the first subject."""
     first, second = Subject("a", "a", tasks=("sorting",)), Subject("b", "b", tasks=("capitals",))
     assert tasks_of([first, second, first]) == ("sorting", "capitals")
     assert tasks_of([first, second], "addition,addition,sorting") == ("addition", "sorting")
@@ -114,7 +114,7 @@ def test_the_seed_is_the_one_given_else_that_of_the_first_result():
 
 
 def test_selections_are_the_results_and_what_the_caller_named():
-    """Names may be joined by `+`; each stands once."""
+    """Names can be joined by `+`; every selection comes once."""
     subject = Subject("a", "a", selections=(("sorting", ("L0H1",)), ("capitals", ("L1H0",))))
     labels = [selection.label for selection in selections_of([subject, Subject("b", "b")])]
     assert labels == ["a, sorting", "a, capitals"]

@@ -1,4 +1,4 @@
-"""A tracker that remembers what it was given."""
+"""A tracker that records its calls."""
 
 from broca.integrations.tracking import TrackerKind
 
@@ -13,11 +13,11 @@ class Recorder:
         return lambda *words, **options: self.calls.append((name, words, options))
 
     def named(self, name):
-        """The words of all calls of one name."""
+        """Returns the arguments of all calls of this name."""
         return [words for called, words, _ in self.calls if called == name]
 
 
 def recording(name="recorder"):
-    """A kind of tracker, and the recorder that it makes."""
+    """Returns a kind of tracker and the recorder that it makes."""
     recorder = Recorder()
     return TrackerKind(name=name, help="for tests", make=lambda: recorder), recorder

@@ -54,13 +54,13 @@ def evaluated(model, manager, **options):
 
 
 def ours(folder, manager, *, ablate=NAMES, scale=0.0, **options):
-    """The same by the model's name, as lm-eval's command line asks for it."""
+    """Runs lm-eval with broca by the model's name, as lm-eval's command line does."""
     arguments = {"pretrained": str(folder / "model"), "ablate": ablate, "scale": scale}
     return evaluated("broca", manager, model_args=arguments, **options)
 
 
 def numbers(results):
-    """Every score of every task."""
+    """Returns every score of every task."""
     return {
         (task, name): value
         for task, scores in results["results"].items()
@@ -70,7 +70,7 @@ def numbers(results):
 
 
 def texts(results):
-    """Every generation."""
+    """Returns every generation."""
     return [sample["resps"] for sample in results["samples"]["generation"]]
 
 
@@ -119,7 +119,7 @@ def test_different_ablations_never_share_an_answer(folder, manager, tmp_path, mo
     ],
 )
 def test_bad_arguments_are_refused(arguments, error, message):
-    """In one line that names the argument."""
+    """The message is one line and names the argument."""
     with pytest.raises(error, match=message):
         BrocaLM(**arguments)
 

@@ -1,4 +1,4 @@
-"""What is logged, and that each tracker's library is called as its release wants it."""
+"""Logged values, and calls of each tracker's library."""
 
 import inspect
 import sys
@@ -36,7 +36,7 @@ def test_a_run_is_begun_logged_and_ended():
 
 
 def test_an_error_ends_the_run_as_failed():
-    """And goes on."""
+    """The error is raised again."""
     kind, recorder = recording()
 
     def fail():
@@ -49,7 +49,7 @@ def test_an_error_ends_the_run_as_failed():
 
 
 def test_progress_is_logged_now_and_then(monkeypatch):
-    """At a new stage, every few seconds, and at the end; another report hears everything."""
+    """Progress is logged at new stages, every few seconds and at the end; other reports get all."""
     now = [0.0]
     monkeypatch.setattr(tracking.time, "monotonic", lambda: now[0])
     kind, recorder = recording()
@@ -84,7 +84,7 @@ def test_numbers_are_those_of_the_results():
 
 
 class Library(Recorder):
-    """A tracker's library: what it makes remembers too."""
+    """A tracker's library; objects that it makes record calls too."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The callback measures a model while it is trained, and leaves it as it was."""
+"""The callback measures a model during training and does not change it."""
 
 import json
 
@@ -18,7 +18,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory):
-    """Two files of own choices that a random model can be scored on."""
+    """Two files of choices that can score a random model."""
     folder = tmp_path_factory.mktemp("tasks")
     for name in ("first", "second"):
         lines = (
@@ -30,7 +30,7 @@ def tasks(tmp_path_factory):
 
 
 def train(model, folder, callback, steps=4):
-    """Trains a little."""
+    """Trains for a few steps."""
     tokens = [{"input_ids": [3 + n, 5, 7, 9], "labels": [3 + n, 5, 7, 9]} for n in range(16)]
     arguments = TrainingArguments(
         output_dir=str(folder), max_steps=steps, per_device_train_batch_size=2, report_to=[],
@@ -101,7 +101,7 @@ def accuracy(model, path, callback, *, limit):
 
 
 def test_an_atlas_is_drawn_every_few_steps(tasks, tmp_path):
-    """One for each measurement; where no task can be done there is none."""
+    """Every measurement draws an atlas, except if the model can do no task."""
     callback = TrainerCallback(tasks[0], others=tasks[1:], every=4, limit=10, atlas_rows=400)
     train(tiny_llama(), tmp_path, callback)
     assert [values["step"] for values in callback.history] == [4]
@@ -109,7 +109,7 @@ def test_an_atlas_is_drawn_every_few_steps(tasks, tmp_path):
 
 
 def test_bad_input_is_refused_before_training(tasks):
-    """What is measured, and how often."""
+    """The callback checks heads, rows and the interval."""
     with pytest.raises(BadInput, match="`heads` or `atlas_rows`"):
         TrainerCallback(tasks[0])
     with pytest.raises(BadInput, match="`every` must be at least 1"):

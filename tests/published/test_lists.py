@@ -30,7 +30,7 @@ def test_every_head_exists_in_its_model():
 
 
 def test_lists_of_one_model_are_found():
-    """All of its lists, in their order; a model without any is refused with the nearest name."""
+    """The lists of a model are in order; a model without lists is refused."""
     of_model = published_lists("llama-3.1-8b")
     assert of_model == tuple(one for one in published_lists() if one.model == "llama-3.1-8b")
     assert 0 < len(of_model) < len(published_lists())
@@ -39,7 +39,7 @@ def test_lists_of_one_model_are_found():
 
 
 def test_contradictions_are_corrected_and_noted():
-    """The copied rows are gone, the layer count is the model's own."""
+    """The copied rows are removed, and the number of layers is the model's."""
     names = {one.name for one in published_lists()}
     assert not [name for name in names if name.startswith("published:llama-3.2-3b/wmdp")]
     assert "published:llama-3.1-8b/wmdp_bio/css" in names
@@ -48,7 +48,7 @@ def test_contradictions_are_corrected_and_noted():
 
 
 def test_lists_are_found_by_name():
-    """With and without the method."""
+    """Names work with and without the method."""
     css = published_heads("published:llama-3.1-8b/gsm8k/css", **SHAPE)
     assert css == ("L15H13", "L16H2", "L12H12", "L16H21", "L13H18")
     assert published_heads("published:llama-3.1-8b/gsm8k", **SHAPE) == css
@@ -58,7 +58,7 @@ def test_lists_are_found_by_name():
 
 
 def test_unknown_lists_and_other_models_are_refused():
-    """With a suggestion, and with both shapes."""
+    """The message has a suggestion or both shapes."""
     with pytest.raises(UnknownName, match=r"did you mean 'published:llama-3\.1-8b/gsm8k/css'"):
         published_heads("published:llama-3.1-8b/gsm8/css", **SHAPE)
     with pytest.raises(BadInput, match="16 heads"):
@@ -78,7 +78,7 @@ def test_figures_have_one_value_for_every_task():
 
 
 def test_models_are_recognised_by_shape_and_name():
-    """Both must fit."""
+    """Shape and name must both match."""
     assert model_like(name="meta-llama/Llama-3.1-8B-Instruct", **SHAPE).name == "llama-3.1-8b"
     assert model_like(name="reference", **SHAPE) is None
     assert model_like(name="Llama-3.1-8B-Instruct", layers=2, heads=4) is None

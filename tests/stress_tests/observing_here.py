@@ -1,4 +1,4 @@
-"""Takes observations in this process, without a run and a journal."""
+"""Measures observations in this process without a run and a journal."""
 
 
 class _Engine:
@@ -8,7 +8,7 @@ class _Engine:
 
 
 def observer(model):
-    """What `run.observe` is, for a model."""
+    """Returns the equivalent of `run.observe` for a model."""
 
     def observe(observations):
         return type(observations[0]).observe(_Engine(model), observations)

@@ -1,4 +1,4 @@
-"""Families of prompts: the shipped ones, and one's own as YAML."""
+"""Families of prompts, shipped and from YAML files."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from broca.stress_tests.families import SHIPPED, load_family
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_families_are_complete(name):
-    """Every item answers every operation; the neutral word is none of theirs."""
+    """Every item has an answer to every operation; the neutral word is no operation's word."""
     family = load_family(name)
     assert len(family.items) >= 48
     assert all(set(answers) == set(family.operations) for _, answers in family.items)
@@ -50,7 +50,7 @@ def test_what_is_no_family_is_refused(tmp_path):
 
 
 def test_a_family_tests_the_tasks_that_it_names():
-    """Letters are sorted and reversed; whoever names no task tests no run."""
+    """The family of letters tests sorting and reversing; a family without tasks tests no run."""
     load_family("letters").require_task("sorting")
     with pytest.raises(BadInput, match="'addition', and family 'letters' asks for sorting and"):
         load_family("letters").require_task("addition")

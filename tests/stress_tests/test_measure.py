@@ -31,7 +31,7 @@ MADE = SimpleNamespace(
 
 @pytest.fixture(scope="module")
 def observe(planted):
-    """Takes observations on the planted model, without a journal."""
+    """Measures observations on the planted model without a journal."""
     return observer(planted)
 
 
@@ -44,7 +44,7 @@ def subject(planted):
 
 @pytest.mark.parametrize("kind", ["zero", "mean", "resample"])
 def test_planted_heads_are_selectively_necessary(observe, subject, kind):
-    """Without them their family suffers, more than with any random set, and sums hardly do."""
+    """Their ablation lowers the family's margin more than that of random sets, and hardly sums."""
     measured = measure.necessity(observe, subject, kind)
     assert measured.ablation == kind
     assert measured.rank == 1
@@ -55,14 +55,14 @@ def test_planted_heads_are_selectively_necessary(observe, subject, kind):
 
 
 def test_the_operation_is_decodable_from_planted_heads(observe, subject):
-    """The probe reads it from outputs; from the operand's tokens it cannot."""
+    """The probe reads the operation from outputs but not from the operand's tokens."""
     probe = measure.decodability(observe, subject)
     assert probe.accuracy > 0.9 > probe.surface
     assert probe.items == 32
 
 
 def test_strict_parts_are_restored(observe, subject):
-    """Each head alone, the last token, all others, and four dimensions of all heads together."""
+    """Parts are each head, the last token, all other tokens, and four dimensions of all heads."""
     parts = measure.reversal(observe, subject)
     assert [part.part for part in parts] == [
         *(f"{name} alone" for name in SORTING), "the last token", "all but the last token",
@@ -72,7 +72,7 @@ def test_strict_parts_are_restored(observe, subject):
 
 
 def test_shares_are_of_the_damage():
-    """A part that brings back three of four lost nats undoes three quarters of the damage."""
+    """A part that restores three of four lost nats undoes three quarters of the damage."""
 
     def observe(observations):
         margins = {"()": 5.0, "Zeros": 1.0}
@@ -89,7 +89,7 @@ def test_shares_are_of_the_damage():
 
 
 def test_heads_without_effect_have_nothing_to_reverse():
-    """Where ablation does no damage no share of it is given."""
+    """Without damage by ablation there is no share."""
 
     def observe(observations):
         return [np.zeros(4, dtype=np.float32) for _ in observations]
@@ -138,7 +138,7 @@ def test_the_same_answer_is_a_control_where_every_pair_has_one():
 
 
 def test_a_self_patch_that_changes_anything_ends_the_test(observe, subject):
-    """A prompt's own outputs written into it change no bit; where they do no figure is given."""
+    """A prompt's outputs written into the same prompt change no bit; else the test ends."""
     assert measure.self_patch(observe, subject) == 0
     with pytest.raises(SelfTestFailed, match=r"changes a log-probability by 0\.25"):
         measure.self_patch(lambda observations: [np.array([0, 0.25], dtype=np.float32)], subject)

@@ -16,7 +16,7 @@ TOKENS = ((1, 2, 3), (4, 5, 6))
 
 
 def test_answers_are_read_while_heads_are_written(tiny):
-    """The named tokens' log-probabilities, prompt by prompt."""
+    """The answers are the log-probabilities of the named tokens for every prompt."""
     sources = ((4, 4, 1, 2), (7, 7, 7, 1))
     with tiny.in_use():
         patcher = Patcher(tiny)
@@ -28,7 +28,7 @@ def test_answers_are_read_while_heads_are_written(tiny):
 
 
 def test_head_outputs_are_those_at_the_last_token(tiny):
-    """Prompt by prompt, head by head."""
+    """The vector contains the outputs of every head for every prompt."""
     with tiny.in_use():
         patcher = Patcher(tiny)
         outputs = patcher.heads_of(patcher.state(PROMPTS), [3, 0])
@@ -37,13 +37,13 @@ def test_head_outputs_are_those_at_the_last_token(tiny):
 
 
 def test_a_self_patch_changes_nothing(tiny):
-    """One number for each prompt, and it is zero."""
+    """The change of every prompt is zero."""
     (vector,) = observer(tiny)([SelfPatch(PROMPTS, (1, 5))])
     assert vector.tolist() == [0.0, 0.0]
 
 
 def test_company_changes_no_vector(tiny):
-    """Observations that are taken together give what each gives alone, and in their order."""
+    """Observations measured together equal those measured alone, in their order."""
     observations = [
         AnswerLogProbs(PROMPTS, columns, TOKENS, stand_in)
         for columns in ((1,), (2, 6))
@@ -57,7 +57,7 @@ def test_company_changes_no_vector(tiny):
 
 
 def test_the_key_holds_all_that_decides(tiny):
-    """Prompts, heads, tokens, and every setting of what is written."""
+    """The key contains prompts, heads, tokens, and every setting of the writes."""
     base = AnswerLogProbs(PROMPTS, (1, 5), TOKENS, Noise(PROMPTS, 0))
     others = [
         replace(base, prompts=PROMPTS[::-1]),
@@ -74,7 +74,7 @@ def test_the_key_holds_all_that_decides(tiny):
 
 
 def test_observations_are_plain_data():
-    """A worker gets an equal one."""
+    """A worker receives an equal observation."""
     observation = AnswerLogProbs(PROMPTS, (1, 5), TOKENS, Noise(PROMPTS, 0))
     again = pickle.loads(pickle.dumps(observation))
     assert again == observation

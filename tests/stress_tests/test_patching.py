@@ -1,4 +1,4 @@
-"""Reading while heads' outputs are written over."""
+"""Reads while heads' outputs are overwritten."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ def patcher(tiny):
 
 
 def test_writing_replaces_exactly_what_is_named(patcher):
-    """Writing zeros is the gate of 0; writing own outputs changes no bit."""
+    """Writing zeros equals a gate of 0; writing a prompt's own outputs changes no bit."""
     prompts = ((5, 9, 4, 7), (8, 2, 6, 3))
     state = patcher.state(prompts)
     zeros = {point: torch.zeros_like(values) for point, values in state.items()}
@@ -30,7 +30,7 @@ def test_writing_replaces_exactly_what_is_named(patcher):
 
 
 def test_a_write_at_some_tokens_leaves_the_others(patcher, tiny):
-    """Against a hook of its own that overwrites one head at one token."""
+    """The write equals a separate hook that overwrites one head at one token."""
     prompts = ((5, 9, 4, 7),)
     state = patcher.state(prompts)
     outputs = patcher.heads_of(state, [2])

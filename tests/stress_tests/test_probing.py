@@ -18,7 +18,7 @@ def prompts():
 
 
 def test_what_is_there_is_read(prompts):
-    """A feature that holds the operation: right on operands that were not seen."""
+    """A feature with the operation is read correctly on unseen operands."""
     labels, operands, templates, tokens = prompts
     noise = np.random.default_rng(0).normal(size=(len(labels), 5))
     outputs = np.column_stack([labels + 0.1 * noise[:, 0], noise[:, 1:]])
@@ -31,7 +31,7 @@ def test_what_is_there_is_read(prompts):
 
 
 def test_what_is_not_there_is_not_read(prompts):
-    """Noise gives chance."""
+    """Noise gives the accuracy of chance."""
     labels, operands, templates, tokens = prompts
     noise = np.random.default_rng(0).normal(size=(len(labels), 5))
     assert probe(noise, tokens, labels, operands, templates).accuracy < 0.75

@@ -14,7 +14,7 @@ def letters(planted):
 
 
 def test_prompts_are_of_one_length(letters):
-    """With every operation and with the neutral word."""
+    """Prompts of all operations and of the neutral word have the same length."""
     lengths = {len(prompt) for operand in letters.operands for prompt in operand.prompts.values()}
     assert len(lengths) == 1
     assert len(letters.operands) == 40
@@ -45,7 +45,7 @@ def test_pairs_have_four_different_answers(letters):
 
 
 def test_one_operation_gives_no_pairs(planted):
-    """Transfer needs two on the same operands."""
+    """Transfer needs two operations on the same operands."""
     sums = tokenized(load_family("sums"), planted.tokenizer, limit=20)
     with pytest.raises(BadInput, match="one operation"):
         choose_pairs(sums, count=8, seed=0)

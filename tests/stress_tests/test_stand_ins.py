@@ -1,4 +1,4 @@
-"""What stands in for heads' outputs, against what it should be, token by token."""
+"""Replacements of heads' outputs, compared with the definition at every token."""
 
 import pytest
 import torch
@@ -24,7 +24,7 @@ def heads(patcher, state, columns=COLUMNS):
 
 
 def test_zeros_need_no_state(patcher):
-    """Gates of zero write them."""
+    """A gate of zero writes zeros."""
     assert stand_ins.Zeros().state(patcher, PROMPTS, COLUMNS) is None
 
 
@@ -60,7 +60,7 @@ def test_sources_are_aligned_at_the_last_token(patcher):
 
 
 def test_noise_is_as_far_away_as_the_sources(patcher):
-    """Head by head and token by token, in directions that the seed decides."""
+    """Every head and token has the distance of the sources; the seed decides the direction."""
     intact = heads(patcher, patcher.state(PROMPTS))
     distance = (heads(patcher, patcher.state(SOURCES)) - intact).norm(dim=-1)
     written = [
@@ -73,7 +73,7 @@ def test_noise_is_as_far_away_as_the_sources(patcher):
 
 
 def test_parts_are_restored_and_the_rest_is_zero(patcher):
-    """One head, the last token, all others, few dimensions; disjoint parts make up the whole."""
+    """Parts are a head, the last token, others, few dimensions; disjoint parts sum up."""
     intact = heads(patcher, patcher.state(PROMPTS))
 
     def restored(**part):
@@ -90,12 +90,14 @@ def test_parts_are_restored_and_the_rest_is_zero(patcher):
     assert torch.linalg.matrix_rank(few, rtol=1e-4) == 4
     whole = intact.flatten(2).flatten(0, 1)
     assert torch.linalg.matrix_rank(whole, rtol=1e-4) > 4
-    left_out = torch.linalg.svdvals(whole)[4:].norm()  # no four dimensions leave less
+    left_out = torch.linalg.svdvals(whole)[
+        4:
+    ].norm()  # no other four dimensions leave a smaller remainder
     torch.testing.assert_close((whole - few).norm(), left_out, rtol=1e-3, atol=1e-4)
 
 
 def test_other_heads_keep_their_outputs(patcher):
-    """A part, noise: only the named heads are written over."""
+    """Parts and noise overwrite only the named heads."""
     state = patcher.state(PROMPTS)
     untouched = [column for column in range(8) if column not in COLUMNS]
     for stand_in in (stand_ins.RestoredPart("last"), stand_ins.Noise(SOURCES, 0)):

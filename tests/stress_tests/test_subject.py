@@ -1,4 +1,4 @@
-"""What a stress test is about is drawn by seed and named in its settings."""
+"""The subject of a stress test is drawn by the seed and named in the settings."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def subject(model, names=("L3H12", "L0H3"), families=FAMILIES, **numbers):
 
 
 def test_random_sets_are_of_the_same_layers(planted):
-    """As many heads of each layer, none of the tested ones."""
+    """Random sets have as many heads of each layer and none of the tested heads."""
     drawn = subject(planted)
     assert drawn.columns == tuple(planted.components.columns(drawn.names))
     layers = sorted(planted.components[column].layer for column in drawn.columns)
@@ -31,7 +31,7 @@ def test_random_sets_are_of_the_same_layers(planted):
 
 
 def test_another_question_has_other_settings(planted):
-    """Heads, numbers, seed and prompts all count."""
+    """Heads, numbers, seed and prompts are part of the settings."""
     settings = [subject(planted).settings]
     settings += [subject(planted, **{name: 20}).settings for name in NUMBERS]
     settings.append(subject(planted, names=("L0H3", "L3H12")).settings)
@@ -41,7 +41,7 @@ def test_another_question_has_other_settings(planted):
 
 
 def test_other_components_than_heads_are_refused():
-    """Before anything is measured."""
+    """The error comes before any measurement."""
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components="mlp")
     with pytest.raises(BadInput, match="not of mlp"):
         subject(model, names=("L0M",))

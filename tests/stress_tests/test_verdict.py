@@ -28,7 +28,7 @@ def shift(value, name="x", copying=None, beyond=1.0):
     ],
 )
 def test_the_rule(real, controls, positive, label):
-    """First match first; a failed positive control settles it."""
+    """The first matching rule decides; a failed positive control ends the rules."""
     verdict, text = judge([real, *controls], Interval(positive, positive - 0.1, positive + 0.1))
     assert verdict == label
     assert text.endswith(".")
