@@ -17,12 +17,16 @@ def test_the_page_is_served_until_ctrl_c():
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
-        line = process.stdout.readline()
-        assert line.startswith("live page: http://127.0.0.1:")
-        with urlopen(line.split(": ", 1)[1].strip(), timeout=60) as reply:
-            assert b"reference-small" in reply.read()
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        try:
+            line = process.stdout.readline()
+            assert line.startswith("live page: http://127.0.0.1:")
+            with urlopen(line.split(": ", 1)[1].strip(), timeout=60) as reply:
+                assert b"reference-small" in reply.read()
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        except BaseException:
+            process.kill()  # else it would be waited for until it ends by itself
+            raise
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
 
