@@ -160,7 +160,7 @@ def command_of(
 
     The verb's first parameter becomes a position. `on_progress` is the command's own affair, and so
     is every parameter that the function has itself. The verb's source is read, because to import a
-    verb loads torch; defaults that the function leaves to it are literals therefore.
+    verb loads torch; its defaults are literals therefore.
 
     Args:
         verb: Its place, `module:function`.
@@ -174,8 +174,8 @@ def command_of(
             for name, parameter in inspect.signature(function).parameters.items()
             if name != "parameters"
         }
-        asked, explained = _asked_by(verb, own)
-        parameters = list(({item.name: item for item in asked} | own).values())
+        parameters, explained = _asked_by(verb)
+        parameters = [own.pop(item.name, item) for item in parameters] + list(own.values())
         signature = Signature(parameters)
 
         def merged(*words: Any, **given: Any) -> None:
@@ -191,11 +191,8 @@ def command_of(
     return decorated
 
 
-def _asked_by(verb: str, own: Mapping[str, Parameter]) -> tuple[list[Parameter], dict[str, str]]:
-    """Returns the parameters of a verb that become flags, and their sentences in its docstring.
-
-    Those that the command has itself stand for the verb's.
-    """
+def _asked_by(verb: str) -> tuple[list[Parameter], dict[str, str]]:
+    """Returns the parameters of a verb that become flags, and their sentences in its docstring."""
     module, _, name = verb.partition(":")
     (source,) = (
         node
@@ -208,9 +205,6 @@ def _asked_by(verb: str, own: Mapping[str, Parameter]) -> tuple[list[Parameter],
     asked: list[Parameter] = []
     for argument, default in zip((*words.args, *words.kwonlyargs), defaults, strict=True):
         if argument.arg == "on_progress":
-            continue
-        if argument.arg in own:
-            asked.append(own[argument.arg])
             continue
         assert argument.annotation is not None
         asked.append(

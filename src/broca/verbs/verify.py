@@ -11,18 +11,13 @@ from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options, without
 from broca.results.verification import Crossing, Verification
-from broca.runs.expecting import (
-    crossing_stage,
-    crossing_steps,
-    localizing_stage,
-    verification_steps,
-)
+from broca.runs import expecting
 from broca.runs.progress import Report
 from broca.runs.provenance import model_info, verification_of
 from broca.runs.setup import ablation_of, named_heads, open_session, require_names
 from broca.tasks import Task
 from broca.verbs.localize import localize
-from broca.verification import MeasuredDrop, Scope
+from broca.verification import Scope
 
 LOCATED = 100
 """Maximum number of `locate` items, from which donors and output norms are computed."""
@@ -84,37 +79,35 @@ def verify(
             ablation=ablation,
             donors=tasks.located,
             settings={
-                "measures": tasks.task,
-                "others": [*tasks.same_skill, *tasks.others],
-                "ablation": [ablation.kind, ablation.scale],
-                "components": gated.kinds,
+                "measures": tasks.task, "others": [*tasks.same_skill, *tasks.others],
+                "ablation": [ablation.kind, ablation.scale], "components": gated.kinds,
                 "seed": seed,
             },
-        )
+        )  # fmt: skip
         kinds = ablations_of(gated) if scope.curve else ()
-        stages.expect(verification_steps(tasks, scope, names, order or names, kinds))
+        stages.expect(expecting.verification_steps(tasks, scope, names, order or names, kinds))
         search_options = SearchOptions(k=len(names))
         if both_ways:
-            stages.expect(crossing_steps(gated, tasks, search_options, seed=seed))
+            stages.expect(expecting.crossing_steps(gated, tasks, search_options, seed=seed))
         _, at_chance = opened.intact_scores(run)
         examiner = run.examiner(scope, kinds=kinds)
         examination = examiner.examine(names, order=order, report=stages.enter)
         crossings = [
-            _crossing(tasks.task, drop.task, names, drop)
+            Crossing(tasks.task, drop.task, tuple(names), drop.drop, drop.p)
             for drop in examination.drops
             if drop.role == "same_skill"
         ]
         for other in tasks.same_skill if both_ways else ():
             selected = localize(
                 gated, other, others=[], seed=seed, verify=False,
-                on_progress=stages.enter_verb(localizing_stage(other)),
+                on_progress=stages.enter_verb(expecting.localizing_stage(other)),
                 search_options=search_options,
                 run_options=run_options.within(opened.workspace),
             ).selected  # fmt: skip
             if selected:
-                stages.enter(crossing_stage(other))
+                stages.enter(expecting.crossing_stage(other))
                 (drop,) = examiner.drops_of(selected, [tasks.task])
-                crossings.append(_crossing(other, tasks.task, selected, drop))
+                crossings.append(Crossing(other, tasks.task, selected, drop.drop, drop.p))
         rows = run.scoring_rows
         run.finish()
         task_notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
@@ -124,7 +117,3 @@ def verify(
             crossings=crossings, documents=tasks.documents,
             notes=[*tasks.notes, *task_notes, *at_chance],
         )  # fmt: skip
-
-
-def _crossing(found_on: str, task: str, heads: Sequence[str], measured: MeasuredDrop) -> Crossing:
-    return Crossing(found_on, task, tuple(heads), measured.drop, measured.p)
