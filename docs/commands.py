@@ -164,14 +164,18 @@ def serve(line: str) -> int:
     words = [sys.executable, "-m", *shlex.split(line, comments=True)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        addresses = (re.search(r"http://[\w.:]+\S*", said) for said in server.stdout)
-        address = next((found[0] for found in addresses if found), None)
-        if address is None:
+        try:
+            addresses = (re.search(r"http://[\w.:]+\S*", said) for said in server.stdout)
+            address = next((found[0] for found in addresses if found), None)
+            if address is None:
+                return server.wait(_PATIENCE_S)
+            with urllib.request.urlopen(address, timeout=_PATIENCE_S) as page:
+                assert b"<html" in page.read()
+            server.send_signal(signal.SIGINT)
             return server.wait(_PATIENCE_S)
-        with urllib.request.urlopen(address, timeout=_PATIENCE_S) as page:
-            assert b"<html" in page.read()
-        server.send_signal(signal.SIGINT)
-        return server.wait(_PATIENCE_S)
+        except BaseException:
+            server.kill()  # else it would be waited for until it ends by itself
+            raise
 
 
 def run_examples(page: Path) -> None:
@@ -199,6 +203,8 @@ def main() -> None:
     parser.add_argument("pages", nargs="*", type=Path, help="default: all of them")
     parser.add_argument("--long", action="store_true", help="run blocks that take minutes too")
     arguments = parser.parse_args()
+    # a shell that starts this in the background has it ignore Ctrl+C, and the commands with it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     asked = [page.resolve() for page in arguments.pages]
     titles = ("", *(LONG if arguments.long else ()))
     shown = commands(asked or pages())
