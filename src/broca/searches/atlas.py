@@ -113,7 +113,7 @@ class AtlasSearch(GeneratorSearch[Chart]):
         if rows is not None and rows < FEWEST_ROWS * tasks:
             raise BadInput(
                 f"`rows` {rows} is too few for an atlas of {tasks} tasks: it needs "
-                f"at least {FEWEST_ROWS * tasks}, {FEWEST_ROWS} for each; use more rows or fewer  "
+                f"at least {FEWEST_ROWS * tasks}, {FEWEST_ROWS} for each; use more rows or fewer "
                 "tasks"
             )
         return ROWS_PER_TASK * tasks if rows is None else rows
