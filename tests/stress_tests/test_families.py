@@ -8,7 +8,7 @@ from broca.stress_tests.families import SHIPPED, load_family
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_families_are_complete(name):
-    """Every item has an answer to every operation; the neutral word is no operation's word."""
+    """Every item answers every operation; the neutral word differs from the operations' words."""
     family = load_family(name)
     assert len(family.items) >= 48
     assert all(set(answers) == set(family.operations) for _, answers in family.items)
@@ -18,8 +18,8 @@ def test_shipped_families_are_complete(name):
     assert family.neutral in family.prompt(None, operand)
 
 
-def test_a_family_of_ones_own_is_read(tmp_path):
-    """Templates, words and answers come from the file."""
+def test_a_family_file_is_read(tmp_path):
+    """A file supplies the family's templates, words, items and answers."""
     items = "\n".join(
         f"  - {{operand: 'n{n}', answers: {{up: 'u{n}', down: 'd{n}'}}}}" for n in range(16)
     )
@@ -33,8 +33,8 @@ def test_a_family_of_ones_own_is_read(tmp_path):
     assert family.items[2] == ("n2", {"up": "u2", "down": "d2"})
 
 
-def test_what_is_no_family_is_refused(tmp_path):
-    """An unknown name, a file that lacks items, and one with too few."""
+def test_invalid_families_are_refused(tmp_path):
+    """An unknown name, a file without items and a file with too few items are refused."""
     with pytest.raises(UnknownName, match="did you mean 'letters'"):
         load_family("leters")
     file = tmp_path / "mine.yaml"
@@ -50,7 +50,7 @@ def test_what_is_no_family_is_refused(tmp_path):
 
 
 def test_a_family_tests_the_tasks_that_it_names():
-    """The family of letters tests sorting and reversing; a family without tasks tests no run."""
+    """`require_task` accepts the family's tasks; a family that names no tasks accepts none."""
     load_family("letters").require_task("sorting")
     with pytest.raises(BadInput, match="'addition', and family 'letters' asks for sorting and"):
         load_family("letters").require_task("addition")

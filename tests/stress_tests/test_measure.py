@@ -1,4 +1,4 @@
-"""The measures of a stress test, on a model whose roles are known and on made-up vectors."""
+"""The measures of a stress test, on a model with planted heads and on made-up vectors."""
 
 from types import SimpleNamespace
 
@@ -20,18 +20,18 @@ CONTROLS = [
     "the same operation, other operands", "the operation word neutralised",
     "an unrelated family", "noise of the same norm", "random heads",
 ]  # fmt: skip
-"""Of the transfer; the letters have no pairs with a control of the same answer."""
+"""The controls of the transfer. No pair of letters has a source with the target's answer."""
 
 MADE = SimpleNamespace(
     names=("L0H1",), columns=(1,), head_dim=4,
     family=SimpleNamespace(prompts=((1,), (2,)), answers=((3, 4), (3, 4))),
 )  # fmt: skip
-"""A subject of one narrow head and two prompts."""
+"""A subject with one head of width 4 and two prompts."""
 
 
 @pytest.fixture(scope="module")
 def observe(planted):
-    """Measures observations on the planted model without a journal."""
+    """A function that measures observations on the planted model without a journal."""
     return observer(planted)
 
 
@@ -44,7 +44,7 @@ def subject(planted):
 
 @pytest.mark.parametrize("kind", ["zero", "mean", "resample"])
 def test_planted_heads_are_selectively_necessary(observe, subject, kind):
-    """Their ablation lowers the family's margin more than that of random sets, and hardly sums."""
+    """Ablation lowers the letters' margin more than random sets, and over 1 nat more than sums'."""
     measured = measure.necessity(observe, subject, kind)
     assert measured.ablation == kind
     assert measured.rank == 1
@@ -55,14 +55,14 @@ def test_planted_heads_are_selectively_necessary(observe, subject, kind):
 
 
 def test_the_operation_is_decodable_from_planted_heads(observe, subject):
-    """The probe reads the operation from outputs but not from the operand's tokens."""
+    """The probe reads the operation from the heads' outputs but not from the operand's tokens."""
     probe = measure.decodability(observe, subject)
     assert probe.accuracy > 0.9 > probe.surface
     assert probe.items == 32
 
 
 def test_strict_parts_are_restored(observe, subject):
-    """Parts are each head, the last token, all other tokens, and four dimensions of all heads."""
+    """`reversal` restores each head, the last token, all other tokens, and four dimensions."""
     parts = measure.reversal(observe, subject)
     assert [part.part for part in parts] == [
         *(f"{name} alone" for name in SORTING), "the last token", "all but the last token",
@@ -72,7 +72,7 @@ def test_strict_parts_are_restored(observe, subject):
 
 
 def test_shares_are_of_the_damage():
-    """A part that restores three of four lost nats undoes three quarters of the damage."""
+    """A part that restores three of four lost nats has a share of 0.75."""
 
     def observe(observations):
         margins = {"()": 5.0, "Zeros": 1.0}
@@ -89,7 +89,7 @@ def test_shares_are_of_the_damage():
 
 
 def test_heads_without_effect_have_nothing_to_reverse():
-    """Without damage by ablation there is no share."""
+    """`reversal` returns no parts where the ablation does no damage."""
 
     def observe(observations):
         return [np.zeros(4, dtype=np.float32) for _ in observations]
@@ -98,7 +98,7 @@ def test_heads_without_effect_have_nothing_to_reverse():
 
 
 def test_planted_heads_transfer(observe, subject):
-    """The write moves the target to the source's operation, more than every control does."""
+    """Writing the planted heads moves the target to the source's operation beyond every control."""
     real, *controls = measure.transfer(observe, subject)
     assert real.source == "the other operation"
     assert real.transfer.low > 0
@@ -109,7 +109,7 @@ def test_planted_heads_transfer(observe, subject):
 
 
 def test_the_same_answer_is_a_control_where_every_pair_has_one():
-    """The source is a prompt of operation A that has the target's own answer."""
+    """The control's source is a prompt of the source's operation with the target's answer."""
     operands = tuple(
         Operand(
             {"a": (1, place), "b": (2, place), None: (3, place)},
@@ -133,19 +133,19 @@ def test_the_same_answer_is_a_control_where_every_pair_has_one():
 
     shifts = measure.transfer(observe, made)
     place = [shift.source for shift in shifts].index("the same answer from the other operation")
-    # operand 1 answers 12 to b, operand 2 to a; operand 3 answers 13 to a, operand 0 to b
+    # Operands 1 (operation b) and 2 (operation a) answer 12; 3 (a) and 0 (b) answer 13.
     assert sources[place] == ((1, 2), (2, 0))
 
 
 def test_a_self_patch_that_changes_anything_ends_the_test(observe, subject):
-    """A prompt's outputs written into the same prompt change no bit; else the test ends."""
+    """Writing a prompt's own outputs changes no bit; any change raises `SelfTestFailed`."""
     assert measure.self_patch(observe, subject) == 0
     with pytest.raises(SelfTestFailed, match=r"changes a log-probability by 0\.25"):
         measure.self_patch(lambda observations: [np.array([0, 0.25], dtype=np.float32)], subject)
 
 
 def test_margins_compare_with_the_best_foil(observe, subject):
-    """The intact margins are log p of the right first token minus that of the best foil."""
+    """The right first token is likelier than every foil in over 90 % of the intact prompts."""
     family = subject.family
     (vector,) = observe([AnswerLogProbs(family.prompts, (), family.answers)])
     log_probs = vector.reshape(len(family.prompts), -1)

@@ -16,7 +16,7 @@ TOKENS = ((1, 2, 3), (4, 5, 6))
 
 
 def test_answers_are_read_while_heads_are_written(tiny):
-    """The answers are the log-probabilities of the named tokens for every prompt."""
+    """The vector has the named tokens' log-probabilities while the heads are overwritten."""
     sources = ((4, 4, 1, 2), (7, 7, 7, 1))
     with tiny.in_use():
         patcher = Patcher(tiny)
@@ -28,7 +28,7 @@ def test_answers_are_read_while_heads_are_written(tiny):
 
 
 def test_head_outputs_are_those_at_the_last_token(tiny):
-    """The vector contains the outputs of every head for every prompt."""
+    """The vector has the named heads' outputs at the last token of every prompt."""
     with tiny.in_use():
         patcher = Patcher(tiny)
         outputs = patcher.heads_of(patcher.state(PROMPTS), [3, 0])
@@ -37,13 +37,13 @@ def test_head_outputs_are_those_at_the_last_token(tiny):
 
 
 def test_a_self_patch_changes_nothing(tiny):
-    """The change of every prompt is zero."""
+    """A self-patch changes no prompt's log-probabilities."""
     (vector,) = observer(tiny)([SelfPatch(PROMPTS, (1, 5))])
     assert vector.tolist() == [0.0, 0.0]
 
 
 def test_company_changes_no_vector(tiny):
-    """Observations measured together equal those measured alone, in their order."""
+    """Observations that are measured together equal the same observations measured alone."""
     observations = [
         AnswerLogProbs(PROMPTS, columns, TOKENS, stand_in)
         for columns in ((1,), (2, 6))
@@ -74,7 +74,7 @@ def test_the_key_holds_all_that_decides(tiny):
 
 
 def test_observations_are_plain_data():
-    """A worker receives an equal observation."""
+    """A pickled and restored observation equals the original and has the same key."""
     observation = AnswerLogProbs(PROMPTS, (1, 5), TOKENS, Noise(PROMPTS, 0))
     again = pickle.loads(pickle.dumps(observation))
     assert again == observation

@@ -1,4 +1,4 @@
-"""Reads while heads' outputs are overwritten."""
+"""Forward passes with heads' outputs overwritten."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 @pytest.fixture
 def patcher(tiny):
-    """A patcher of the tiny model, in use."""
+    """A patcher of the tiny model, which is in use."""
     with tiny.in_use():
         yield Patcher(tiny)
 
@@ -50,7 +50,7 @@ def test_a_write_at_some_tokens_leaves_the_others(patcher, tiny):
 
 
 def test_states_are_read_once_and_not_changed(tiny):
-    """A state that was read before is the same object; writing into a copy leaves it as it was."""
+    """A second read returns the same state, and writing leaves that state unchanged."""
     with tiny.in_use():
         patcher = Patcher(tiny, rows=2)
         prompts = ((5, 9, 4), (8, 2, 6), (1, 2, 3))  # two batches
@@ -65,7 +65,7 @@ def test_states_are_read_once_and_not_changed(tiny):
 
 
 def test_few_states_are_held_in_memory(tiny):
-    """The oldest of five is read again."""
+    """After five reads the newest state is held and the oldest is read again."""
     with tiny.in_use():
         patcher = Patcher(tiny)
         states = [patcher.state(((number, 1, 2),)) for number in range(5)]
@@ -74,13 +74,13 @@ def test_few_states_are_held_in_memory(tiny):
 
 
 def test_prompts_of_several_lengths_are_refused(patcher):
-    """A batch has no padding."""
+    """Prompts of different lengths are refused, because a batch has no padding."""
     with pytest.raises(BadInput, match="one length"):
         patcher.log_probs(((1, 2), (1, 2, 3)))
 
 
 def test_other_components_than_heads_are_refused():
-    """Only heads' outputs are written."""
+    """A model whose components include MLP blocks is refused."""
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components="heads+mlp")
     with pytest.raises(BadInput, match="`components` heads"):
         Patcher(model)

@@ -17,8 +17,8 @@ def prompts():
     return labels, operands, np.zeros(2 * OPERANDS, dtype=int), tokens
 
 
-def test_what_is_there_is_read(prompts):
-    """A feature with the operation is read correctly on unseen operands."""
+def test_a_present_feature_is_decoded(prompts):
+    """The probe decodes a feature that carries the operation on held-out operands."""
     labels, operands, templates, tokens = prompts
     noise = np.random.default_rng(0).normal(size=(len(labels), 5))
     outputs = np.column_stack([labels + 0.1 * noise[:, 0], noise[:, 1:]])
@@ -30,15 +30,15 @@ def test_what_is_there_is_read(prompts):
     assert found.items == 48
 
 
-def test_what_is_not_there_is_not_read(prompts):
-    """Noise gives the accuracy of chance."""
+def test_noise_is_not_decoded(prompts):
+    """The probe's accuracy on noise is below 0.75, near chance."""
     labels, operands, templates, tokens = prompts
     noise = np.random.default_rng(0).normal(size=(len(labels), 5))
     assert probe(noise, tokens, labels, operands, templates).accuracy < 0.75
 
 
 def test_templates_are_left_out_in_turn(prompts):
-    """A feature that means the opposite in the other template is not read across them."""
+    """A feature whose meaning flips between templates has accuracy 0 on the held-out template."""
     labels, operands, _, tokens = prompts
     templates = operands % 2
     outputs = (labels ^ templates)[:, None] + 0.0

@@ -9,7 +9,7 @@ from broca.stress_tests.prompts import choose_pairs, tokenized
 
 @pytest.fixture(scope="module")
 def letters(planted):
-    """The shipped family in the planted model's tokens."""
+    """The shipped family `letters` in the planted model's tokens."""
     return tokenized(load_family("letters"), planted.tokenizer, limit=40)
 
 
@@ -21,7 +21,7 @@ def test_prompts_are_of_one_length(letters):
 
 
 def test_questions_are_every_operand_with_every_operation(letters, planted):
-    """Operation by operation; the right answer's first token stands before its foils."""
+    """Questions are ordered by operation; the right answer's first token precedes its foils."""
     assert len(letters.questions) == len(letters.prompts) == len(letters.answers) == 80
     assert [operation for _, operation in letters.questions[::40]] == ["reverse", "sort"]
     text = planted.tokenizer.decode(letters.prompts[0])
@@ -33,7 +33,7 @@ def test_questions_are_every_operand_with_every_operation(letters, planted):
 
 
 def test_pairs_have_four_different_answers(letters):
-    """A(v), B(v), A(u) and B(u) begin differently; the seed decides the draw."""
+    """A(v), B(v), A(u) and B(u) begin with different tokens; the seed decides the pairs."""
     pairs = choose_pairs(letters, count=20, seed=0)
     assert len(set(pairs)) == 20
     for pair in pairs:
@@ -45,14 +45,14 @@ def test_pairs_have_four_different_answers(letters):
 
 
 def test_one_operation_gives_no_pairs(planted):
-    """Transfer needs two operations on the same operands."""
+    """A family of one operation is refused, because transfer needs two."""
     sums = tokenized(load_family("sums"), planted.tokenizer, limit=20)
     with pytest.raises(BadInput, match="one operation"):
         choose_pairs(sums, count=8, seed=0)
 
 
 def family(operations, answer=lambda number: f"{number} x", count=20):
-    """A family of numbers with some words for its operations."""
+    """Returns a family of numbers whose operations have the given words."""
     items = tuple(
         (f"{number}", {name: answer(number) for name in operations})
         for number in range(10, 10 + count)
@@ -61,14 +61,14 @@ def family(operations, answer=lambda number: f"{number} x", count=20):
 
 
 def test_words_of_different_length_are_refused(planted):
-    """No operand has prompts of one length."""
+    """Operation words of different token lengths leave no operand, and the family is refused."""
     words = family({"a": "sort", "b": "sort sort sort"})
     with pytest.raises(BadInput, match="only 0 operands of family 'mine'"):
         tokenized(words, planted.tokenizer, limit=20)
 
 
 def test_equal_answers_are_refused(planted):
-    """A margin needs a foil, a pair four different answers."""
+    """A family whose answers are all equal has no foils and no pairs."""
     equal = tokenized(
         family({"a": "sort", "b": "reverse"}, answer=lambda number: "same"),
         planted.tokenizer,

@@ -19,24 +19,24 @@ def patcher(tiny):
 
 
 def heads(patcher, state, columns=COLUMNS):
-    """The outputs of some heads in a state, `(prompts, tokens, heads, width)`."""
+    """Returns the outputs of the named heads in a state, `(prompts, tokens, heads, width)`."""
     return patcher.heads_of(state, columns)
 
 
 def test_zeros_need_no_state(patcher):
-    """A gate of zero writes zeros."""
+    """`Zeros` has no state, because a gate of 0 writes the zeros."""
     assert stand_ins.Zeros().state(patcher, PROMPTS, COLUMNS) is None
 
 
 def test_the_mean_is_over_tokens_and_prompts(patcher):
-    """Every token of every prompt gets the same values."""
+    """Every token of every prompt gets the heads' mean output over tokens and prompts."""
     written = heads(patcher, stand_ins.MeanOutputs().state(patcher, PROMPTS, COLUMNS))
     mean = heads(patcher, patcher.state(PROMPTS)).mean((0, 1))
     torch.testing.assert_close(written, mean.expand_as(written))
 
 
 def test_shuffled_outputs_are_another_prompts(patcher):
-    """All prompts' outputs are there, in an order that the seed decides."""
+    """Shuffled outputs are a permutation of the prompts' outputs that the seed decides."""
     intact = heads(patcher, patcher.state(PROMPTS))
     orders = []
     for seed in range(6):
@@ -60,7 +60,7 @@ def test_sources_are_aligned_at_the_last_token(patcher):
 
 
 def test_noise_is_as_far_away_as_the_sources(patcher):
-    """Every head and token has the distance of the sources; the seed decides the direction."""
+    """Noise has the sources' distance at every head and token; the seed decides its direction."""
     intact = heads(patcher, patcher.state(PROMPTS))
     distance = (heads(patcher, patcher.state(SOURCES)) - intact).norm(dim=-1)
     written = [
@@ -73,7 +73,7 @@ def test_noise_is_as_far_away_as_the_sources(patcher):
 
 
 def test_parts_are_restored_and_the_rest_is_zero(patcher):
-    """Parts are a head, the last token, others, few dimensions; disjoint parts sum up."""
+    """Disjoint parts sum to the intact outputs; four dimensions are the best rank-4 part."""
     intact = heads(patcher, patcher.state(PROMPTS))
 
     def restored(**part):
@@ -106,7 +106,7 @@ def test_other_heads_keep_their_outputs(patcher):
 
 
 def test_an_operation_is_added_as_its_mean_offset(patcher):
-    """Each prompt gets the offset of its operation; random directions have the same norm."""
+    """Each prompt gets its operation's mean offset; random directions have the same norm."""
     operations = (PROMPTS, SOURCES)
     neutral = ((3, 3, 4, 7), (3, 2, 6, 3), (3, 3, 2, 9))
     base = ((9, 9, 4, 7), (9, 2, 6, 3))

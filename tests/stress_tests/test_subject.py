@@ -13,12 +13,12 @@ NUMBERS = {"pairs": 16, "sets": 3, "seed": 0}
 
 
 def subject(model, names=("L3H12", "L0H3"), families=FAMILIES, **numbers):
-    """A small subject."""
+    """Returns a subject with 16 pairs and three random sets."""
     return Subject.of(model, names, families, **{**NUMBERS, **numbers})
 
 
 def test_random_sets_are_of_the_same_layers(planted):
-    """Random sets have as many heads of each layer and none of the tested heads."""
+    """A random set has as many heads per layer as the tested set and shares no head with it."""
     drawn = subject(planted)
     assert drawn.columns == tuple(planted.components.columns(drawn.names))
     layers = sorted(planted.components[column].layer for column in drawn.columns)
@@ -41,7 +41,7 @@ def test_another_question_has_other_settings(planted):
 
 
 def test_other_components_than_heads_are_refused():
-    """The error comes before any measurement."""
+    """A model whose components are not heads is refused."""
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components="mlp")
     with pytest.raises(BadInput, match="not of mlp"):
         subject(model, names=("L0M",))

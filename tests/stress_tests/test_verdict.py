@@ -8,7 +8,7 @@ from broca.stress_tests.verdict import judge
 
 
 def shift(value, name="x", copying=None, beyond=1.0):
-    """A shift of some size, with narrow intervals."""
+    """Returns a shift of the given size with narrow intervals."""
     narrow = [
         None if v is None else Interval(v, v - 0.1, v + 0.1) for v in (value, copying, beyond)
     ]
@@ -28,7 +28,7 @@ def shift(value, name="x", copying=None, beyond=1.0):
     ],
 )
 def test_the_rule(real, controls, positive, label):
-    """The first matching rule decides; a failed positive control ends the rules."""
+    """The first matching rule gives the label; a failed positive control is inconclusive."""
     verdict, text = judge([real, *controls], Interval(positive, positive - 0.1, positive + 0.1))
     assert verdict == label
     assert text.endswith(".")

@@ -1,4 +1,4 @@
-"""Random sets: matched, distinct, apart from the real one; and ranks among them."""
+"""Random sets: how they match the tested set, and how the tested set ranks among them."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ from broca.verification.controls import layer_matched, norm_matched, standing
 
 
 def layers_of(columns):
-    """Sorted layers of some columns."""
+    """Returns the sorted layers of components."""
     return sorted(COMPONENTS[int(column)].layer for column in columns)
 
 
 def test_layer_matched_sets_have_as_many_heads_in_each_layer():
-    """And hold no member of the real set; twenty different ones by default."""
+    """The default is twenty different sets, which share no head with the tested set."""
     real = COMPONENTS.columns("L0H1+L0H2+L3H4")
     sets = layer_matched(COMPONENTS, real)
     assert sets.shape == (20, 3)
@@ -25,7 +25,7 @@ def test_layer_matched_sets_have_as_many_heads_in_each_layer():
 
 
 def test_sets_follow_the_seed():
-    """Same seed, same sets."""
+    """The same seed gives the same sets; another seed gives others."""
     real = COMPONENTS.columns("L0H1+L3H4")
     for draw in (
         lambda seed: layer_matched(COMPONENTS, real, seed=seed),
@@ -36,21 +36,21 @@ def test_sets_follow_the_seed():
 
 
 def test_a_layer_with_too_few_others_borrows_from_the_nearest():
-    """One head of 16 leaves 15 others: the next layer lends, not a far one."""
+    """Where 15 other heads are too few, sets take heads of the neighbouring layers only."""
     sets = layer_matched(COMPONENTS, COMPONENTS.columns("L2H0"))
     assert len(sets) == 20
     assert {COMPONENTS[int(column)].layer for column in sets.ravel()} <= {1, 2, 3}
 
 
 def test_nothing_to_draw_from_gives_no_sets():
-    """A set of all components has no random sets beside it."""
+    """A set of all components has no random sets."""
     tiny = ComponentSet(tuple(Component(0, "head", head) for head in range(3)))
     assert layer_matched(tiny, [0, 1, 2]).shape == (0, 3)
     assert norm_matched(np.ones(3), [0, 1, 2]).shape == (0, 3)
 
 
 def test_norm_matched_heads_are_near_in_norm():
-    """Every stand-in is among the ten nearest of its own member."""
+    """Each replacement is among the ten heads that are nearest in norm to its member."""
     norms = np.random.default_rng(0).permutation(96).astype(float)
     real = [int(np.flatnonzero(norms == value)[0]) for value in (10, 50, 80)]
     for one in norm_matched(norms, real):
@@ -60,12 +60,12 @@ def test_norm_matched_heads_are_near_in_norm():
 
 
 def test_single_heads_still_get_twenty_norm_matched_sets():
-    """Ten neighbours would make only ten sets: more are admitted."""
+    """A single head gets more than ten neighbours, so that there are twenty sets."""
     assert len(norm_matched(np.arange(96.0), [5])) == 20
 
 
 def test_standing_counts_ties_against_the_real_set():
-    """Rank and p by hand; the effect is in the random sets' standard deviations."""
+    """Rank and p equal those by hand; the effect is in standard deviations of the random sets."""
     one = standing(0.9, np.array([0.1, 0.2, 0.9]))
     assert (one.rank, one.p) == (2, 0.5)
     assert one.effect == pytest.approx((0.9 - 0.4) / np.std([0.1, 0.2, 0.9], ddof=1))
@@ -74,7 +74,7 @@ def test_standing_counts_ties_against_the_real_set():
 
 
 def test_norm_matched_members_stand_for_their_own_kind():
-    """A head is never replaced by a neuron, however near in norm."""
+    """A head is replaced by a head and a neuron by a neuron, whatever their norms."""
     kinds = ["head"] * 30 + ["neuron"] * 60
     norms = np.random.default_rng(0).normal(size=90)
     sets = norm_matched(norms, [3, 40, 50], kinds=kinds)

@@ -1,4 +1,4 @@
-"""Which components most tasks need: against the rule written by hand."""
+"""The rule for universal components, against the rule computed by hand."""
 
 import numpy as np
 from effect_matrices import effects_of, matrix
@@ -8,7 +8,7 @@ from broca.verification.effects import universal
 
 
 def test_universal_hurts_most_tasks():
-    """Four of five tasks are, two are not; small or unsure effects do not count."""
+    """Four harmed tasks of five make a component universal; small or uncertain effects do not."""
     cells = {(task, 0): -0.3 for task in (0, 1, 2, 3)} | {(task, 1): -0.9 for task in (2, 3)}
     cells |= {(task, 2): -0.04 for task in range(5)} | {(task, 3): -0.1 for task in range(5)}
     found = matrix(effects_of(cells))
@@ -18,14 +18,14 @@ def test_universal_hurts_most_tasks():
 
 
 def test_several_tasks_of_one_capability_are_no_majority():
-    """Three of four tasks, but one of two capabilities."""
+    """Three harmed tasks of four do not count where they are one of two capabilities."""
     effects = np.zeros((4, 10))
     effects[:3, 2], effects[[0, 1, 3], 5] = -0.3, -0.2
     assert universal(matrix(effects, capabilities=("a", "a", "a", "b"))) == [5]
 
 
 def test_what_one_capability_needs_far_more_is_its_own():
-    """All tasks are hurt, one capability three times as much as the others: no universal one."""
+    """A component that harms one capability three times as much as the others is not universal."""
     effects = np.full((5, 4), -0.1)
     effects[:2, 1] = -0.3  # both tasks of sums
     effects[3, 2] = -0.3
@@ -36,7 +36,7 @@ def test_what_one_capability_needs_far_more_is_its_own():
 
 
 def test_one_task_does_not_speak_for_its_capability():
-    """Of two tasks of a capability one is hurt, the other as much better: it needs nothing."""
+    """A capability counts by the mean of its tasks, of which one may lose what the other gains."""
     effects = np.zeros((6, 3))
     effects[:, 0] = [-0.2, 0.2, -0.2, 0.2, -0.2, -0.2]
     effects[:, 1] = [-0.2, 0.0, -0.2, 0.0, -0.2, -0.2]
@@ -46,7 +46,7 @@ def test_one_task_does_not_speak_for_its_capability():
 
 
 def test_one_capability_has_nothing_universal():
-    """There are no others that could need it."""
+    """A matrix with one usable capability has no universal component."""
     effects = np.full((5, 3), -0.3)
     assert universal(matrix(effects, capabilities=("sums",) * 5)) == []
     usable = [True, True, False, False, False]
@@ -54,9 +54,9 @@ def test_one_capability_has_nothing_universal():
 
 
 def test_rule_by_hand_on_random_matrices():
-    """Against the three conditions, written out component by component."""
+    """On random matrices the rule equals its three conditions, computed for each component."""
     rng = np.random.default_rng(1)
-    told = 0
+    universal_count = 0
     for seed in range(20):
         found = matrix(rng.uniform(-0.4, 0.02, (5, 12)), seed=seed)
         spread = found.resampled.std(axis=0)
@@ -72,12 +72,12 @@ def test_rule_by_hand_on_random_matrices():
             if hurt.sum() >= 4 and reached >= 3 and np.mean(rest) <= min(pooled) / 2:
                 expected.add(one)
         assert set(universal(found)) == expected
-        told += len(expected)
-    assert 20 < told < 200
+        universal_count += len(expected)
+    assert 20 < universal_count < 200
 
 
 def test_tasks_that_cannot_be_done_do_not_count():
-    """Two of three usable tasks are most; what useless tasks seem to lose is nothing."""
+    """Only usable tasks count, for the majority and as controls of a contrast."""
     cells = {(0, 0): -0.3, (2, 0): -0.3, (3, 1): -0.3, (4, 1): -0.3, (0, 1): -0.3}
     found = matrix(effects_of(cells), usable=[True, False, True, False, True])
     assert universal(found) == [0, 1]

@@ -1,4 +1,4 @@
-"""The whole examination, on simulated models whose truth is known."""
+"""The whole examination, on simulated models with known effects."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ OWN = [f"L{layer}H0" for layer in range(4)]
 
 
 def test_the_task_s_own_heads_are_specific():
-    """Large drop, nothing elsewhere, ahead of all random sets, every member contributes."""
+    """A set that costs only its task beats all random sets, and every member is needed."""
     examined = five_tasks().examiner().examine(OWN, report=lambda text: None)
     assert examined.verdict.label == "specific", examined.verdict
     assert all(one.needed for one in examined.members)
@@ -19,13 +19,13 @@ def test_the_task_s_own_heads_are_specific():
 
 
 def test_heads_that_every_task_needs_are_universal():
-    """Wrong answers everywhere, but answers."""
+    """A set that makes every task answer wrongly, in well-formed outputs, is universal."""
     model = five_tasks(everyone={"L0H5": 0.9})
     assert model.verdict(["L0H5", "L4H1"]).label == "universal"
 
 
 def test_a_set_that_makes_the_model_babble_breaks_it():
-    """The same damage, said in loops, is no claim on any task."""
+    """The same damage with repetitive outputs has the label "breaks the model"."""
     model = five_tasks(everyone={"L0H5": 0.9}, babble=True)
     verdict = model.verdict(["L0H5", "L4H1"])
     assert verdict.label == "breaks the model"
@@ -33,12 +33,12 @@ def test_a_set_that_makes_the_model_babble_breaks_it():
 
 
 def test_inert_heads_are_not_localized():
-    """With 80 items a drop of ten points can be excluded."""
+    """On 80 items, two heads without effect are not localized."""
     assert five_tasks().verdict(["L5H1", "L5H2"]).label == "not localized at head level"
 
 
 def test_too_few_items_are_inconclusive_and_say_how_many_would_do():
-    """A small drop on 12 items."""
+    """A small drop on 12 items is inconclusive and comes with the number of items needed."""
     model = SimulatedModel({"a": {"L0H0": 0.15}, "b": {}}, items=12)
     verdict = model.verdict(["L0H0", "L1H1"])
     assert verdict.label == "inconclusive"
@@ -46,7 +46,7 @@ def test_too_few_items_are_inconclusive_and_say_how_many_would_do():
 
 
 def test_passengers_make_a_set_partly_specific():
-    """One needed head among five is not a set of five needed heads."""
+    """A set of five heads of which the task needs one is partly specific."""
     model = SimulatedModel({"a": {"L0H0": 0.9}, "b": {}, "c": {}})
     verdict = model.verdict(["L0H0", "L1H1", "L2H2", "L3H3", "L4H4"])
     assert verdict.label == "partly specific"
@@ -54,7 +54,7 @@ def test_passengers_make_a_set_partly_specific():
 
 
 def test_redundant_heads_count_as_members():
-    """Two heads that back each other up cost nothing alone and everything together."""
+    """Two heads that replace each other cost nothing alone; both are needed members."""
 
     class Redundant(SimulatedModel):
         def _lost_to(self, mask, position):
@@ -73,7 +73,7 @@ def test_redundant_heads_count_as_members():
 
 
 def test_each_member_shows_outputs_that_it_changes():
-    """None where it changes none, alone or beside the others."""
+    """A needed member shows outputs that it makes wrong; a member without effect shows none."""
     model = SimulatedModel({"a": {"L0H0": 0.9, "L1H0": 0.1}, "b": {}})
     heads = ["L0H0", "L1H0", "L2H2"]
     first, second, inert = model.examiner().examine(heads, report=lambda text: None).members
@@ -86,7 +86,7 @@ def test_each_member_shows_outputs_that_it_changes():
 
 @pytest.mark.parametrize("heads", [["L0H0"], ["L0H0", "L1H0", "L2H2"]])
 def test_each_member_is_measured_alone_on_every_other_task(heads):
-    """A member's own losses; the same as those of the set for a set of one."""
+    """A member's drop on another task equals that of its single ablation on that task."""
     model = SimulatedModel({"a": {"L0H0": 0.9}, "b": {"L1H0": 0.5}, "c": {"L0H0": 0.4}})
     examined = model.examiner().examine(heads, report=lambda text: None)
     for member in examined.members:
@@ -101,7 +101,7 @@ def test_each_member_is_measured_alone_on_every_other_task(heads):
 
 
 def test_tasks_of_the_same_skill_are_no_controls():
-    """What they lose does not count against the set."""
+    """The losses of a task of the same skill do not count against the set."""
     shared = {"L0H0": 0.9, "L1H0": 0.9}
     model = SimulatedModel({"a": shared, "b": shared, "c": {}, "d": {}})
     assert model.verdict(["L0H0", "L1H0"]).label == "partly specific"
@@ -111,12 +111,12 @@ def test_tasks_of_the_same_skill_are_no_controls():
 
 
 def test_without_other_tasks_nothing_is_called_specific():
-    """There is nothing to be specific against."""
+    """Without other tasks the verdict is inconclusive."""
     assert SimulatedModel({"a": {"L0H0": 0.9}}).verdict(["L0H0"]).label == "inconclusive"
 
 
 def test_the_curve_grows_and_becomes_flat():
-    """Two heads matter, the next do not: flat from two on."""
+    """A curve over four heads, of which two matter, is flat from two heads on."""
     model = SimulatedModel({"a": {"L0H0": 0.6, "L1H0": 0.6}, "b": {}, "c": {}})
     examined = model.examiner(curve=10).examine(
         ["L0H0", "L1H0"], order=["L0H0", "L1H0", "L4H1", "L4H2"], report=lambda text: None
@@ -131,7 +131,7 @@ def test_the_curve_grows_and_becomes_flat():
 
 
 def test_every_kind_of_ablation_is_checked():
-    """A claim survives where both intervals lie above zero."""
+    """Each kind of ablation is examined; one without effect does not survive."""
     from dataclasses import replace
 
     model, inert = five_tasks(), SimulatedModel({name: {} for name in five_tasks().heads})
@@ -142,7 +142,7 @@ def test_every_kind_of_ablation_is_checked():
 
 
 def test_drops_are_those_of_the_responses():
-    """Checked against a direct count."""
+    """Drops, off-target drop and specific drop equal means of the responses."""
     model = five_tasks()
     examined = model.examiner().examine(OWN, report=lambda text: None)
     mask = np.zeros((2, 96), dtype=bool)
@@ -159,7 +159,7 @@ def test_drops_are_those_of_the_responses():
 
 
 def test_random_sets_are_rarely_called_specific():
-    """Of 40 random sets of four heads, at most 7 %; benchmarks/false_positives.py has 200."""
+    """At most 7 % of 40 random sets are specific; `benchmarks/false_positives.py` takes 200."""
     model = five_tasks(items=40)
     rng = np.random.default_rng(0)
     examiner = model.examiner()
@@ -167,21 +167,21 @@ def test_random_sets_are_rarely_called_specific():
     for _ in range(40):
         heads = [COMPONENTS.names[c] for c in rng.choice(96, 4, replace=False)]
         (own,) = examiner.drops_of(heads, ["adding"])
-        if own.p <= 0.05:  # without a significant drop the rule never says specific
+        if own.p <= 0.05:  # without a significant drop no set is specific
             verdict = examiner.examine(heads, report=lambda text: None).verdict
             called += verdict.label == "specific"
     assert called / 40 <= 0.07
 
 
 def test_no_outputs_are_looked_at_where_none_are_wanted():
-    """The verdict then rests on scores alone."""
+    """With `failure_items=0` the verdict is based on scores alone."""
     examined = five_tasks().examiner(failure_items=0).examine(OWN, report=lambda text: None)
     assert (examined.failures, examined.samples) == ((), ())
     assert examined.verdict.label == "specific"
 
 
 def test_a_set_like_random_ones_is_told_by_the_first_twenty():
-    """Further sets cannot bring it ahead; one that is ahead is compared with all."""
+    """A set that does not beat the first twenty random sets is compared with no more."""
     examined = five_tasks().examiner().examine(["L5H1", "L5H2"], report=lambda text: None)
     assert {len(one.sets) for one in examined.controls} == {20}
     assert all(one.drop.p > 0.05 for one in examined.controls)

@@ -8,29 +8,29 @@ from broca.verification.failures import failures, modes_of, repeats, said, sampl
 
 
 def texts(*own):
-    """Generations, one an item."""
+    """Returns one generation for each item."""
     return [(Generation(text, len(text)),) for text in own]
 
 
 def choices(*values):
-    """Multiple-choice answers, log-likelihoods an item."""
+    """Returns the log-likelihoods of the choices for each item."""
     return [tuple(LogLikelihood(value, False) for value in own) for own in values]
 
 
 def items(*requests, count=None):
-    """Items of given requests, or so many without any."""
+    """Returns items with the given requests, or a number of items without requests."""
     if count is not None:
         requests = [()] * count
     return [Item("t", number, "", "", own) for number, own in enumerate(requests)]
 
 
 def letters():
-    """Requests for the likelihood of two letters, of one token each."""
+    """Returns requests for the likelihood of two letters of one token each."""
     return tuple(Request("loglikelihood", (1, 2, 3), (letter,)) for letter in (7, 8))
 
 
 def sentences(number, length=10):
-    """Requests for two sentences that no other item has, after an empty prompt."""
+    """Returns requests for two sentences of an item, which no other item has."""
     return tuple(
         Request("loglikelihood", (1,), (number, *range(first, first + length - 1)))
         for first in (50, 90)
@@ -38,7 +38,7 @@ def sentences(number, length=10):
 
 
 def modes(before, after, own=None, right=None):
-    """Failure modes of answers to items without requests, or with given ones."""
+    """Returns the failure modes, by default for items without requests."""
     return modes_of(own or items(count=len(before)), before, after, right)
 
 
@@ -56,12 +56,12 @@ def modes(before, after, own=None, right=None):
     ],
 )
 def test_loops_are_told_from_answers(text, loops):
-    """Half of the 3-grams repeated, in words or characters; short answers never count."""
+    """Texts with half of their 3-grams repeated are loops; short answers never are."""
     assert repeats(text) is loops
 
 
 def test_one_answer_to_different_prompts_is_constant():
-    """At least half of the items, and a quarter more than the intact model's own favourite."""
+    """An output counts on half of the items, a quarter above the intact model's commonest one."""
     before = texts("a", "b", "c", "d", "e", "f")
     after = texts("z", "z", "z", "z", "e", "f")
     intact, ablated = modes(before, after)
@@ -72,14 +72,14 @@ def test_one_answer_to_different_prompts_is_constant():
 
 
 def test_the_same_choice_everywhere_is_constant():
-    """Multiple choice: by the text of the choice, not its likelihood."""
+    """The same choice text on every item is constant, whatever its likelihood."""
     before = choices((-1, -2), (-2, -1), (-1, -3), (-4, -1))
     after = choices((-1, -2), (-1, -5), (-2, -3), (-3, -9))
     assert all(modes(before, after, items(*[letters()] * 4))[1]["constant"])
 
 
 def test_sentences_have_no_place_to_prefer():
-    """Where the first of two sentences is always the right one, choosing it says nothing."""
+    """Choosing the first of two sentences is not constant where the sentences differ by item."""
     before = choices((-1, -2), (-2, -1), (-2, -1), (-4, -1), (-4, -1))
     after = choices(*[(-1, -2)] * 5)
     own = items(*[sentences(number) for number in range(5)])
@@ -87,7 +87,7 @@ def test_sentences_have_no_place_to_prefer():
 
 
 def test_right_answers_are_never_constant_or_empty():
-    """A task whose answer is always the same, or always nothing, can be answered rightly."""
+    """Right answers are neither constant nor empty, also where all are the same."""
     right = np.array([True, True, False, False])
     before, after = texts("a", "b", "c", "d"), texts("no", "no", "no", "no")
     assert modes(before, after, right=right)[1]["constant"] == [False, False, True, True]
@@ -97,14 +97,14 @@ def test_right_answers_are_never_constant_or_empty():
 
 
 def test_collapse_of_short_choices_is_a_hundredth():
-    """All choices together, against the intact model: an offset of 4.6 nats."""
+    """Choices collapse together when they keep less than a hundredth of their probability."""
     before = choices((-1.0, -2.0), (-2.0, -1.0))
     after = choices((-6.0, -7.0), (-5.0, -6.0))
     assert modes(before, after)[1]["collapse"] == [True, False]
 
 
 def test_collapse_of_sentences_is_judged_by_the_token():
-    """Ten tokens lose 7.7 nats without harm, and more than a nat each where the text is gone."""
+    """Sentences of ten tokens collapse at 11 nats, over 1 nat a token, but not at 7.7 nats."""
     before = choices((-30.0, -32.0), (-30.0, -32.0))
     after = choices((-37.7, -39.7), (-41.0, -43.0))
     own = items(sentences(1), sentences(2))
@@ -112,12 +112,12 @@ def test_collapse_of_sentences_is_judged_by_the_token():
 
 
 def test_empty_is_nothing_but_white_space():
-    """In generations."""
+    """A generation of white space only is empty."""
     assert modes(texts("a", "b"), texts(" \n", "b"))[1]["empty"] == [True, False]
 
 
 def test_excess_counts_what_was_not_degenerate_before():
-    """An item that is empty in both states is no damage."""
+    """An item that is degenerate in both states counts neither as excess nor as damage."""
     scores = np.array([[0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
     found = failures("t", items(count=4), texts("", "b", "c", "d"), texts("", "", "c", "d"), scores)
     assert found.excess == 0.25
@@ -132,7 +132,7 @@ def test_excess_counts_what_was_not_degenerate_before():
     [((0, 0, 0, 1), 0.75), ((1, 1, 1, 1), 0.0), ((0, 1, 1, 1), 0.25), ((1, 1, 0, 1), 0.25)],
 )
 def test_damage_is_what_is_lost_with_degenerate_outputs(after, damage):
-    """At a chance of one half, half of the score is skill; outputs that stay right harm nobody."""
+    """Damage is the share of the skill above chance lost on outputs that became degenerate."""
     scores = np.array([[1.0, 1.0, 1.0, 1.0], after])
     after = texts("", " ", "\n", "d")
     found = failures("t", items(count=4), texts(*"abcd"), after, scores, chance=0.5)
@@ -140,7 +140,7 @@ def test_damage_is_what_is_lost_with_degenerate_outputs(after, damage):
 
 
 def test_gains_on_degenerate_outputs_pay_for_losses():
-    """A paradigm that improves under a set is not broken by it, whatever its likelihoods do."""
+    """Gains on degenerate outputs offset losses, and a task at chance has no damage."""
     before = choices(*[(-30.0, -32.0)] * 4)
     after = choices(*[(-60.0, -62.0)] * 4)
     own = items(*[sentences(number) for number in range(4)])
@@ -152,14 +152,14 @@ def test_gains_on_degenerate_outputs_pay_for_losses():
 
 
 def test_single_likelihoods_have_no_failure_modes():
-    """A perplexity task has no choice to prefer and no text."""
+    """A task of single likelihoods has no failure modes."""
     before, after = choices((-1.0,), (-1.0,)), choices((-9.0,), (-9.0,))
     assert failures("t", items(count=2), before, after, np.zeros((2, 2))).excess == 0
     assert said(before[0]) == "not greedy"
 
 
 def test_samples_show_both_outputs():
-    """Side by side, with prompt and target."""
+    """A sample has the prompt, the target and both outputs."""
     item = Item("t", 0, "2+2=", "4", ())
     (one,) = samples([item], texts("4"), texts("5"))
     assert (one.prompt, one.target, one.before, one.after) == ("2+2=", "4", "4", "5")

@@ -1,4 +1,4 @@
-"""Pairs of components."""
+"""Interactions between pairs of components."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ ITEMS = np.arange(5, 45)
 
 
 def execute(plan):
-    """1 and 3 stand in for each other; 0 and 3 harm the same items; noise by item and mask."""
+    """Responses in which 1 and 3 stand in for each other and 0 and 3 overlap, with noise."""
     masks = plan.masks[plan.mask_index]
     score = 1 - 0.2 * masks[:, 0] - 0.1 * masks[:, 1] - 0.3 * masks[:, 3]
     score -= 0.4 * (masks[:, 1] & masks[:, 3])
@@ -22,7 +22,7 @@ def execute(plan):
 
 
 def test_interaction_is_what_pairs_lose_beyond_the_sum():
-    """The planted ones come out first, and within their intervals."""
+    """Planted interactions come first and lie within their intervals."""
     pairs = pairwise(NAMES, (3, 0, 1), ITEMS, execute)
     assert [{one.first, one.second} for one in pairs] == [
         {"L0H3", "L0H1"},
@@ -38,7 +38,7 @@ def test_interaction_is_what_pairs_lose_beyond_the_sum():
 
 
 def test_intervals_hold_in_nine_of_ten_draws():
-    """Right or wrong answers without any interaction, 400 times over."""
+    """In 400 draws without an interaction, 86 to 97 % of the intervals contain 0."""
     rng = np.random.default_rng(1)
     held = []
     for _ in range(400):
@@ -53,7 +53,7 @@ def test_intervals_hold_in_nine_of_ten_draws():
 
 
 def test_equal_answers_leave_some_doubt():
-    """Forty items that all agree do not make an interaction certain; a dead response has none."""
+    """Forty equal items leave an interval of some width, but a constant response leaves none."""
 
     def measured(score):
         def execute(plan):
@@ -69,13 +69,13 @@ def test_equal_answers_leave_some_doubt():
 
 
 def test_nothing_asked_measures_nothing():
-    """No row is spent."""
+    """Pairs of no components measure nothing."""
     assert pairwise(NAMES, (), ITEMS, lambda plan: pytest.fail("measured")) == ()
 
 
 @pytest.mark.parametrize("count", [-1, 1, 5, 21])
 def test_numbers_without_pairs_are_refused(count):
-    """The message says how many there may be."""
+    """Numbers other than 0 and 2 to the maximum are refused; the message states the range."""
     with pytest.raises(BadInput, match="2 to 4"):
         require_count(count, 4)
     require_count(0, 4)

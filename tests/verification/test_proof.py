@@ -1,4 +1,4 @@
-"""The first proof: drops on report items."""
+"""Drops on report items, computed from scores."""
 
 from dataclasses import dataclass
 
@@ -15,11 +15,11 @@ class FakeTask:
     higher_is_better: bool = True
 
     def aggregate(self, values):
-        """The mean."""
+        """Returns the mean."""
         return float(np.mean(values))
 
     def loss(self, before, after):
-        """As `Benchmark.loss`."""
+        """Returns the loss as `Benchmark.loss` does."""
         return before - after if self.higher_is_better else after - before
 
 
@@ -33,13 +33,13 @@ def test_drops_are_differences_of_scores():
 
 
 def test_without_others_there_is_no_off_target_drop():
-    """None, not zero."""
+    """Without other tasks the off-target drop is None and the specific drop is the drop."""
     proof = prove("a", {"a": FakeTask()}, {"a": 0.9}, {"a": 0.1})
     assert proof.off_target_drop is None
     assert proof.specific_drop == pytest.approx(0.8)
 
 
 def test_metric_where_lower_is_better_counts_the_rise():
-    """A perplexity that rises is a loss."""
+    """A rise of a perplexity is a positive drop."""
     tasks = {"a": FakeTask(higher_is_better=False)}
     assert prove("a", tasks, {"a": 3.0}, {"a": 5.0}).drop == pytest.approx(2.0)

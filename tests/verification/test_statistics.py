@@ -24,7 +24,7 @@ RIGHT, WRONG = 1.0, 0.0
 
 
 def paired(lost, gained, same_right=3, same_wrong=2):
-    """Binary scores before and after with given numbers of changes."""
+    """Returns binary scores before and after with the given numbers of changes."""
     before = [RIGHT] * lost + [WRONG] * gained + [RIGHT] * same_right + [WRONG] * same_wrong
     after = [WRONG] * lost + [RIGHT] * gained + [RIGHT] * same_right + [WRONG] * same_wrong
     return np.array(before), np.array(after)
@@ -42,14 +42,14 @@ def test_mcnemar_is_the_enumerated_sign_test(lost, gained):
 
 
 def test_mcnemar_does_not_depend_on_unchanged_items():
-    """Only items that changed count."""
+    """Unchanged items do not affect the p-value."""
     few, many = paired(8, 2), paired(8, 2, same_right=400)
     assert mcnemar_exact(*few) == mcnemar_exact(*many)
 
 
 @pytest.mark.parametrize("count", [5, 9])
 def test_small_permutation_tests_are_scipys_exact_ones(count):
-    """Every assignment of signs, two-sided."""
+    """On few items the p-value equals SciPy's over all sign assignments."""
     rng = np.random.default_rng(count)
     before, after = rng.normal(0.7, 1, count), rng.normal(size=count)
     done = stats.permutation_test(
@@ -63,7 +63,7 @@ def test_small_permutation_tests_are_scipys_exact_ones(count):
 
 
 def test_large_permutation_tests_agree_with_the_t_test():
-    """On 200 Gaussian differences the two are nearly the same test."""
+    """On 200 Gaussian differences the p-value is within 0.02 of the t-test's."""
     rng = np.random.default_rng(1)
     before = rng.normal(size=200)
     after = before - rng.normal(0.12, 1, 200)
@@ -72,7 +72,7 @@ def test_large_permutation_tests_agree_with_the_t_test():
 
 
 def test_the_test_follows_the_metric():
-    """Right/wrong metrics get McNemar's, also where they are negated; others the permutation."""
+    """Right/wrong scores, also negated ones, get McNemar's test; others the permutation test."""
     before, after = paired(9, 1)
     assert paired_test(before, after)[0] == "mcnemar"
     assert paired_test(-before, -after)[0] == "mcnemar"
@@ -81,7 +81,7 @@ def test_the_test_follows_the_metric():
 
 
 def test_holm_by_hand_and_against_its_definition():
-    """Sorted p-values times the number left, never falling, capped at one, order kept."""
+    """Adjusted p-values equal examples by hand, and reject what the step-down procedure rejects."""
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([]) == []
     rng = np.random.default_rng(0)
@@ -98,7 +98,7 @@ def test_holm_by_hand_and_against_its_definition():
 
 
 def test_bootstrap_agrees_with_scipys_paired_bootstrap():
-    """Percentile interval of the mean difference."""
+    """The percentile interval of the mean difference is within 0.015 of SciPy's."""
     rng = np.random.default_rng(3)
     before = (rng.uniform(size=150) < 0.9).astype(float)
     after = (rng.uniform(size=150) < 0.6).astype(float)
@@ -117,7 +117,7 @@ def test_bootstrap_agrees_with_scipys_paired_bootstrap():
 
 
 def test_bootstrap_covers_the_true_drop():
-    """In 300 simulated data sets the 95 % interval misses it in at most 9 %."""
+    """The 95 % interval misses the true drop in at most 9 % of 300 simulated data sets."""
     rng = np.random.default_rng(5)
     missed = 0
     for number in range(300):
@@ -129,7 +129,7 @@ def test_bootstrap_covers_the_true_drop():
 
 
 def test_own_aggregation_is_used_where_given():
-    """A task that is scored by its median is bootstrapped by its median."""
+    """With a median as the aggregation, each resampled drop is one of medians."""
     before, after = np.arange(9.0), np.arange(9.0) - 2
     drops = bootstrap_drops(
         before, after, resamples=50, aggregate=lambda values, _: float(np.median(values))
@@ -138,7 +138,7 @@ def test_own_aggregation_is_used_where_given():
 
 
 def test_a_total_drop_still_has_an_interval():
-    """All of 300 items lost: the lower end is the exact one-sided bound, not one."""
+    """If all 300 items are lost, the lower end is the exact one-sided bound."""
     before, after = np.ones(300), np.zeros(300)
     interval = bootstrap_interval(before, after)
     assert interval.value == interval.high == 1.0
@@ -149,7 +149,7 @@ def test_a_total_drop_still_has_an_interval():
 
 @pytest.mark.parametrize(("drop", "gained"), [(0.1, 0.0), (0.1, 0.05), (0.2, 0.02)])
 def test_power_is_the_share_of_simulated_rejections(drop, gained):
-    """With 80 items, 4,000 simulations."""
+    """The power on 80 items equals the share of rejections in 4,000 simulations."""
     rng = np.random.default_rng(0)
     draws = rng.multinomial(80, [drop + gained, gained, 1 - drop - 2 * gained], size=4000)
     kinds, counts = np.unique(draws, axis=0, return_counts=True)
@@ -164,13 +164,13 @@ def test_power_is_the_share_of_simulated_rejections(drop, gained):
 
 
 def test_power_without_an_effect_is_at_most_the_level():
-    """The exact test keeps its level."""
+    """Without an effect, the exact test rejects in at most 5 % of the cases."""
     assert power(200, 0.0, gained=0.1) <= 0.05
     assert power(200, 0.0) == 0.0
 
 
 def test_items_needed_reach_the_power_and_fewer_do_not():
-    """For drops of 5, 10 and 20 points; a drop of nothing is refused."""
+    """The number of items reaches a power of 0.8, one less does not; a drop of 0 is refused."""
     for drop in (0.05, 0.1, 0.2):
         needed = items_needed(drop, gained=0.02)
         assert power(needed, drop, gained=0.02) >= 0.8
@@ -181,7 +181,7 @@ def test_items_needed_reach_the_power_and_fewer_do_not():
 
 
 def test_the_docs_say_how_many_items_do():
-    """Every cell of the table in docs/verification.md is what the power calculation gives."""
+    """Every number of items in the table of docs/verification.md equals `items_needed`."""
     page = (Path(__file__).parents[2] / "docs" / "verification.md").read_text(encoding="utf-8")
     lines = page[page.index("| true drop |") :].split("\n\n")[0].splitlines()
     shares = [0.0, *(int(share) / 100 for share in re.findall(r"(\d+) % gained", lines[0]))]
@@ -196,6 +196,6 @@ def test_the_docs_say_how_many_items_do():
 
 
 def test_shares_that_do_not_fit_are_refused():
-    """More than all items cannot change."""
+    """Shares of lost and gained items that exceed 1 together are refused."""
     with pytest.raises(ValueError, match="not shares"):
         power(10, 0.9, gained=0.2)

@@ -9,7 +9,7 @@ from broca.verification import Trial, roles
 
 
 def test_smaller_shares_the_items_among_the_others():
-    """As many of the task, as many of all the others together; never fewer than five each."""
+    """The task and its skill get the full number; the others share it, at least five each."""
     trial = five_tasks().examiner(same_skill=["sorting"]).trial
     few = trial.smaller(30)
     assert {name: len(one) for name, one in few.items()} == {
@@ -21,7 +21,7 @@ def test_smaller_shares_the_items_among_the_others():
 
 
 def test_responses_go_to_their_masks_and_tasks():
-    """A table (masks, items) for every task."""
+    """Responses are returned as a table `(masks, items)` for every task."""
     trial = five_tasks().examiner().trial
     masks = np.eye(96, dtype=bool)[:3]
     places = {"adding": np.array([4, 6]), "code": np.array([330])}
@@ -33,7 +33,7 @@ def test_responses_go_to_their_masks_and_tasks():
 
 
 def test_scores_of_metrics_where_lower_is_better_are_turned_back():
-    """Responses are negated; scores are not. The mean needs no aggregation of its own."""
+    """Negated responses give the score with its sign; a mean has no aggregation function."""
     trial = Trial("a", (), (), {"a": SimulatedTask(higher_is_better=False)}, {"a": np.arange(2)})
     values = np.array([-3.0, -5.0])
     assert trial.score("a", values) == pytest.approx(4.0)
@@ -41,7 +41,7 @@ def test_scores_of_metrics_where_lower_is_better_are_turned_back():
 
 
 def test_roles_follow_capability_and_the_user():
-    """Metadata or the user's word makes a task one of the same skill."""
+    """A task has the same skill by its capability or because the caller names it."""
 
     class Task:
         def __init__(self, capability):

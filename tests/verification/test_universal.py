@@ -1,4 +1,4 @@
-"""What the others need too: each component alone, and which are universal."""
+"""The effects of single ablations on every task, and the universal components among them."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -16,18 +16,18 @@ EVERYONE, SUMS = "L0H1", "L3H4"
 
 @dataclass(frozen=True)
 class Task(SimulatedTask):
-    """A task with a capability; at chance below a half."""
+    """A task with a capability, which is at chance below a score of one half."""
 
     capability: str = ""
 
     def at_chance(self, score, *, items):
-        """Whether it can show no damage."""
+        """Whether the score is too low to show damage."""
         assert items == 80
         return score < 0.5
 
 
 def asked(*names, before=None, higher_is_better=True):
-    """What a model of four tasks shows of some heads, and how many rows that took."""
+    """Returns the effects of heads in a model of four tasks, with the trial and the model."""
     heads = {name: {SUMS: 0.4} if name == "adding" else {} for name in CAPABILITIES}
     model = SimulatedModel(heads, everyone={EVERYONE: 0.4})
     benchmarks = {
@@ -49,7 +49,7 @@ def asked(*names, before=None, higher_is_better=True):
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
 def test_each_is_ablated_alone_on_some_items_of_every_task(higher_is_better):
-    """Sixty of eighty, evenly; the effects are minus the losses."""
+    """Each head is ablated on 60 of 80 items of every task; effects are negated losses."""
     found, made = asked(EVERYONE, SUMS, "L5H5", higher_is_better=higher_is_better)
     assert made.model.rows == 4 * 60 * len(CAPABILITIES)
     assert list(found.effects) == [EVERYONE, SUMS, "L5H5"]
@@ -64,7 +64,7 @@ def test_each_is_ablated_alone_on_some_items_of_every_task(higher_is_better):
 
 
 def test_universal_is_what_most_tasks_need():
-    """And not what one needs; nor where only one capability is left that could show it."""
+    """Only a head that most tasks need is universal; with one usable capability none is."""
     found, _ = asked(SUMS, EVERYONE)
     assert found.universal == (EVERYONE,)
     found, _ = asked(EVERYONE, before={"adding": 0.1, "facts": 0.1})
@@ -72,6 +72,6 @@ def test_universal_is_what_most_tasks_need():
 
 
 def test_nothing_to_ask_about_measures_nothing():
-    """No rows."""
+    """Without heads no row is measured."""
     found, made = asked()
     assert (found.effects, found.universal, made.model.rows) == ({}, (), 0)

@@ -1,4 +1,4 @@
-"""What the rule says in words: the headline, the counts, what chance allows."""
+"""The rule of the verdict: its labels, headlines, counts and statements on chance."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ HEADS = ["L0H1", "L2H3"]
 
 
 def interval(value, half=0.02):
-    """An interval of some half width."""
+    """Returns an interval with the given half width."""
     return Interval(value, value - half, value + half)
 
 
 def lost(task, role, before, after, *, chance=0.0, p=1e-6):
-    """A task's drop between two scores."""
+    """Returns a task's drop between two scores."""
     drop = before - after
     p = p if drop > 0.05 else 0.9
     return MeasuredDrop(
@@ -26,14 +26,14 @@ def lost(task, role, before, after, *, chance=0.0, p=1e-6):
 
 
 def controls(drop_rank=1, specific_rank=1, sets=39):
-    """Random sets of one kind, of which so many less one reach the real one."""
+    """Returns random sets of one kind, among which the tested set has the given ranks."""
     each = ControlSet(("L1H1", "L1H2"), 0.0, 0.0)
     places = [Standing(0.5, rank, rank / (sets + 1), None) for rank in (drop_rank, specific_rank)]
     return [Controls("layers", 100, 100, *places, (each,) * sets)]
 
 
 def members(*needed):
-    """Members that contribute, or not."""
+    """Returns two members that are needed or not."""
     return [
         Member(head, interval(0.2), interval(0.2), 0.001, own)
         for head, own in zip(HEADS, needed, strict=True)
@@ -41,7 +41,7 @@ def members(*needed):
 
 
 def verdict_of(drops, found=None, needed=(True, True)):
-    """The verdict on two heads."""
+    """Returns the verdict on two heads."""
     own = drops[0].drop.value
     others = [one.drop.value for one in drops[1:]]
     mean = sum(others) / len(others)
@@ -55,7 +55,7 @@ DROPS = [lost("adding", "task", 0.94, 0.1), *(lost(n, "other", 0.9, 0.89) for n 
 
 
 def test_only_a_specific_set_is_needed():
-    """The headline of the others says what was seen."""
+    """Only the headline of a specific set says "needs"; others state the finding."""
     specific = verdict_of(DROPS)
     assert (specific.label, specific.headline) == (
         "specific", "The model needs L0H1, L2H3 for adding",
@@ -73,7 +73,7 @@ def test_only_a_specific_set_is_needed():
     ("rank", "words"), [(3, "do 2 of 20 random sets"), (2, "does 1 of 20 random sets")]
 )
 def test_random_sets_that_reach_the_set_are_counted(rank, words):
-    """Not said of all of them where one or two did."""
+    """The headline counts the random sets that reach the tested set's drop."""
     verdict = verdict_of(DROPS, controls(rank, rank, sets=20))
     assert verdict.label == "not localized at head level"
     assert verdict.headline == f"Ablating L0H1, L2H3 costs adding 84 points, but so {words}"
@@ -81,13 +81,13 @@ def test_random_sets_that_reach_the_set_are_counted(rank, words):
 
 
 def test_the_worst_other_task_stands_beside_the_mean():
-    """Gains of one task do not hide what another loses."""
+    """The text names the other task with the largest loss, which gains elsewhere do not hide."""
     drops = [DROPS[0], lost("a", "other", 0.9, 0.76), lost("b", "other", 0.7, 0.84)]
     assert "a most (14.0 points" in verdict_of(drops).text
 
 
 def test_a_drop_below_chance_is_an_inverted_preference():
-    """Ten of forty points lie below a chance of one half."""
+    """Of a drop of 40 points from 0.8, with chance at 0.5, ten points lie below chance."""
     drops = [lost("pairs", "task", 0.8, 0.4, chance=0.5), *DROPS[1:]]
     text = verdict_of(drops).text
     assert "of 30.0 above chance, 10.0 of them below chance: an inverted preference" in text
@@ -97,13 +97,13 @@ def test_a_drop_below_chance_is_an_inverted_preference():
 
 
 def test_no_drop_has_a_headline_that_says_so():
-    """And no random set is mentioned."""
+    """A set without a drop has a headline without random sets."""
     verdict = verdict_of([lost("adding", "task", 0.9, 0.9), *DROPS[1:]])
     assert verdict.headline == "No drop of adding was seen without L0H1, L2H3"
 
 
 def measured(task="sums", role="task", value=0.5, p=0.001, *, half=0.05):
-    """What a task lost, of 100 items."""
+    """Returns a task's drop on 100 items."""
     after = 0.9 - value
     ends = interval(value, half)
     return MeasuredDrop(task, role, "acc", 100, 0.9, after, ends, "mcnemar", p, p, 0.0)
@@ -165,19 +165,19 @@ CASE = {
     ],
 )
 def test_the_first_rule_that_fits_decides(changes, label):
-    """Every case of the rule, a change of one that is specific."""
+    """Each change of a specific case gives the label of the first rule that matches."""
     verdict = judge(**{**CASE, **changes}, heads=HEADS)
     assert verdict.label == label, verdict.text
 
 
 def test_one_kind_of_random_sets_that_is_passed_is_not_enough():
-    """Specific is said only where every kind is less specific; all of them lose less here."""
+    """A set must beat every kind of random sets in specific drop to be specific."""
     verdict = judge(**{**CASE, "controls": [*controls(), *controls(1, 7)]}, heads=HEADS)
     assert verdict.label == "partly specific"
 
 
 def test_items_that_would_do_exclude_zero_in_four_of_five_cases():
-    """A simulation: with as many items as are named, the interval's low end is above zero."""
+    """With the stated number of items, 80 % of simulated intervals lie above zero."""
     value, spread, items = 0.1, 1.0, 100
     needed = _needed_for(interval(value, 1.96 * spread / np.sqrt(items)), items)
     draws = np.random.default_rng(0).normal(value, spread / np.sqrt(needed), 20_000)

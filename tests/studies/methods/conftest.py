@@ -15,7 +15,7 @@ FEW = TaskOptions(limit=60)
 
 @pytest.fixture(scope="session")
 def workspace():
-    """A journal in memory, for all cells of a test run."""
+    """A journal in memory for all cells of a test session."""
     with Workspace() as opened:
         yield opened
 
@@ -31,13 +31,13 @@ def setup(reference, workspace):
 
 @pytest.fixture(scope="session")
 def whole_run(setup):
-    """A run on all items of these tasks."""
+    """A run on all items of the three tasks."""
     return setup.session.run(whole_tasks(setup.benchmarks))
 
 
 @pytest.fixture
 def make_cell():
-    """Makes a cell; the key's fields and the cell's are given by name."""
+    """A function that makes a cell from fields of the key and fields of the cell."""
 
     def make(task="addition", method="greedy", budget=None, seed=0, *, model="m", **fields):
         key = CellKey(model, task, ("others",), 100, 300, 0, method, budget, seed, 5)

@@ -1,4 +1,4 @@
-"""Cells as files, and budgets as text."""
+"""Cells of the comparison in files, and budgets as text."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from broca.studies.methods.cells import budget_name, method_cells, parse_budgets
 
 
 def test_a_file_holds_everything(make_cell, tmp_path):
-    """What is unknown stays unknown, and the default budget stays the default."""
+    """A cell that is read equals the cell that was added, with unset fields left at None."""
     cell = make_cell(
         selected=("L0H1", "L2H3"), drop=0.25, off_target=0.125, top=0.5, rows=7, seconds=0.5
     )
@@ -24,7 +24,7 @@ def test_a_file_holds_everything(make_cell, tmp_path):
 
 
 def test_cells_of_other_keys_have_other_files(make_cell, tmp_path):
-    """Whatever part of the key differs, and however long or odd the task is called."""
+    """Cells that differ in any field of the key are kept apart, also for long task names."""
     cell = make_cell("group/task of a very long name" * 8)
     others = [
         replace(cell, key=replace(cell.key, **change))
@@ -46,7 +46,7 @@ def test_cells_of_other_keys_have_other_files(make_cell, tmp_path):
     "text", ["{}", "[]", "no JSON", '{"key": 3}', '{"rows": "300"}', "[" * 100_000]
 )
 def test_another_file_is_refused_and_left_alone(make_cell, tmp_path, text):
-    """One line that names the file; so is a cell of wrong types."""
+    """A file that is not a cell, or has wrong types, is refused in one line and kept unchanged."""
     cells = method_cells(tmp_path)
     cells.add(make_cell(rows=300))
     (path,) = (tmp_path / "cells").iterdir()
@@ -59,7 +59,7 @@ def test_another_file_is_refused_and_left_alone(make_cell, tmp_path, text):
 
 
 def test_a_refusal_is_no_abstention(make_cell):
-    """A method that did not run said nothing about the task."""
+    """A cell without a selection counts as abstained; a cell that refused does not."""
     assert make_cell(reason="nothing harms").abstained
     refused = make_cell(refused="too few rows")
     assert not refused.abstained
@@ -67,13 +67,13 @@ def test_a_refusal_is_no_abstention(make_cell):
 
 
 def test_budgets_are_numbers_or_default():
-    """In the order given, none twice."""
+    """Budgets keep their order without repetition; `default` is None."""
     assert parse_budgets("400, default,100,400") == (400, None, 100)
     assert [budget_name(one) for one in (12800, None)] == ["12,800", "default"]
 
 
 @pytest.mark.parametrize("text", ["", "ten", "-5", "0", "1.5", "100,none"])
 def test_other_budgets_are_refused(text):
-    """The message names the parameter."""
+    """Budgets other than positive integers and `default` are refused, naming `budgets`."""
     with pytest.raises(BadInput, match="`budgets`"):
         parse_budgets(text)

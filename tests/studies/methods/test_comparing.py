@@ -1,4 +1,4 @@
-"""The whole comparison in one call: files, summary, page, and going on."""
+"""One call of the comparison: files, summaries, page and resumption."""
 
 import json
 
@@ -23,12 +23,12 @@ FEW = {
 
 
 def untimed(cell):
-    """A cell as plain values, without its seconds."""
+    """Returns a cell's fields with the seconds set to 0."""
     return {**vars(cell), "seconds": 0}
 
 
 def test_files_summary_and_going_on(planted, tmp_path, monkeypatch):
-    """A summary of every method and budget; cells that are there are not run again."""
+    """Every method and budget has a summary; a second call runs no finished cell again."""
     comparison = broca.compare_methods([planted], **FEW, out=tmp_path)
     assert (comparison.ran, comparison.left_out) == (4, 0)
     by_name = {(line.method, line.budget): line for line in comparison.summaries}
@@ -57,7 +57,7 @@ def test_files_summary_and_going_on(planted, tmp_path, monkeypatch):
         path.unlink()
     again = compare_methods(planted, **FEW, out=tmp_path)
     assert again.ran == 4
-    assert not measured  # the journal has every row, and every right answer
+    assert not measured  # the journal has every row and every intact answer
     assert [untimed(cell) for cell in again.cells] == [untimed(c) for c in comparison.cells]
     other = compare_methods(planted, **{**FEW, "items": 12}, out=tmp_path)
     assert (other.ran, other.left_out) == (4, 4)
@@ -65,7 +65,7 @@ def test_files_summary_and_going_on(planted, tmp_path, monkeypatch):
 
 
 def test_again_repeats_the_cells_that_the_call_names(planted, tmp_path):
-    """Those of the method with these budgets; its other cells stay as they are."""
+    """`again` repeats the method's cells at the named budgets and leaves its other cells."""
     few = {**FEW, "exhaustive": 0}
     compare_methods([planted], **few, out=tmp_path)
     before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cells").iterdir()}
@@ -94,14 +94,14 @@ def test_again_repeats_the_cells_that_the_call_names(planted, tmp_path):
     ],
 )
 def test_bad_input_is_one_line(planted, tmp_path, changed, error, message):
-    """Before anything is measured."""
+    """Bad input is refused before any cell is run."""
     with pytest.raises(error, match=message):
         compare_methods([planted], **{**FEW, **changed}, out=tmp_path)
     assert not (tmp_path / "cells").exists()
 
 
 def test_a_foreign_file_is_left_alone(planted, tmp_path):
-    """The folder of something else is refused and keeps what it has."""
+    """A folder with a file that is not a cell is refused and left unchanged."""
     path = tmp_path / "cells" / "mine.json"
     path.parent.mkdir()
     path.write_text(json.dumps({"mine": 1}))

@@ -1,4 +1,4 @@
-"""`methods.html`: quality against rows for each model, and the table."""
+"""`methods.html`: figures of quality against rows for each model, and the table."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from broca.studies.methods.comparison_page import NAME, headline, quality_figure
 
 @pytest.fixture
 def lines(make_cell):
-    """Two methods at two budgets, and one that refused."""
+    """Summaries of two methods at two budgets, and of one that refused."""
     return summarize(
         [
             make_cell(
@@ -22,7 +22,7 @@ def lines(make_cell):
 
 
 def test_a_line_for_each_method_in_points_over_rows(lines):
-    """Fewer rows first; what refused has no point."""
+    """Each method has a line sorted by rows, in points; a method that refused has no point."""
     drawn = {line.name: line for line in quality_figure(lines).chart.lines}
     assert list(drawn)[:2] == ["greedy", "coar"]
     assert list(drawn["greedy"].x) == [300, 900]
@@ -31,7 +31,7 @@ def test_a_line_for_each_method_in_points_over_rows(lines):
 
 
 def test_the_page_stands_alone_and_shows_every_model(lines, tmp_path):
-    """The table's words and both models' names; nothing is fetched from elsewhere."""
+    """The page shows the table and both models, escapes names and loads nothing from outside."""
     from dataclasses import replace
 
     path = save_page([*lines, *(replace(line, model="<other>") for line in lines)], tmp_path)
@@ -45,7 +45,7 @@ def test_the_page_stands_alone_and_shows_every_model(lines, tmp_path):
 
 
 def test_a_method_is_ahead_only_where_its_interval_is(lines):
-    """Above all other methods'; means alone say nothing."""
+    """A method leads only where its interval lies above the other methods' intervals."""
     from dataclasses import replace
 
     first, *others = (line for line in lines if line.cells)

@@ -15,14 +15,14 @@ from broca.studies.methods.ground_truth import (
 
 
 def test_planted_sets_are_those_of_the_card():
-    """Of `planted`; nothing is planted elsewhere."""
+    """`planted` has the sets of its card; other models have none."""
     assert planted_sets("planted")["facts"] == {"L0H9", "L0H14"}
     assert planted_sets("reference") == {}
     assert planted_sets("/some/folder") == {}
 
 
 def test_planted_sets_are_recovered_where_they_are_learned():
-    """The share of the set and the others; nothing where the model cannot do the task."""
+    """Recall is the share of the planted set, with extras counted; None without planted skill."""
     heads = ("L0H0", "L0H6")  # rhyming's, by the model's card
     assert planted_recall("planted", "rhyming", heads, 0.8) == (1.0, 0)
     assert planted_recall("planted", "rhyming", (heads[0], "L5H5"), 0.8) == (0.5, 1)
@@ -32,7 +32,7 @@ def test_planted_sets_are_recovered_where_they_are_learned():
 
 
 def test_effects_are_those_of_single_ablations(whole_run):
-    """The same as ablating one head on these items by hand; not measured again."""
+    """The effects equal single ablations measured directly, and a second call measures nothing."""
     known = {
         response: single_effects(whole_run, "rhyming", response, items=12)
         for response in ("accuracy", "probability")
@@ -56,7 +56,7 @@ def test_effects_are_those_of_single_ablations(whole_run):
 
 
 def test_top_recall_counts_only_what_harms():
-    """A component that harms nothing is no truth to recall."""
+    """Recall counts only components whose ablation harms; it is None where none harms."""
     known = SingleEffects(9, {"A": -0.1, "B": 0.0, "C": -0.4, "D": 0.2})
     assert known.worst(5) == {"A", "C"}
     assert known.worst(1) == {"C"}

@@ -1,4 +1,4 @@
-"""SIGKILL in the middle of a comparison: the same call goes on, with the same cells."""
+"""After SIGKILL in the middle of a comparison, the same call ends with the same cells."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ FEW = {
 
 @pytest.mark.long
 def test_a_killed_comparison_goes_on_with_the_same_cells(planted, tmp_path):
-    """The cell that was finished stays, the one that was running is the same as undisturbed."""
+    """The resumed call runs only the unfinished cell, and all cells equal an undisturbed run's."""
     call = partial(broca.compare_methods, planted, **FEW, out=tmp_path / "killed")
     killed_in_stage(call, "planted, cell 2 of 2: focus")
     whole = broca.compare_methods(planted, **FEW, out=tmp_path / "whole")

@@ -1,4 +1,4 @@
-"""Cells ask and score what `localize` does, are run once, and repeat themselves."""
+"""Cells select and score like `localize`, run once and are reproducible."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ SMALL = Grid(
 
 
 def key_of(setup, task, method, budget=None, seed=0, *, report_items=1000):
-    """The key of one cell."""
+    """Returns the key of one cell."""
     grid = Grid(
         (method,), (budget,), (seed,), items=15, report_items=report_items, task_options=FEW
     )
@@ -32,7 +32,7 @@ def key_of(setup, task, method, budget=None, seed=0, *, report_items=1000):
     ("method", "budget", "rows"), [("focus", 300, 600), ("thompson", 400, 400)]
 )
 def test_a_cell_is_what_localize_finds(setup, method, budget, rows):
-    """Same heads, same drops, same rows; a budget is rows for each task that is measured."""
+    """A cell has the selection, drops and rows of `localize` with the same settings and seed."""
     cell = run_cell(setup, key_of(setup, "addition", method, budget, 3))
     result = broca.localize(
         setup.session.model,
@@ -55,13 +55,13 @@ def test_a_cell_is_what_localize_finds(setup, method, budget, rows):
 
 
 def test_tasks_of_the_same_capability_are_not_measured(setup):
-    """Neither as others of the search nor in the off-target drop."""
+    """Tasks of the same capability are not among the cell's other tasks."""
     assert key_of(setup, "addition", "focus").others == ("rhyming",)
     assert key_of(setup, "rhyming", "focus").others == ("addition", "addition_words")
 
 
-def test_report_items_are_few_where_that_is_asked(setup, whole_run):
-    """So many of the task, and about as many of the others together, spread evenly."""
+def test_report_items_limit_the_report(setup, whole_run):
+    """`report_items` takes evenly spread items of the task, and as many of the others together."""
     few, every = (
         broca.localize(
             setup.session.model, "rhyming", others=["addition", "capitals"], method="one-shot",
@@ -85,7 +85,7 @@ def test_report_items_are_few_where_that_is_asked(setup, whole_run):
 
 
 def test_no_row_is_scored_twice(setup):
-    """The second cell of one seed costs the intact model nothing."""
+    """A second run of the same cell adds no row to the journal."""
     first = key_of(setup, "rhyming", "one-shot", 200, 7)
     run_cell(setup, first)
     journal = setup.session.workspace.journal
@@ -96,15 +96,15 @@ def test_no_row_is_scored_twice(setup):
 
 
 def test_a_task_that_the_model_cannot_do_is_refused_not_hidden(setup, tiny):
-    """A random model answers nothing right: the cell says so."""
+    """A cell of a random model, which has nothing to localize, states the refusal."""
     random = replace(setup, session=replace(setup.session, model=tiny))
     cell = run_cell(random, replace(key_of(setup, "rhyming", "one-shot"), others=()))
     assert "nothing to localize" in cell.refused
     assert cell.specific == 0
 
 
-def test_a_kill_loses_nothing_that_was_finished(setup, tmp_path, monkeypatch):
-    """Ended in the third cell, the same grid goes on with it and runs no cell twice."""
+def test_an_interrupt_loses_no_finished_cell(setup, tmp_path, monkeypatch):
+    """After an interrupt in the third cell, the same grid runs the six missing cells only."""
     keys = list(SMALL.keys(setup.session.model.fingerprint, ["rhyming"], setup.benchmarks))
     cells = method_cells(tmp_path)
     ran = []
@@ -126,14 +126,14 @@ def test_a_kill_loses_nothing_that_was_finished(setup, tmp_path, monkeypatch):
 
 
 def test_budgets_that_a_method_refuses_are_recorded(setup):
-    """With the method's own words; nothing is spent."""
+    """A cell whose budget is too small records the method's message and spends no rows."""
     cell = run_cell(setup, key_of(setup, "rhyming", "thompson", 48))
     assert "`rows` 48 is too few for thompson" in cell.refused
     assert (cell.rows, cell.selected, cell.intervals) == (0, (), 0)
 
 
 def test_same_seed_same_cell(setup):
-    """All but the seconds."""
+    """Two runs with the same seed give equal cells except for the seconds."""
     key = key_of(setup, "addition", "cs-fresh", 200, 4)
     first, second = (replace(run_cell(setup, key), seconds=0.0) for _ in range(2))
     assert first == second
@@ -141,7 +141,7 @@ def test_same_seed_same_cell(setup):
 
 
 def test_intervals_are_compared_in_the_response_that_they_are_in(setup):
-    """Focus screens probabilities and settles in the task's metric; cs-fresh never leaves them."""
+    """Intervals are compared with effects in the search's response: accuracy or probability."""
     names = setup.session.model.components.names
     everywhere = SingleEffects(9, dict.fromkeys(names, -0.5))
     nowhere = SingleEffects(9, dict.fromkeys(names, 9.0))
@@ -157,7 +157,7 @@ def test_intervals_are_compared_in_the_response_that_they_are_in(setup):
 
 
 def test_methods_by_name():
-    """`all` is every method; none and unknown ones are refused."""
+    """`all` names every method; an empty list and unknown names are refused."""
     assert parse_methods("greedy, focus,greedy") == ("greedy", "focus")
     assert len(parse_methods("all")) > 10
     with pytest.raises(UnknownName, match="did you mean 'greedy'"):

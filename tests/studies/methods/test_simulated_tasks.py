@@ -1,4 +1,4 @@
-"""Simulated tasks: margins, slopes, stand-ins and best sets against plain arithmetic."""
+"""Simulated tasks: margins, slopes, pairs and best sets, against plain arithmetic."""
 
 from itertools import combinations
 
@@ -13,14 +13,14 @@ COMPONENTS = 12
 
 @pytest.fixture(scope="module", params=TASK_SCENARIOS)
 def tasks(request):
-    """A simulated model of every scenario."""
+    """Simulated tasks of each scenario."""
     return SimulatedTasks(
         TASK_SCENARIOS[request.param], COMPONENTS, seed=3, others=2, response="probability"
     )
 
 
 def plan_of(tasks, columns, **fields):
-    """A row for every fifth item of every task, all with one set ablated."""
+    """Returns a plan that ablates one set on every fifth item of every task."""
     problem = tasks.problem(1000, 5)
     items = np.concatenate([problem.items, *(other.confirm for other in problem.others)])[::5]
     mask = np.isin(np.arange(COMPONENTS), columns)[None]
@@ -28,19 +28,19 @@ def plan_of(tasks, columns, **fields):
 
 
 def logit(probabilities):
-    """Margins in units of the slope."""
+    """Returns the log-odds of probabilities."""
     return np.log(probabilities / (1 - probabilities))
 
 
 def test_an_answer_is_right_where_its_probability_is_above_a_half(tasks):
-    """Both responses are of one margin."""
+    """An answer is right where its probability exceeds one half."""
     probability = tasks.run(plan_of(tasks, (1, 4)))
     accuracy = tasks.run(plan_of(tasks, (1, 4), response="accuracy"))
     np.testing.assert_array_equal(accuracy.responses, probability.responses > 0.5)
 
 
 def test_slopes_are_those_of_finite_differences(tasks):
-    """Gradients are of the gates, with two components half closed."""
+    """Gradients by the gates equal finite differences with two components half closed."""
     columns, step = (1, 4), 1e-4
     measured = tasks.run(plan_of(tasks, columns, scale=0.5, gradients=True))
     middle = measured.gradients[:, list(columns)].sum(axis=1)
@@ -51,7 +51,7 @@ def test_slopes_are_those_of_finite_differences(tasks):
 
 
 def test_members_of_a_pair_stand_in_for_each_other():
-    """Both together cost .9 - .18 more than each alone, in the task to localize only."""
+    """Ablating both members costs `pair - alone` more than their sum, on the own task only."""
     asked = TASK_SCENARIOS["backups"]
     tasks = SimulatedTasks(asked, COMPONENTS, seed=0, others=1, response="probability")
     problem = tasks.problem(1000, 5)
@@ -73,7 +73,7 @@ def test_members_of_a_pair_stand_in_for_each_other():
 
 
 def test_a_set_costs_what_its_rows_show(tasks):
-    """Many items to report on, and few to search on, agree within their noise."""
+    """The specific drop of a set equals the mean over its rows within their noise."""
     problem = tasks.problem(1000, 5)
     mask = np.isin(np.arange(COMPONENTS), (0, 5, 7))
     drops = []
@@ -90,7 +90,7 @@ def test_a_set_costs_what_its_rows_show(tasks):
 
 
 def test_the_best_set_is_better_than_every_single_component(tasks):
-    """Forward selection stops where nothing is gained."""
+    """The best set costs at least as much as every single component."""
     best = tasks.best(3)
     assert 1 <= len(best) <= 3
     assert tasks.specific(best) >= max(tasks.specific((one,)) for one in range(COMPONENTS))
@@ -98,7 +98,7 @@ def test_the_best_set_is_better_than_every_single_component(tasks):
 
 
 def test_the_same_seed_makes_the_same_tasks(tasks):
-    """Another seed makes others."""
+    """Tasks of the same seed give equal responses; another seed gives others."""
     again = SimulatedTasks(tasks.effects, COMPONENTS, seed=3, others=2, response="probability")
     other = SimulatedTasks(tasks.effects, COMPONENTS, seed=4, others=2, response="probability")
     rows = [one.run(plan_of(one, (2,))).responses for one in (tasks, again, other)]

@@ -20,13 +20,13 @@ from broca.studies.methods.simulations import PLANTED_SCENARIOS, simulated_model
 
 
 def key(method="cs-fresh", *, components=120, scenario="additive", rows=1500, seed=0):
-    """A simulated cell's key."""
+    """Returns the key of a simulated cell."""
     return SimulatedKey(components, scenario, method, rows, seed, 5)
 
 
 @pytest.mark.parametrize("scenario", PLANTED_SCENARIOS)
 def test_every_scenario_has_what_it_says(scenario):
-    """A heavy tail, interactions, saturation, rows that are right or wrong, stand-ins."""
+    """Each scenario has its tail of effects, interactions, saturation, binary rows or backups."""
     problem = simulated_model(key(scenario=scenario))
     harmful = np.sort(problem.effects)[:45]
     assert (harmful[44] < -0.004) == (scenario != "additive")
@@ -37,7 +37,7 @@ def test_every_scenario_has_what_it_says(scenario):
 
 
 def test_the_strongest_are_found_and_counted():
-    """On an additive problem, within the rows."""
+    """On an additive problem the search recalls every planted component within its rows."""
     cell = simulate(key())
     assert (cell.recall, cell.false, cell.refused) == (1.0, 0, "")
     assert 0 < cell.rows <= 1500
@@ -45,7 +45,7 @@ def test_the_strongest_are_found_and_counted():
 
 
 def test_recall_and_false_selections_are_counted(monkeypatch):
-    """Two of five, one more ranked fifth, one stand-in that is no false one, and one that is."""
+    """Recall and top are shares of the five planted components; a backup is no false selection."""
     asked = key(scenario="redundant")
     problem = simulated_model(asked)
     spare = int(problem.backups[problem.backups >= 0][0])
@@ -61,14 +61,14 @@ def test_recall_and_false_selections_are_counted(monkeypatch):
 
 
 def test_what_a_method_refuses_is_recorded():
-    """Too few rows, or gradients of what is right or wrong."""
+    """A cell records a refusal for too few rows and for gradients of binary responses."""
     assert "`rows` 100 is too few" in simulate(key("greedy", rows=100)).refused
     assert "needs gradients" in simulate(key("gradient", scenario="binary")).refused
 
 
 @pytest.mark.parametrize("scenario", TASK_SCENARIOS)
 def test_a_selection_is_valued_against_the_best_set(scenario, monkeypatch):
-    """Where other tasks exist, a cell has what the selection costs beyond them."""
+    """With other tasks, recall and false selections are counted against the best set."""
     asked = key(components=40, scenario=scenario)
     best = SimulatedTasks(TASK_SCENARIOS[scenario], 40, 0).best(5)
     rest = [column for column in range(40) if column not in best]
@@ -81,7 +81,7 @@ def test_a_selection_is_valued_against_the_best_set(scenario, monkeypatch):
 
 
 def test_methods_measure_on_tasks_what_they_measure_on_models():
-    """A probability for the one, right or wrong for the other; gradients exist."""
+    """Methods for accuracy, probability and gradients run on simulated tasks within the rows."""
     pooled, stratified, masked = (
         simulate(key(method, components=40, scenario="backups", rows=1800))
         for method in ("pooled", "cs-stratified", "gradient-masked")
@@ -92,7 +92,7 @@ def test_methods_measure_on_tasks_what_they_measure_on_models():
 
 
 def test_cells_are_kept_and_summed_up(tmp_path):
-    """A second call runs nothing; means over seeds; refusals counted apart."""
+    """A second call runs nothing; summaries are means over seeds, with refusals counted apart."""
     few = {
         "methods": "gradient,greedy", "components": (120,), "scenarios": "additive,binary",
         "rows": (60,), "seeds": (0, 1), "out": tmp_path,
@@ -113,7 +113,7 @@ def test_cells_are_kept_and_summed_up(tmp_path):
 
 
 def test_unknown_scenarios_and_small_models_are_refused():
-    """With what there is."""
+    """An unknown scenario and too few components are refused."""
     with pytest.raises(UnknownName, match="did you mean 'heavy'"):
         SimulatedGrid(("gradient",), (512,), ("heavi",), (60,), (0,))
     with pytest.raises(BadInput, match="`components` 30"):

@@ -1,4 +1,4 @@
-"""The summary of cells, against one that is written independently."""
+"""Summaries of cells, against means computed independently."""
 
 import statistics
 
@@ -10,7 +10,7 @@ from broca.studies.methods import bootstrap, shared_gap, summarize
 
 
 def random_cells(make_cell, count=40):
-    """Cells of two methods at two budgets, some refused, some without a selection."""
+    """Returns cells of two methods at two budgets, some refused and some without a selection."""
     rng = np.random.default_rng(5)
     cells = []
     for seed in range(count):
@@ -31,7 +31,7 @@ def random_cells(make_cell, count=40):
 
 
 def test_means_are_those_of_the_cells(make_cell):
-    """Abstentions count as 0, refusals not at all; every group by itself."""
+    """Each group's means count abstentions as 0 and leave out refusals."""
     cells = random_cells(make_cell)
     lines = summarize(cells)
     assert [(line.method, line.budget) for line in lines] == [
@@ -51,7 +51,7 @@ def test_means_are_those_of_the_cells(make_cell):
 
 
 def test_bootstrap_is_scipys():
-    """90 %, percentiles, of the mean; the same values give the same interval."""
+    """The 90 % percentile interval of the mean agrees with SciPy's and is reproducible."""
     values = np.random.default_rng(1).exponential(size=50)
     low, high = bootstrap(values.tolist())
     assert (low, high) == bootstrap(values.tolist())
@@ -64,14 +64,14 @@ def test_bootstrap_is_scipys():
 
 
 def test_a_method_that_always_refuses_has_a_line(make_cell):
-    """It is not hidden: no mean, its words, the count."""
+    """A method that always refuses has a summary with its message, its count and no mean."""
     (line,) = summarize([make_cell(refused="too few"), make_cell(seed=1, refused="x")])
     assert (line.cells, line.refused, line.refusal) == (0, 2, "too few")
     assert np.isnan(line.specific)
 
 
 def test_figures_of_the_truth_are_means_over_the_cells_that_have_them(make_cell):
-    """Coverage counts intervals, clean runs those without a false selection."""
+    """Means of recall, false selections and coverage use only the cells that have them."""
     cells = [
         make_cell(seed=0, recall=1.0, false=0, top=0.5, intervals=90, held=81),
         make_cell(seed=1, recall=0.5, false=1, intervals=10, held=4),
@@ -88,7 +88,7 @@ def test_figures_of_the_truth_are_means_over_the_cells_that_have_them(make_cell)
 
 
 def test_methods_are_compared_where_both_ran(make_cell):
-    """Fewer seeds of a slow method bias nothing."""
+    """The gap between two methods is the mean over the cells that both ran."""
     ours = [make_cell(seed=seed, drop=seed / 10) for seed in range(5)]
     theirs = [make_cell(seed=4, drop=0.1), make_cell(seed=3, refused="too few")]
     assert shared_gap(ours, theirs) == (pytest.approx(0.3), 1)
@@ -96,7 +96,7 @@ def test_methods_are_compared_where_both_ran(make_cell):
 
 
 def test_the_candidate_is_compared_with_every_other_method(make_cell):
-    """At its default budget, with all of their budgets; nothing where it did not run."""
+    """The candidate's default budget is compared with every method that ran on the same cells."""
     cells = [
         *(make_cell(method="focus", seed=seed, drop=0.8) for seed in range(3)),
         make_cell(method="focus", budget=100, drop=0.1),

@@ -8,7 +8,7 @@ from broca.studies.methods.text_tables import COLUMNS, OPTIONAL, columns, markdo
 
 @pytest.fixture
 def lines(make_cell):
-    """A method that ran twice and refused once, and one that always refused."""
+    """Summaries of a method with two runs and one refusal, and of one that always refused."""
     return summarize(
         [
             make_cell(method="greedy", selected=("A",), drop=0.5, off_target=0.1, rows=1200),
@@ -20,7 +20,7 @@ def lines(make_cell):
 
 
 def test_a_line_shows_its_means_under_their_columns(lines):
-    """Drops to three digits, rows and counts; what nobody knows has no column."""
+    """A row shows the method's means; a value that no method has gets no column."""
     greedy = next(line for line in lines if line.method == "greedy")
     shown = dict(zip(columns(lines), texts_of(greedy, lines), strict=True))
     assert tuple(shown) == COLUMNS
@@ -31,7 +31,7 @@ def test_a_line_shows_its_means_under_their_columns(lines):
 
 
 def test_a_method_that_refused_says_so(lines):
-    """In as many columns."""
+    """A method that always refused has a full row that says "refused" and counts its cells."""
     coar = next(line for line in lines if line.method == "coar")
     shown = dict(zip(columns(lines), texts_of(coar, lines), strict=True))
     assert shown["specific drop (90 %)"] == "refused"
@@ -39,7 +39,7 @@ def test_a_method_that_refused_says_so(lines):
 
 
 def test_columns_that_any_line_knows_are_shown_for_all(lines):
-    """Empty where a line does not know."""
+    """An optional column appears if one method has the value, and is empty for the others."""
     from dataclasses import replace
 
     known = [replace(lines[0], recall=0.75), *lines[1:]]
@@ -49,7 +49,7 @@ def test_columns_that_any_line_knows_are_shown_for_all(lines):
 
 
 def test_markdown_has_a_line_for_each_row():
-    """A header, a rule, the rows."""
+    """The table has a header, a rule and a line for each row."""
     assert markdown(("a", "b"), [("1", "2"), ("3", "4")]) == (
         "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n"
     )

@@ -1,4 +1,4 @@
-"""All tables and figures once, on a model of random weights and on a shipped one."""
+"""All tables and figures on a model of random weights, and a study of `planted`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALL = {"rows": 600, "items": 6, "limit": 12, "k": 3}
 
 @pytest.fixture(scope="session")
 def random_model():
-    """Three layers of eight heads on four key/value heads, random weights."""
+    """A model of random weights with three layers of eight heads and four KV groups."""
     return GatedModel.wrap(
         tiny_llama(layers=3, heads=8, kv_heads=4, context=2048),
         tiny_tokenizer(),
@@ -27,13 +27,13 @@ def random_model():
 
 @pytest.fixture(scope="session")
 def journal(tmp_path_factory):
-    """Where the rows of the searches are kept."""
+    """The path of the journal for the searches' rows."""
     return tmp_path_factory.mktemp("paper") / "journal.sqlite"
 
 
 @pytest.fixture(scope="session")
 def everything(random_model, journal):
-    """Every table and figure, on the paper's tasks, by name."""
+    """The reproductions of all tables and figures on the paper's tasks, by name."""
     with local_data(own_labels(random_model, Catalog())):
         shown = reproduce("all", random_model, tasks=(*TASKS, "gsm8k"), journal=journal, **SMALL)
         return {reproduction.name: reproduction for reproduction in shown}
@@ -41,7 +41,7 @@ def everything(random_model, journal):
 
 @pytest.fixture(scope="module")
 def study(planted):
-    """Four tasks of three capabilities, multiple choice among them; nothing is measured yet."""
+    """A study of four tasks of three capabilities, one multiple choice; no row is measured."""
     tasks = ["addition", "addition_words", "capitals", "mc_biology"]
     search = SearchOptions(method="cs-stratified", rows=400, items=10)
     with open_session(planted, RunOptions()) as opened:

@@ -1,6 +1,7 @@
-"""The paper's tasks on tiny local data whose right answers are what a model of random weights says.
+"""The paper's tasks on local data, labelled with the answers of a model of random weights.
 
-So that the intact model does them, and heads matter: prompts and metrics are lm-eval's own.
+The intact model is then always right, so that ablations cost it something. Prompts and metrics are
+those of lm-eval.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _rows(task: str, labels: list[int]) -> Dataset:
 
 @contextmanager
 def local_data(labels: Labels) -> Iterator[None]:
-    """Within the context, `datasets.load_dataset` gives these labels; gsm8k is wrong throughout."""
+    """Makes `datasets.load_dataset` return these labels; the model answers gsm8k wrongly."""
     genuine = datasets.load_dataset
 
     def load_dataset(path, name=None, **options):
@@ -74,7 +75,7 @@ def local_data(labels: Labels) -> Iterator[None]:
 
 
 def own_labels(model, catalog: Catalog) -> Labels:
-    """What the intact model says to every question."""
+    """Returns the intact model's choice for every question."""
     labels = {name: [0] * ROWS for name in TASKS}
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
     with local_data(labels):

@@ -1,4 +1,4 @@
-"""Figures are drawn from rows alone, and show their numbers."""
+"""Figures are drawn from rows and show the rows' numbers."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ DRAWN = ("table2", "table3", "table4", "table6", "table7", "figure1", "figure2",
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_table_that_can_be_drawn_is_drawn(everything, name):
-    """One figure for one model; two models have one each, with their names."""
+    """One model has one figure; two models have one figure each, named after the model."""
     one = everything[name]
     if name == "table7" and len(one.rows) == 1:
         assert draw(one) == []
@@ -26,7 +26,7 @@ def test_every_table_that_can_be_drawn_is_drawn(everything, name):
 
 
 def test_points_are_the_drops(everything):
-    """Task and general, with the ends of the intervals."""
+    """Points are the drops of the task and of the general score, with the ends of the intervals."""
     one = everything["table2"]
     chart = draw(one)[0].chart
     task, general = chart.series
@@ -43,7 +43,7 @@ def test_points_are_the_drops(everything):
 
 
 def test_a_sweep_has_a_panel_a_task_with_intervals(everything):
-    """The task with its interval, its skill where there is one, and the others, in points."""
+    """Each panel has lines in points for the task, its skill if measured, and the others."""
     one = everything["table6"]
     panels = draw(one)[0].chart
     tasks = list(dict.fromkeys(row["task"] for row in one.rows))
@@ -65,7 +65,7 @@ def test_a_sweep_has_a_panel_a_task_with_intervals(everything):
 
 
 def test_a_radar_has_a_panel_a_list(everything):
-    """Intact and ablated scores of every task."""
+    """Each list's panel shows the intact and ablated scores of every task."""
     one = everything["figure1"]
     panels = draw(one)[0].chart
     lists = [name for name in dict.fromkeys(row["heads_of"] for row in one.rows) if name != "none"]
@@ -78,7 +78,7 @@ def test_a_radar_has_a_panel_a_list(everything):
 
 
 def test_colours_of_heatmaps_mean_the_same_for_every_model():
-    """Points from -100 to 100, however small they are."""
+    """The colour scale spans -100 to 100 points whatever the values."""
     rows = tuple({"model": "m", "head": head, "a": score, "mean": score}
                  for head, score in (("none", 1.0), ("L0H1", 0.99)))  # fmt: skip
     (figure,) = draw(Reproduction("table7", ("m",), rows, {}))
@@ -86,7 +86,7 @@ def test_colours_of_heatmaps_mean_the_same_for_every_model():
 
 
 def test_scale_joins_the_models_of_each_task_by_size():
-    """Smallest first, whatever the order of the rows."""
+    """The line of a task joins the models from the smallest to the largest."""
     rows = tuple(
         {"model": name, "task": "t", "parameters": size, "drop": drop, "drop_low": drop,
          "drop_high": drop}
@@ -99,7 +99,7 @@ def test_scale_joins_the_models_of_each_task_by_size():
 
 
 def test_a_heatmap_shows_what_is_lost_without_each_head():
-    """Against the intact row; without any head there is nothing to draw, nor for lists of names."""
+    """Cells are drops against the intact row; tables without drops are not drawn."""
     intact = {"model": "m", "head": "none", "a": 1.0, "b": 0.5, "mean": 0.75}
     head = {"model": "m", "head": "L0H1", "a": 0.25, "b": 0.5, "mean": 0.375}
     (figure,) = draw(Reproduction("table7", ("m",), (intact, head), {}))

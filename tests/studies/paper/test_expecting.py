@@ -7,7 +7,7 @@ from broca.studies.paper.running import EXPERIMENTS
 
 
 def test_every_search_is_expected_once(study):
-    """The atlas and the lists that the first table needs serve the second too."""
+    """Two tables that need the same atlas and lists expect each search once."""
     before = study.run.finish()
     steps = study_steps(study, {name: EXPERIMENTS[name] for name in ("table2", "table6")})
     assert study.run.finish() == before
@@ -24,7 +24,7 @@ def test_every_search_is_expected_once(study):
 
 @pytest.mark.long
 def test_the_rows_of_a_table_are_those_that_it_measures(study):
-    """A sweep asks exactly the rows of its rehearsal where k heads harm."""
+    """A table measures at most the expected rows, and more than 90 % of them."""
     seen = []
     stages = study.run.stages
     stages._report = lambda stage, progress: seen.append(progress)
@@ -38,7 +38,7 @@ def test_the_rows_of_a_table_are_those_that_it_measures(study):
 
 
 def test_what_cannot_be_shown_has_no_rows(study):
-    """The refusal comes when the table is made."""
+    """A table that refuses its tasks is expected to measure no rows."""
     (step,) = study_steps(study, {"gqa": lambda study: EXPERIMENTS["table3"](_one_task(study))})
     assert step.rows == 0
 

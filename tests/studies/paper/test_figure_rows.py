@@ -6,7 +6,7 @@ import pytest
 
 
 def test_the_radar_has_every_task_on_every_line(everything):
-    """The intact model and one list of each skill; values are those of the tables."""
+    """The intact line and each skill's list cover every task; values equal the tables'."""
     rows = everything["figure1"].rows
     assert {row["heads_of"] for row in rows} == {"none", "wmdp_bio"}
     by_line = [row["measured_on"] for row in rows if row["heads_of"] == "wmdp_bio"]
@@ -18,7 +18,7 @@ def test_the_radar_has_every_task_on_every_line(everything):
 
 
 def test_bars_of_shared_heads_are_those_of_the_table(everything):
-    """Figure 3 draws table 8: the same heads, the same scores, general is the other task."""
+    """Figure 3 has the heads and scores of table 8; `general` is the other task."""
     rows = everything["figure3"].rows
     for line in everything["table8"].rows:
         own = {row["measured_on"]: row["ablated"] for row in rows if row["heads"] == line["head"]}
@@ -28,7 +28,7 @@ def test_bars_of_shared_heads_are_those_of_the_table(everything):
 
 
 def test_bars_of_own_heads_are_those_of_the_table(everything):
-    """Figure 4: each list on each knowledge task, as in table 3."""
+    """Figure 4 has the scores of table 3: each list on each knowledge task."""
     rows = {
         (row["heads"], row["measured_on"]): row["ablated"] for row in everything["figure4"].rows
     }

@@ -1,4 +1,4 @@
-"""SIGKILL in the middle of a reproduction: the same call goes on, with the same result."""
+"""After SIGKILL in the middle of a reproduction, the same call ends with the same result."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ FEW = {"tasks": "rhyming,capitals", "rows": 300, "items": 10, "limit": 8, "keep_
 
 @pytest.mark.long
 def test_a_killed_reproduction_goes_on_with_the_same_result(planted, tmp_path):
-    """What was measured before is not measured again; every row of the table is the same."""
+    """The resumed call keeps the killed call's rows; its table equals an undisturbed call's."""
     journal = tmp_path / "journal.sqlite"
     call = partial(broca.reproduce, "table2", planted, **FEW, journal=journal)
     killed_in_stage(call, "cs-stratified on capitals")

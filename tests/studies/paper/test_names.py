@@ -1,11 +1,11 @@
-"""The names of tables and figures are those that can be repeated."""
+"""The names of tables and figures have a study each."""
 
 from broca.studies.paper.names import ALL, NAMES
 from broca.studies.paper.running import EXPERIMENTS as STUDIES
 
 
 def test_every_name_has_a_study_and_a_sentence():
-    """And none is missing; `all` names none of its own."""
+    """Names and studies are the same, every name has a sentence, and `all` is no name."""
     assert set(NAMES) == set(STUDIES)
     assert all(NAMES.values())
     assert ALL not in NAMES

@@ -1,4 +1,4 @@
-"""The still pictures of the docs: drawn from the JSON files that `broca reproduce` writes."""
+"""The pictures of the docs are drawn from the JSON files of `broca reproduce`."""
 
 import importlib.util
 import json
@@ -13,7 +13,7 @@ SCRIPT = Path(__file__).parents[3] / "benchmarks" / "paper_figures.py"
 
 @pytest.fixture(scope="module")
 def pictures():
-    """The script as a module."""
+    """The script `benchmarks/paper_figures.py` as a module."""
     spec = importlib.util.spec_from_file_location("paper_figures", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -21,7 +21,7 @@ def pictures():
 
 
 def test_every_figure_is_drawn(pictures, everything, tmp_path):
-    """One picture each, with the numbers of the rows; the same file when drawn again."""
+    """Each figure is drawn with the rows' numbers and is byte-identical when drawn again."""
     write(list(everything.values()), tmp_path, "m")
     paths = pictures.draw(tmp_path, tmp_path)
     assert [path.name for path in paths] == [f"figure{number}.png" for number in (1, 2, 3, 4)]
@@ -35,6 +35,6 @@ def test_every_figure_is_drawn(pictures, everything, tmp_path):
     assert list(lines[0].get_ydata()) == [100 * row["drop"] for row in own]
 
 
-def test_nothing_is_drawn_of_nothing(pictures, tmp_path):
-    """An empty folder has no figures."""
+def test_an_empty_folder_has_no_pictures(pictures, tmp_path):
+    """No picture is drawn from an empty folder."""
     assert pictures.draw(tmp_path, tmp_path) == []

@@ -1,4 +1,4 @@
-"""Published figures by task; nothing for other models."""
+"""Published figures by task, and none for other models."""
 
 import pytest
 
@@ -9,7 +9,7 @@ LARGE, SMALL = (published_models()[name] for name in ("llama-3.1-8b", "llama-3.2
 
 
 def test_scores_are_the_papers():
-    """By lm-eval's and the package's names of tasks."""
+    """The scores are the paper's, under lm-eval's and the package's task names."""
     assert figures.top5(LARGE, "", "gsm8k") == 0.7847
     assert figures.top5(LARGE, "gsm8k", "gsm8k") == 0.301
     assert figures.top5(LARGE, "mbpp", "humaneval_instruct") == 0.5
@@ -24,7 +24,7 @@ def test_scores_are_the_papers():
 
 
 def test_lists_are_the_papers():
-    """By method; universal heads apart."""
+    """The lists are the paper's for each method, with universal heads apart."""
     assert figures.heads(LARGE, "arithmetic", "greedy")[0] == "L15H13"
     assert figures.heads(SMALL, "rhyme", "cs-stratified")[0] == "L5H7"
     assert figures.universal(LARGE) == ("L0H31", "L1H29", "L1H31")
@@ -35,8 +35,8 @@ def test_lists_are_the_papers():
 
 
 @pytest.mark.parametrize("model", [None, SMALL])
-def test_what_was_not_published_is_nothing(model):
-    """No figure is made up for another model, task, method or number of heads."""
+def test_unpublished_figures_are_none(model):
+    """An unpublished model, task, method or number of heads has no figure."""
     assert figures.top5(model, "", "gsm8k") is None
     assert figures.top5(LARGE, "gsm8k", "capitals") is None
     assert figures.top5(LARGE, "capitals", "gsm8k") is None

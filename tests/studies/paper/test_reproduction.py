@@ -18,7 +18,7 @@ SHOWN = Reproduction(
 
 
 def test_json_holds_everything():
-    """Rows, settings, notes, and what the table shows."""
+    """The JSON has the rows, settings and notes, and a sentence on what the table shows."""
     data = json.loads(as_json(SHOWN))
     assert data["rows"] == list(SHOWN.rows)
     assert (data["name"], data["models"], data["notes"]) == ("table2", ["m"], ["a note"])
@@ -28,7 +28,7 @@ def test_json_holds_everything():
 
 
 def test_csv_has_a_column_for_whatever_a_row_has():
-    """In the order of first appearance; cells that a row lacks are empty; text is quoted."""
+    """Columns are ordered by first appearance, missing cells are empty and text is quoted."""
     assert SHOWN.columns == ("model", "task", "drop", "published")
     first, second = csv.DictReader(io.StringIO(as_csv(SHOWN)))
     assert (first["drop"], first["published"]) == ("0.5", "")
@@ -36,7 +36,7 @@ def test_csv_has_a_column_for_whatever_a_row_has():
 
 
 def test_record_of_the_settings_says_how_it_was_made(everything):
-    """Everything that was asked but the place of the journal, which changes no number."""
+    """The settings have every option except the journal's path, which changes no number."""
     settings = json.loads(as_json(everything["table9"]))["settings"]
     assert settings["method"] == "cs-stratified"
     assert (settings["rows"], settings["items"], settings["k"], settings["seed"]) == (600, 6, 3, 0)

@@ -1,4 +1,4 @@
-"""Everything end to end: the paper's tasks on a model of random weights, and refusals."""
+"""Reproductions end to end: the paper's tasks on a model of random weights, and refusals."""
 
 import pytest
 from studies.paper.own_answers import TASKS
@@ -13,12 +13,12 @@ ONE_SKILL = {"tasks": "addition,addition_words", "rows": 800, "items": 10, "limi
 
 
 def test_every_name_has_its_experiment():
-    """The list that the help shows is the list that runs."""
+    """The names that the help lists are the experiments, in the same order."""
     assert list(NAMES) == list(EXPERIMENTS)
 
 
 def test_all_of_it_runs_on_the_papers_tasks(everything):
-    """Rows of every table and figure but one, which is drawn over several models."""
+    """Every table and figure has rows of the model, but `table5` may be empty."""
     assert list(everything) == list(NAMES)
     for name, shown in everything.items():
         assert shown.models == ("random/three-layers",)
@@ -28,14 +28,14 @@ def test_all_of_it_runs_on_the_papers_tasks(everything):
 
 
 def test_a_task_that_the_model_cannot_do_is_left_out_and_said(everything):
-    """Random weights know no sums: gsm8k has no list, and every record says why."""
+    """gsm8k, which random weights answer wrongly, has no list, and every result notes why."""
     for shown in everything.values():
         assert any("scores 0.000 on gsm8k" in note for note in shown.notes), shown.name
     assert {row["task"] for row in everything["table9"].rows} == set(TASKS) - {"boolq"}
 
 
 def test_models_stand_below_one_another(planted, reference):
-    """Two models in one table, and the same numbers as each alone."""
+    """Two models share one table, with the numbers of a reproduction of one model."""
     settings = {
         "tasks": "rhyming", "rows": 200, "items": 10, "limit": 8, "keep_universal": True,
     }  # fmt: skip
@@ -49,7 +49,7 @@ def test_models_stand_below_one_another(planted, reference):
 
 
 def test_no_row_is_measured_twice_by_the_same_command(planted, tmp_path, monkeypatch):
-    """Neither those of searches nor the scores: the journal has all of them the second time."""
+    """The second reproduction reads all rows of searches and scores from the journal."""
     settings = {
         "tasks": "rhyming,capitals", "rows": 200, "items": 10, "limit": 8,
         "keep_universal": True, "journal": tmp_path / "journal.sqlite",
@@ -72,7 +72,7 @@ def test_no_row_is_measured_twice_by_the_same_command(planted, tmp_path, monkeyp
 
 
 def test_heads_of_one_wording_hurt_the_other(planted):
-    """Table 3 in the model where it is known to hold."""
+    """In table 3 of `planted`, the heads of each wording cost the other over 50 points."""
     (table,) = reproduce("table3", planted, **{**ONE_SKILL, "rows": 1200})
     crossed = [row for row in table.rows if row["found_on"] != row["measured_on"]]
     assert len(crossed) == 2
@@ -94,18 +94,18 @@ def test_heads_of_one_wording_hurt_the_other(planted):
     ],
 )
 def test_what_cannot_be_shown_is_refused(planted, name, settings, error, message):
-    """One line that says what to do, before a search."""
+    """Bad names, settings and tasks are refused with a message that says what to do."""
     with pytest.raises(error, match=message):
         reproduce(name, planted, **{"limit": 8, **settings})
 
 
 def test_a_model_that_can_do_nothing_is_refused(tiny):
-    """Random weights on shipped tasks."""
+    """A model of random weights that fails every shipped task is refused."""
     with pytest.raises(NothingToLocalize, match="tiny can do none of the 2 tasks"):
         reproduce("table2", tiny, tasks="addition,capitals", limit=8)
 
 
 def test_files_are_called_after_the_models():
-    """Folders and hub ids by their last name."""
+    """File names take the last part of a folder or hub id."""
     assert stem_of(["./models/mine/", "org/model-1b"]) == "mine+model-1b"
     assert ALL not in NAMES

@@ -1,4 +1,4 @@
-"""What tables share: tasks, skills, the general score, lists without universal heads."""
+"""The shared parts of the tables: tasks, skills, the general score, lists of heads."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_skills_come_from_the_metadata(study):
 
 
 def test_general_is_the_papers_where_it_is_measured(study):
-    """Without mmlu beside knowledge tasks; by all others where none of the four is there."""
+    """The general score uses boolq and mmlu, without mmlu for knowledge tasks."""
     study.tasks = ("gsm8k", "arithmetic", "boolq", "mmlu", "wmdp_bio", "capitals")
     try:
         assert study.general("gsm8k") == ("boolq", "mmlu")
@@ -29,7 +29,7 @@ def test_general_is_the_papers_where_it_is_measured(study):
 
 
 def test_no_row_is_measured_twice(study):
-    """The same heads on the same tasks cost nothing the second time."""
+    """Scoring the same heads on the same tasks a second time measures no rows."""
     first = study.scores("addition", ["L0H1"])
     measured = study.run.finish()
     assert measured[0] > 0
@@ -38,7 +38,7 @@ def test_no_row_is_measured_twice(study):
 
 
 def test_universal_heads_are_left_out_and_the_list_filled_up(study, monkeypatch):
-    """As the paper filters them; with `keep_universal` they stay."""
+    """A universal head is replaced in the list by the next head."""
     monkeypatch.setitem(study.__dict__, "universal", ())
     worst = study.list_of("addition").heads[0]
     study._lists.clear()
@@ -51,7 +51,7 @@ def test_universal_heads_are_left_out_and_the_list_filled_up(study, monkeypatch)
 
 
 def test_what_one_skill_needs_is_not_universal(planted):
-    """Both wordings of addition need the same heads: without another skill nothing is filtered."""
+    """Tasks of only one skill have no universal heads."""
     settings = StudySettings(
         tasks=["addition", "addition_words"], limit=8, search=SearchOptions(rows=400, items=10)
     )
@@ -60,7 +60,7 @@ def test_what_one_skill_needs_is_not_universal(planted):
 
 
 def test_a_study_of_a_hub_model_asks_the_papers_tasks(random_model, monkeypatch):
-    """Without a network their data are missing, which is said; code is left out unless allowed."""
+    """A hub model gets the paper's tasks; code tasks are left out unless allowed."""
     asked = []
     monkeypatch.setattr(
         "broca.studies.paper.study.load_tasks",

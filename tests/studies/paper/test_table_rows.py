@@ -1,4 +1,4 @@
-"""What the rows of the tables say, on the paper's tasks and a model of random weights."""
+"""Rows of the tables, on the paper's tasks and a model of random weights."""
 
 import json
 from importlib.resources import files
@@ -10,12 +10,12 @@ from broca.studies.paper import reproduce
 
 
 def rows_of(everything, name):
-    """Rows without their model."""
+    """Returns the rows of a table without their model."""
     return [{k: v for k, v in row.items() if k != "model"} for row in everything[name].rows]
 
 
 def test_drops_are_intact_minus_ablated(everything):
-    """In every table that has all three, interval included; general scores likewise."""
+    """A drop is intact minus ablated and lies in its interval, for tasks and general scores."""
     for name in ("table2", "table3", "table4", "table6", "figure2", "scale"):
         for row in rows_of(everything, name):
             assert row["drop"] == pytest.approx(row["intact"] - row["ablated"])
@@ -25,7 +25,7 @@ def test_drops_are_intact_minus_ablated(everything):
 
 
 def test_the_right_answers_are_the_models_own(everything):
-    """So that the intact model is never wrong."""
+    """The intact model scores 1, because the data's labels are its own answers."""
     assert {row["intact"] for row in rows_of(everything, "table2")} == {1.0}
     assert rows_of(everything, "table7")[0] == {
         "head": "none", **dict.fromkeys(("boolq", "wmdp_bio", "wmdp_chem"), 1.0),
@@ -34,7 +34,7 @@ def test_the_right_answers_are_the_models_own(everything):
 
 
 def test_heads_are_crossed_within_a_skill(everything):
-    """Table 3: two tasks of one skill, each list on each task."""
+    """Table 3 measures the list of each of two tasks of one skill on both tasks."""
     pairs = [(row["found_on"], row["measured_on"]) for row in rows_of(everything, "table3")]
     tasks = {"wmdp_bio", "wmdp_chem"}
     assert sorted(pairs) == sorted((one, other) for one in tasks for other in tasks)
@@ -45,7 +45,7 @@ def test_heads_are_crossed_within_a_skill(everything):
 
 
 def test_methods_are_the_papers_and_ours(everything):
-    """Table 4: each with rows within the budget; what the default is, follows the package."""
+    """Table 4 has every method, the package's default among them, within the rows."""
     found = rows_of(everything, "table4")
     methods = {"greedy", "one-shot", "cs-bernoulli", "cs-stratified", DEFAULT_METHOD, "focus"}
     for task in ("wmdp_bio", "wmdp_chem"):
@@ -54,7 +54,7 @@ def test_methods_are_the_papers_and_ours(everything):
 
 
 def test_the_sweep_begins_with_nothing_and_follows_the_list(everything):
-    """Table 6 is the beginning of figure 2; k = 0 costs nothing, k = 3 is the list of table 9."""
+    """Figure 2 extends table 6; k = 0 has no drop and k = 3 is the list of table 9."""
     short, long = rows_of(everything, "table6"), rows_of(everything, "figure2")
     assert all(row["drop"] == 0 and row["head"] == "" for row in long if row["k"] == 0)
     for row in rows_of(everything, "table9"):
@@ -65,7 +65,7 @@ def test_the_sweep_begins_with_nothing_and_follows_the_list(everything):
 
 
 def test_universal_heads_are_in_no_list(everything):
-    """They are named beside it; the tables of universal heads measure them alone."""
+    """Universal heads are left out of the lists; tables 5 and 7 measure them one by one."""
     universal = {row["head"] for row in rows_of(everything, "table7")} - {"none"}
     assert universal == {row["head"] for row in rows_of(everything, "table5")}
     for row in rows_of(everything, "table9"):
@@ -79,7 +79,7 @@ def test_universal_heads_are_in_no_list(everything):
 
 
 def test_shared_heads_are_in_two_lists_or_said_to_be_none(everything):
-    """Table 8: heads of both lists, knowledge and other tasks apart."""
+    """Table 8 has the heads of both lists, or a note that there are none."""
     lists = [set(row["heads"].split()) for row in rows_of(everything, "table9")]
     shared = {head for one in lists for head in one if sum(head in each for each in lists) > 1}
     intact, *without = rows_of(everything, "table8")
@@ -94,7 +94,7 @@ def test_shared_heads_are_in_two_lists_or_said_to_be_none(everything):
 
 
 def test_pairs_are_counted_as_they_are(everything):
-    """The groups of two heads, counted again; the whole is the sum of its sets."""
+    """The pairs in one KV group equal a recount, and the total is the sum over the skills."""
     *parts, total = rows_of(everything, "gqa")
     assert total["skill"] == "all"
     assert sum(row["pairs_in_one_group"] for row in parts) == total["pairs_in_one_group"]
@@ -107,7 +107,7 @@ def test_pairs_are_counted_as_they_are(everything):
 
 
 def test_lists_of_planted_are_its_sets(planted):
-    """Table 9 where the truth is known: sets of two heads are in the lists."""
+    """The lists of `planted` in table 9 contain the planted sets of two heads."""
     text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
     (lists,) = reproduce(
         "table9", planted, tasks="capitals,rhyming", rows=800, items=10, limit=8,

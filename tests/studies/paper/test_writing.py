@@ -1,4 +1,4 @@
-"""Files of a reproduction."""
+"""The files of a reproduction."""
 
 import json
 
@@ -6,7 +6,7 @@ from broca.studies.paper import as_csv, write
 
 
 def test_each_has_json_and_csv_and_all_have_one_page(everything, tmp_path):
-    """Tables without rows are on the page alone; nothing half-written is left."""
+    """Every result with rows has JSON and CSV files, and all share one page."""
     paths = write(list(everything.values()), tmp_path, "small")
     shown = [one for one in everything.values() if one.rows]
     names = [f"{one.name}-small{end}" for one in shown for end in (".json", ".csv")]
@@ -18,6 +18,6 @@ def test_each_has_json_and_csv_and_all_have_one_page(everything, tmp_path):
 
 
 def test_one_alone_has_a_page_of_its_name(everything, tmp_path):
-    """Three files."""
+    """A single result has its page under its own name."""
     paths = write([everything["table9"]], tmp_path, "m")
     assert [path.name for path in paths] == ["table9-m.json", "table9-m.csv", "table9-m.html"]
