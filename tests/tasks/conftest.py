@@ -1,4 +1,4 @@
-"""A tokenizer, tasks of every kind, and a folder of task files of which some cannot be used."""
+"""A tokenizer, tasks of every kind, and a folder with usable and unusable task files."""
 
 import json
 
@@ -28,13 +28,13 @@ def tokenizer():
 
 @pytest.fixture(scope="session")
 def catalog(tmp_path_factory):
-    """Tasks of every kind that lm-eval has."""
+    """A catalog with a task of every kind of lm-eval."""
     return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """A good task, one with a syntax error, one without data, and three with an empty target."""
+    """A good task, two files with errors, a task without data and three with an empty target."""
     documents = [{"question": f"{n} =", "answer": "" if n == 5 else str(n)} for n in range(9)]
     (tmp_path / "empty.jsonl").write_text("\n".join(map(json.dumps, documents)))
     (tmp_path / "good.jsonl").write_text("\n".join(map(json.dumps, documents[:5] * 2)))

@@ -1,4 +1,4 @@
-"""Scores are the harness's own: equal to lm-eval's `hf` model, item by item."""
+"""Scores equal those of lm-eval's `hf` model, item by item."""
 
 import numpy as np
 import pytest
@@ -16,13 +16,13 @@ LIMIT = 40
 
 @pytest.fixture(scope="module")
 def tokenizer(reference):
-    """Tokenizes requests for `reference`."""
+    """A request tokenizer for `reference`."""
     return RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
 
 
 @pytest.fixture(scope="module")
 def harness(reference):
-    """Per-item results of lm-eval's own model on a few tasks."""
+    """Results of lm-eval's `hf` model on four tasks, with every item."""
     lm = HFLM(pretrained=reference.model, tokenizer=reference.tokenizer, batch_size=8)
     names = ["addition", "sorting", "rhyming", "mc_chemistry"]
     results = simple_evaluate(
@@ -38,7 +38,7 @@ def harness(reference):
 
 @pytest.mark.parametrize("name", ["addition", "sorting", "rhyming", "mc_chemistry"])
 def test_items_score_as_in_lm_eval(reference, tokenizer, harness, name):
-    """Identical per-item metrics, outputs and aggregate; log-likelihoods to 1e-4."""
+    """Per-item metrics, outputs and aggregate are identical; log-likelihoods agree to 1e-4."""
     benchmark = Catalog().load(name, tokenizer)
     items = benchmark.items[:LIMIT]
     engine = Engine(reference)
@@ -65,7 +65,7 @@ def test_items_score_as_in_lm_eval(reference, tokenizer, harness, name):
 
 
 def test_requests_tokenize_as_in_lm_eval(reference, tokenizer):
-    """Contexts, continuations and limits are those of lm-eval's model."""
+    """Contexts and continuations are those of lm-eval's model."""
     lm = HFLM(pretrained=reference.model, tokenizer=reference.tokenizer)
     for context, continuation in [("a b", " c"), ("a  ", "b"), ("x =\n", "12"), ("q", "!")]:
         ours = tokenizer.loglikelihood(context, continuation)
@@ -75,14 +75,14 @@ def test_requests_tokenize_as_in_lm_eval(reference, tokenizer):
 
 
 def test_empty_context_becomes_the_prefix_token(reference, tokenizer):
-    """As lm-eval conditions an unconditional likelihood."""
+    """An empty context is replaced by the beginning-of-sequence token, as in lm-eval."""
     request = tokenizer.loglikelihood("", "sum")
     assert request.context == (reference.tokenizer.bos_token_id,)
     assert reference.tokenizer.decode(request.continuation) == "sum"
 
 
 def test_long_prompt_is_cut_from_the_left_and_counted(reference):
-    """What does not fit the context is cut where lm-eval cuts it."""
+    """A prompt loses its first tokens where it exceeds the context, and `cut` counts them."""
     short = RequestTokenizer(reference.tokenizer, max_length=20)
     request = short.loglikelihood("x " * 40 + "y", " z")
     assert len(request.context) + len(request.continuation) == 21
@@ -97,26 +97,26 @@ def test_long_prompt_is_cut_from_the_left_and_counted(reference):
 
 
 def test_generation_longer_than_the_context_is_refused(reference):
-    """There must be room for a prompt."""
+    """A generation length that leaves no room for a prompt is refused."""
     short = RequestTokenizer(reference.tokenizer, max_length=20)
     with pytest.raises(TaskUnusable, match="no room for a prompt"):
         short._generation("t", "x", {"max_gen_toks": 20})
 
 
 def test_sampling_is_refused(tokenizer):
-    """Equal inputs must give equal outputs."""
+    """A task that samples its generations is refused."""
     with pytest.raises(TaskUnusable, match="do_sample"):
         tokenizer._generation("t", "x", {"do_sample": True, "temperature": 0.7})
 
 
 def test_chance_is_one_over_the_choices(tokenizer):
-    """Guessing gives a quarter with four choices, nothing for generations."""
+    """Chance is a quarter for four choices and 0 for generations."""
     assert Catalog().load("mc_biology", tokenizer).chance == 0.25
     assert Catalog().load("addition", tokenizer).chance == 0.0
 
 
 def test_scores_near_chance_are_at_chance(tokenizer):
-    """Within one-sided 95 % of guessing; zero for generations."""
+    """A score within one-sided 95 % of guessing is at chance; of generations only 0 is."""
     choice = Catalog().load("mc_biology", tokenizer)
     assert choice.at_chance(0.28, items=300)
     assert not choice.at_chance(0.35, items=300)

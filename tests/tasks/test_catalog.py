@@ -1,4 +1,4 @@
-"""Tasks are found by name; what cannot be used is refused in one line."""
+"""Tasks are found by name; unusable ones are refused in one line."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ def tokenizer():
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with one small task of the user's own."""
+    """A folder with a small task of the user."""
     data = [{"question": f"{n} + 1 =", "answer": str(n + 1)} for n in range(20)]
     (tmp_path / "data.jsonl").write_text("\n".join(json.dumps(one) for one in data))
     (tmp_path / "plus_one.yaml").write_text(
@@ -62,26 +62,26 @@ def test_unknown_task_is_refused_with_the_nearest_name(tokenizer):
 
 
 def test_task_whose_data_are_missing_is_refused(folder, tokenizer):
-    """The missing file is named."""
+    """A task without its data is refused; the message names the missing file."""
     (folder / "data.jsonl").unlink()
     with pytest.raises(TaskUnusable, match=r"'plus_one' could not be loaded.*data\.jsonl"):
         Catalog(folder).load("plus_one", tokenizer)
 
 
 def test_folder_that_does_not_exist_is_refused():
-    """The parameter is named."""
+    """A folder that does not exist is refused; the message names `include_path`."""
     with pytest.raises(BadInput, match="`include_path` '/no/where' is not a folder"):
         Catalog("/no/where")
 
 
 def test_folder_without_tasks_is_refused(tmp_path):
-    """An empty folder adds nothing."""
+    """A folder without a task file is refused."""
     with pytest.raises(BadInput, match="holds no lm-eval task"):
         Catalog(tmp_path)
 
 
 def test_every_lm_eval_task_can_be_named():
-    """A name that is not shipped is looked up among lm-eval's own tasks."""
+    """A name that is not shipped is found among lm-eval's tasks."""
     catalog = Catalog()
     assert "gsm8k" in catalog._manager_of("gsm8k", catalog._origin("gsm8k")).all_tasks
     assert catalog._origin("mmlu") == "lm-eval"
@@ -89,7 +89,7 @@ def test_every_lm_eval_task_can_be_named():
 
 
 def test_a_group_of_a_folder_may_name_tasks_of_lm_eval(tmp_path):
-    """Its members come from both, and the folder's own definition counts."""
+    """A folder's group may have members of the folder and of lm-eval."""
     (tmp_path / "both.yaml").write_text("group: both\ntask: [gsm8k, own, {task: mine}]\n")
     (tmp_path / "own.yaml").write_text("task: own\ndataset_path: json\n")
     catalog = Catalog(tmp_path)
@@ -102,7 +102,7 @@ def test_a_group_of_a_folder_may_name_tasks_of_lm_eval(tmp_path):
 
 
 def test_names_are_refused_before_anything_is_built(folder, tokenizer):
-    """Unknown names, and files of examples that cannot be read; no data are asked for."""
+    """Unknown names and unreadable files of examples are refused without reading data."""
     (folder / "data.jsonl").unlink()
     catalog = Catalog(folder)
     catalog.require_names(["plus_one", "addition", "gsm8k", "data:gsm8k", "general"])
@@ -113,7 +113,7 @@ def test_names_are_refused_before_anything_is_built(folder, tokenizer):
 
 
 def test_options_of_a_task_are_refused_before_a_model_is_needed(folder, tokenizer):
-    """Its metric, its split, the function of its reference; what was loaded is then built."""
+    """A bad metric, split or reference is refused without a model; loaded data are reused."""
     catalog = Catalog(folder)
     with pytest.raises(TaskUnusable, match="no metric 'exact_mach'; did you mean 'exact_match'"):
         catalog.require("plus_one", TaskOptions(metric="exact_mach"))
@@ -133,7 +133,7 @@ PAIRS = [(f"{number} + 0 =", f" {number}") for number in range(10)]
 
 
 def test_own_tasks_are_known_by_their_names(folder, tokenizer):
-    """Given once, a task is meant by its name wherever names are taken."""
+    """A task object that was given once is found by name; a second of that name is refused."""
     catalog, task = Catalog(folder), Task.from_examples(PAIRS, name="plus_one")
     assert catalog.name_of("addition") == "addition"
     assert catalog.name_of(task) == catalog.name_of(task) == "plus_one"
@@ -148,7 +148,7 @@ def test_own_tasks_are_known_by_their_names(folder, tokenizer):
 
 
 def test_own_examples_are_told_from_other_tasks(folder):
-    """Those alone have no other tasks by default."""
+    """`is_own` is true for tasks of examples and data sets only."""
     catalog = Catalog(folder)
     assert catalog.is_own(Task.from_examples(PAIRS))
     assert catalog.is_own("examples")
@@ -160,7 +160,7 @@ def test_own_examples_are_told_from_other_tasks(folder):
 
 
 def test_a_named_task_takes_its_own_metric(folder, tokenizer):
-    """By name or as a function; one that is asked for comes first."""
+    """A task's metric is a name or a function; the caller's `metric` takes precedence."""
     catalog = Catalog(folder)
     task = Task("plus_one", metric=lambda output, answer: 7.0)
     assert catalog.load(task, tokenizer).rescored
@@ -170,7 +170,7 @@ def test_a_named_task_takes_its_own_metric(folder, tokenizer):
 
 
 def test_settings_of_a_file_are_kept_with_its_path(tmp_path, tokenizer):
-    """A task that names a JSON-lines file is read when it is loaded."""
+    """A task of a JSON-lines file keeps its settings and is read when it is loaded."""
     path = tmp_path / "own.jsonl"
     path.write_text("\n".join(json.dumps({"prompt": p, "answer": a}) for p, a in PAIRS))
     benchmark = Catalog().load(Task(str(path), until="\n", capability="sums"), tokenizer)
@@ -181,7 +181,7 @@ def test_settings_of_a_file_are_kept_with_its_path(tmp_path, tokenizer):
 
 
 def test_equal_tasks_are_built_once(folder, tokenizer):
-    """For equal options, metric and tokenizer; not across catalogs, whose tasks may differ."""
+    """A catalog returns the same benchmark for equal options, metric and tokenizer."""
     catalog = Catalog(folder)
     benchmark = catalog.load("plus_one", tokenizer)
     assert catalog.load("plus_one", tokenizer, options=TaskOptions()) is benchmark
@@ -198,7 +198,7 @@ def test_equal_tasks_are_built_once(folder, tokenizer):
 
 
 def test_own_examples_need_no_task_manager():
-    """Which takes seconds: lm-eval's files are not looked at."""
+    """Loading a task of examples does not import lm-eval's task manager, which takes seconds."""
     code = (
         "import sys, broca; from broca.tasks import *; from broca.testing import tiny_tokenizer; "
         "t = RequestTokenizer(tiny_tokenizer(), max_length=64); "

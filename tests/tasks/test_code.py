@@ -1,4 +1,4 @@
-"""The metric of lm-eval's code tasks: its numbers, its permission, its enclosure."""
+"""The metric of lm-eval's code tasks: its scores, permission and isolation."""
 
 import itertools
 import sys
@@ -18,20 +18,20 @@ TESTS = "assert f(1) == 2\nassert f(2) == 3"
 
 
 class CountingSandbox:
-    """Stands in for a sandbox: candidates that define `n + 1` pass; counts what it ran."""
+    """A stand-in for a sandbox: programs with `n + 1` pass, and batches are recorded."""
 
     def __init__(self):
         self.batches = []
 
     def run_all(self, programs):
-        """Verdicts by the text of the programs."""
+        """Returns verdicts by the programs' text."""
         self.batches.append(list(programs))
         return ["passed" if "n + 1" in program else "failed" for program in programs]
 
 
 @pytest.mark.parametrize("total", [1, 2, 5, 8])
 def test_pass_at_k_is_the_share_of_samples_with_a_right_one(total):
-    """Counted over all samples of k candidates, none of them twice."""
+    """pass@k is the share of k-subsets of the candidates that have a right one."""
     for right, size in itertools.product(range(total + 1), range(1, total + 1)):
         candidates = [True] * right + [False] * (total - right)
         samples = list(itertools.combinations(candidates, size))
@@ -40,7 +40,7 @@ def test_pass_at_k_is_the_share_of_samples_with_a_right_one(total):
 
 
 def test_pass_at_k_is_the_product_form_of_the_paper():
-    """1 - prod(1 - k / i) for i from n - c + 1 to n, as numerically stable code has it."""
+    """pass@k equals the product form, 1 - prod(1 - k / i) for i from n - c + 1 to n."""
     for total, right, size in [(200, 13, 100), (200, 199, 1), (164, 1, 10), (10, 8, 3)]:
         stable = (
             1.0
@@ -51,7 +51,7 @@ def test_pass_at_k_is_the_product_form_of_the_paper():
 
 
 def test_scores_are_means_over_problems():
-    """pass@k of several problems; k beyond the candidates of one problem is left out."""
+    """pass@k is a mean over problems; a k above the candidates of a problem is left out."""
     metric = CodeEval(CountingSandbox())
     scores, results = metric.compute(
         references=[TESTS, TESTS],
@@ -65,20 +65,20 @@ def test_scores_are_means_over_problems():
 
 
 def test_real_programs_are_scored():
-    """Tests are appended to the candidate and executed."""
+    """Candidates are executed with their tests."""
     metric = CodeEval(Sandbox(Limits(cpu_s=1)))
     scores, _ = metric.compute(references=[TESTS], predictions=[[RIGHT, WRONG]], k=[1, 2])
     assert scores == {"pass@1": 0.5, "pass@2": 1.0}
 
 
 def test_problems_without_tests_are_refused():
-    """As many tests as problems."""
+    """Fewer tests than problems are refused."""
     with pytest.raises(ValueError, match="shorter"):
         CodeEval(CountingSandbox()).compute(references=[TESTS], predictions=[[RIGHT], [RIGHT]])
 
 
 def test_equal_programs_are_executed_once():
-    """Across calls too."""
+    """A program is executed once, also across calls."""
     sandbox = CountingSandbox()
     metric = CodeEval(sandbox)
     metric.verdicts(["a", "b", "a"])
@@ -87,7 +87,7 @@ def test_equal_programs_are_executed_once():
 
 
 def test_programs_of_many_scores_are_executed_together():
-    """Ahead of the scores, which then find every verdict."""
+    """`run_ahead` executes the programs of many scores in one batch, whose verdicts are kept."""
     sandbox = CountingSandbox()
     metric = CodeEval(sandbox)
     scores = []
@@ -106,7 +106,7 @@ def test_programs_of_many_scores_are_executed_together():
 
 
 def test_collecting_ends_when_a_score_raises():
-    """The metric answers again afterwards."""
+    """After a score that raises in `run_ahead`, the metric returns verdicts again."""
     metric = CodeEval(CountingSandbox())
 
     def broken():
@@ -118,7 +118,7 @@ def test_collecting_ends_when_a_score_raises():
 
 
 def test_other_metrics_are_the_genuine_ones(monkeypatch):
-    """Only `code_eval` is replaced, and only within the context."""
+    """`code_tasks` replaces `code_eval` only, and only within the context."""
     asked = []
     monkeypatch.setattr(evaluate, "load", lambda path, *rest, **named: asked.append(path))
     before = evaluate.load
@@ -130,7 +130,7 @@ def test_other_metrics_are_the_genuine_ones(monkeypatch):
 
 
 def test_code_is_refused_unless_it_is_allowed():
-    """With the option that allows it, before the metric is handed out, and also once it was."""
+    """A code task is refused without `allow_code`, also on a second load."""
     sys.modules.pop("lm_eval.tasks.mbpp.utils", None)
     for _ in range(2):
         with pytest.raises(BadInput, match=r"executes code .* off by default.*`allow_code`"):
@@ -138,7 +138,7 @@ def test_code_is_refused_unless_it_is_allowed():
 
 
 def test_task_that_executes_code_by_itself_is_refused():
-    """Permission does not extend to what broca cannot enclose."""
+    """A task that executes code outside of the sandbox is refused even with permission."""
 
     class Config:
         metric_list = ({"metric": "exact_match"},)
@@ -158,7 +158,7 @@ def test_task_that_executes_code_by_itself_is_refused():
 
 
 def test_nothing_is_rehearsed_where_no_task_executes_code(monkeypatch):
-    """Scores are not computed twice."""
+    """`run_code_ahead` computes no score where no task executes code."""
     monkeypatch.setattr("broca.tasks.code._metric", CodeEval())
 
     called = []

@@ -1,4 +1,4 @@
-"""Data sets in the schemas of the paper's, read offline."""
+"""Data sets in the schemas of the paper's data sets, read offline."""
 
 import json
 
@@ -44,7 +44,7 @@ EXPECTED = {
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes rows as JSON lines."""
+    """A function that writes rows as JSON lines and returns the path."""
 
     def make(*rows):
         path = tmp_path / "data.jsonl"
@@ -56,7 +56,7 @@ def write(tmp_path):
 
 @pytest.mark.parametrize("name", ROWS)
 def test_known_columns_become_examples(write, name):
-    """Prompt, answer and paraphrases of every schema; paraphrases share their content."""
+    """Columns of every schema become prompts, answers and paraphrases with one content."""
     fields = {"prompt": "problem", "answer": "solution"} if name == "code" else {}
     worded = read_data_set(f"data:{write(ROWS[name])}", fields=fields).by_wording().examples
     expected = [(prompt, f" {answer}") for prompt, answer in EXPECTED[name]]
@@ -65,7 +65,7 @@ def test_known_columns_become_examples(write, name):
 
 
 def test_own_data_may_have_paraphrases(write):
-    """JSON lines of prompt, answer and paraphrases; rows are limited where wanted."""
+    """Rows of prompt, answer and paraphrases become wordings; `limit` limits the rows."""
     row = {"prompt": "p", "answer": "a", "paraphrases": ["q", "r"]}
     task = read_data_set(write(row, {**row, "prompt": "s"}), limit=1)
     assert [example["paraphrases"] for example in task.examples] == [["q", "r"]]
@@ -76,7 +76,7 @@ def test_own_data_may_have_paraphrases(write):
 
 
 def test_a_data_set_is_a_task_of_the_catalog(write):
-    """Its items ask whether greedy decoding would give the answer, which follows a space."""
+    """An item of a data set asks whether the answer, after a space, is the greedy one."""
     name = f"data:{write(*[{'prompt': f'p{n}', 'answer': f'a{n}'} for n in range(12)])}"
     tokenizer = RequestTokenizer(tiny_tokenizer(), max_length=64)
     catalog = Catalog()
@@ -92,7 +92,7 @@ def test_a_data_set_is_a_task_of_the_catalog(write):
 
 
 def test_class_labels_are_named(tmp_path):
-    """A data set saved with label names, as the hub's have them, answers with the names."""
+    """The answers of a data set with class labels are the labels' names."""
     import datasets
 
     features = datasets.Features(
@@ -106,7 +106,7 @@ def test_class_labels_are_named(tmp_path):
 
 
 def test_what_cannot_be_read_is_refused(write, tmp_path):
-    """Unknown columns, wrong fields, no rows, no such data set: one line each."""
+    """Unknown columns, wrong fields, no rows and an unknown data set are refused."""
     with pytest.raises(BadInput, match="`fields`"):
         read_data_set(write({"a": 1, "b": 2}))
     with pytest.raises(BadInput, match="has the columns"):
@@ -118,11 +118,11 @@ def test_what_cannot_be_read_is_refused(write, tmp_path):
 
 
 def test_an_empty_answer_stays_empty(write):
-    """So that the item is left out and counted, as in every task."""
+    """An answer of white space becomes empty and gets no leading space."""
     rows = ({"prompt": "p", "answer": "a"}, {"prompt": "q", "answer": " "})
     assert [one["answer"] for one in read_data_set(write(*rows)).examples] == [" a", ""]
 
 
 def test_the_papers_data_sets_have_short_names():
-    """Those whose id on the hub is certain."""
+    """The short names are those of data sets whose id on the hub is certain."""
     assert set(DATA_SETS) == {"gsm8k", "metamath", "emotion", "imdb", "counterfact"}

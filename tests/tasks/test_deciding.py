@@ -1,4 +1,4 @@
-"""Answers that a metric cannot tell apart are scored once, and as lm-eval scores each of them."""
+"""Answers that a metric cannot tell apart are scored once, with lm-eval's score."""
 
 import numpy as np
 import pytest
@@ -8,14 +8,14 @@ from broca.testing import tiny_tokenizer
 
 
 def answers(benchmark, item, seed):
-    """Random answers to an item, ties among them."""
+    """Returns random answers to an item, with ties among them."""
     rng = np.random.default_rng(seed)
     values = rng.integers(-6, 0, len(item.requests)).astype(float)
     return tuple(LogLikelihood(value, bool(rng.integers(2))) for value in values.tolist())
 
 
 def calls_of(benchmark, monkeypatch):
-    """Counts what the harness itself scores."""
+    """Returns the list in which every call of lm-eval's scoring is recorded."""
     (part,) = benchmark._parts
     calls, own = [], part._task.process_results
     monkeypatch.setattr(
@@ -29,7 +29,7 @@ def calls_of(benchmark, monkeypatch):
     [("choice", "acc"), ("choice", "acc_norm"), ("inputs", "acc"), ("mutual", "acc")],
 )
 def test_scores_are_the_harness_own(catalog, monkeypatch, name, metric):
-    """For random answers, ties included, whatever was scored before."""
+    """Scores of random answers, ties included, equal lm-eval's with few calls of its scoring."""
     benchmark = catalog.load(
         name, RequestTokenizer(tiny_tokenizer(), max_length=256), metric=metric
     )
@@ -49,7 +49,7 @@ def test_scores_are_the_harness_own(catalog, monkeypatch, name, metric):
 
 
 def test_other_metrics_see_every_answer(catalog, monkeypatch):
-    """Where more than the likeliest choice may count, only equal answers are scored once."""
+    """With a task's own `process_results`, only equal answers are scored once."""
     benchmark = catalog.load(
         "choice", RequestTokenizer(tiny_tokenizer(), max_length=256), metric="acc"
     )

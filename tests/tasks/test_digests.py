@@ -1,4 +1,4 @@
-"""Digests: equal ones mean the same question, scored in the same way."""
+"""Equal digests mean the same question scored in the same way."""
 
 import json
 
@@ -19,7 +19,7 @@ PROMPTS = [f"{number} and {number} =" for number in range(12)]
 
 
 def test_functions_share_outputs_and_exact_match_shares_nothing_with_them():
-    """Items are the same questions under every function: what is stored are outputs alone."""
+    """Items of tasks with different metric functions have equal digests; exact match differs."""
     rows = [(prompt, " x") for prompt in PROMPTS]
     tasks = [
         broca.Task.from_examples(rows, metric=metric)
@@ -33,12 +33,12 @@ def test_functions_share_outputs_and_exact_match_shares_nothing_with_them():
 
 
 def loaded(rows, **settings):
-    """A benchmark of own examples."""
+    """Returns a benchmark of examples."""
     return Catalog().load(broca.Task.from_examples(rows, **settings), REQUESTS)
 
 
 def test_a_digest_is_of_the_document_and_its_tokens():
-    """Not of the place: in another order the items have the same digests."""
+    """An item's digest does not depend on its place among the items."""
     rows = [(prompt, f" {number}") for number, prompt in enumerate(PROMPTS)]
     benchmark, reversed_ = loaded(rows, name="own"), loaded(rows[::-1], name="own")
     digests = item_digests(benchmark, benchmark.items)
@@ -59,14 +59,14 @@ def test_a_digest_is_of_the_document_and_its_tokens():
     ids=["prompt", "answer", "stop", "length", "name"],
 )
 def test_another_question_has_another_digest(changed):
-    """In its prompt, its answer, where it ends, how long it may be, or its task."""
+    """The digest changes with the prompt, the answer, the stop string, the length and the name."""
     rows = [(prompt, " x") for prompt in PROMPTS]
     before, after = loaded(rows, name="own"), changed(rows)
     assert not set(item_digests(before, before.items)) & set(item_digests(after, after.items))
 
 
 def test_margins_are_digested_with_the_answers_that_are_compared():
-    """Another right choice is another margin of the same item."""
+    """Margins of an item have different digests for different right choices."""
     rows = [{"prompt": "a", "choices": [" b", " c"], "label": n % 2} for n in range(12)]
     benchmark = loaded(rows, name="own")
     digest = b"0" * 16
@@ -77,7 +77,7 @@ def test_margins_are_digested_with_the_answers_that_are_compared():
 
 
 def test_tokenizers_are_digested_by_what_they_do():
-    """Names are of no account, merges and special tokens are."""
+    """A tokenizer's digest changes with its special tokens but not with its name."""
     one, other = tiny_tokenizer(), tiny_tokenizer()
     other.name_or_path = "elsewhere"
     assert tokenizer_digest(one) == tokenizer_digest(other)
@@ -87,7 +87,7 @@ def test_tokenizers_are_digested_by_what_they_do():
 
 
 def test_a_copied_task_is_the_same_task(tmp_path):
-    """Where its data lie does not enter; what its functions do does."""
+    """A task's digest depends on the code of its functions but not on its folder."""
     digests = []
     for folder, code in (("a", "return 1.0"), ("b", "return 1.0"), ("c", "return 0.0")):
         place = tmp_path / folder

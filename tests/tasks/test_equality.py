@@ -1,4 +1,4 @@
-"""Without a mask everything equals lm-eval's `hf` model, on every kind of task."""
+"""Without a mask, all kinds of tasks give the results of lm-eval's `hf` model."""
 
 import copy
 
@@ -19,19 +19,19 @@ NO_SYSTEM = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Tasks of every kind."""
+    """A folder with tasks of every kind."""
     return write_tasks(tmp_path_factory.mktemp("tasks"))
 
 
 @pytest.fixture(scope="module")
 def harness(tiny, folder):
-    """What lm-eval gets on all of them: `nested` contains `pair`, `choice`, `few` and `inputs`."""
+    """Results of lm-eval on all tasks: `nested` contains `pair`, `choice`, `few` and `inputs`."""
     names = ["generation", "mutual", "last_word", "rolling", "nested"]
     return harness_results(tiny.model, tiny.tokenizer, names, folder=folder)
 
 
 def assert_equal(model, folder, name, theirs, *, options=None, metric=None):
-    """Per-item metrics and texts are identical, log-likelihoods within 1e-4, the score the same."""
+    """Asserts that metrics, texts, log-likelihoods (to 1e-4) and score equal lm-eval's."""
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
     benchmark = Catalog(folder).load(
         name, tokenizer, metric=metric, options=options or TaskOptions()
@@ -84,12 +84,12 @@ def assert_equal(model, folder, name, theirs, *, options=None, metric=None):
     ],
 )
 def test_every_kind_of_task(tiny, folder, harness, name, metric):
-    """Generation, choices, several inputs, likelihoods, rolling windows, groups, nested groups."""
+    """Generations, choices, several inputs, likelihoods, windows and groups equal lm-eval's."""
     assert_equal(tiny, folder, name, harness, metric=metric)
 
 
 def test_group_that_weights_its_tasks_alike(tiny, folder):
-    """`weight_by_size: false` is the mean of the tasks' scores, not of the items'."""
+    """With `weight_by_size: false` a group's score is the mean of its tasks' scores."""
     theirs = harness_results(tiny.model, tiny.tokenizer, ["even"], folder=folder)
     benchmark = assert_equal(tiny, folder, "even", theirs)
     values = [1.0] * 24 + [0.0] * 10
@@ -99,7 +99,7 @@ def test_group_that_weights_its_tasks_alike(tiny, folder):
 
 
 def test_solved_examples_and_limit(tiny, folder):
-    """The same examples in the same order; long prompts are cut alike; a share of the documents."""
+    """Few-shot examples, cut prompts and a share as the limit are those of lm-eval."""
     asked = {"num_fewshot": 12, "limit": 0.5}
     theirs = harness_results(
         tiny.model, tiny.tokenizer, ["generation", "pair"], folder=folder, **asked
@@ -115,7 +115,7 @@ def test_solved_examples_and_limit(tiny, folder):
     ("template", "multiturn"), [(CHAT, True), (CHAT, False), (NO_SYSTEM, True)]
 )
 def test_chat_template_and_system_prompt(reference, folder, template, multiturn):
-    """Prompts in the shipped tokenizer's template; one that refuses system messages as well."""
+    """Prompts in a chat template equal lm-eval's, also if it refuses system messages."""
     tokenizer = copy.deepcopy(reference.tokenizer)
     tokenizer.chat_template = template
     model = GatedModel.wrap(reference.model, tokenizer, name="reference")
@@ -134,7 +134,7 @@ def test_chat_template_and_system_prompt(reference, folder, template, multiturn)
 
 
 def test_system_prompt_without_a_template(tiny, folder):
-    """It stands before everything else."""
+    """Without a chat template the system prompt precedes the prompt."""
     theirs = harness_results(
         tiny.model, tiny.tokenizer, ["choice"], folder=folder, limit=4, system_instruction="brief"
     )
@@ -144,7 +144,7 @@ def test_system_prompt_without_a_template(tiny, folder):
 
 
 def test_rolling_windows_are_several_requests(tiny, folder):
-    """A text longer than the context is read in windows that predict every token once."""
+    """A text longer than the context is split into windows that predict every token once."""
     tokenizer = RequestTokenizer(tiny.tokenizer, max_length=tiny.max_length)
     benchmark = Catalog(folder).load("rolling", tokenizer)
     item = max(benchmark.items, key=lambda one: len(one.requests))

@@ -1,4 +1,4 @@
-"""Tasks of own examples: what is read, and what is refused with its place."""
+"""Tasks of the user's examples: accepted forms, and refusals with the place of the error."""
 
 import json
 
@@ -16,7 +16,7 @@ CHOICE = {"prompt": "sky is", "choices": [" red", " blue"], "label": 1}
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes lines into a file."""
+    """A function that writes lines into a file and returns its path."""
 
     def make(*lines):
         path = tmp_path / "own.jsonl"
@@ -29,7 +29,7 @@ def write(tmp_path):
 
 
 def test_pairs_dictionaries_files_and_data_sets_are_the_same(write):
-    """One task, whatever form its examples come in."""
+    """Pairs, dictionaries, iterators, files and data sets of the same examples are one task."""
     import datasets
 
     path = write(ROWS[0], "", ROWS[1])
@@ -45,7 +45,7 @@ def test_pairs_dictionaries_files_and_data_sets_are_the_same(write):
 
 
 def test_a_file_may_begin_with_a_byte_order_mark(write, tmp_path):
-    """As some editors write it."""
+    """A byte order mark at the beginning of a file is ignored."""
     path = tmp_path / "marked.jsonl"
     path.write_text(json.dumps(ROWS[0]), encoding="utf-8-sig")
     assert Task.from_file(path).examples == (ROWS[0],)
@@ -53,13 +53,13 @@ def test_a_file_may_begin_with_a_byte_order_mark(write, tmp_path):
 
 @pytest.mark.parametrize("label", [1, " blue", "blue"])
 def test_a_label_is_an_index_or_the_text_of_a_choice(label):
-    """With or without the space before it."""
+    """A label may be an index, or a choice's text with or without its leading space."""
     task = Task.from_examples([{**CHOICE, "label": label}])
     assert (task.kind, task.examples[0]["label"]) == ("multiple_choice", 1)
 
 
 def test_class_labels_of_a_data_set_are_indices():
-    """As data sets of the hub have them."""
+    """A `ClassLabel` column of a data set gives the index."""
     import datasets
 
     features = datasets.Features(
@@ -74,7 +74,7 @@ def test_class_labels_of_a_data_set_are_indices():
 
 
 def test_other_fields_are_kept_and_numbers_written_out():
-    """Whatever an example holds besides, of any type."""
+    """Further fields of any type are kept, and an answer that is a number becomes text."""
     extra = {"paraphrases": ["two and two"], "source": {"page": 3}}
     (example,) = Task.from_examples([{"prompt": "2+2=", "answer": 4, **extra}]).examples
     assert example == {"prompt": "2+2=", "answer": "4", **extra}
@@ -110,7 +110,7 @@ def test_wordings_become_examples():
     ids=lambda value: None,
 )
 def test_a_bad_line_is_refused_by_its_number(write, line, message):
-    """In one line that says where and what."""
+    """A bad line is refused in one line with its number and the error."""
     with pytest.raises(BadInput, match=message) as refused:
         Task.from_file(write(ROWS[0], "", line))
     assert "line 3 of " in str(refused.value)
@@ -118,14 +118,14 @@ def test_a_bad_line_is_refused_by_its_number(write, line, message):
 
 
 def test_a_bad_example_is_refused_by_its_place():
-    """Places in a list count from 0, as in Python."""
+    """A bad example of a list is refused with its index, which counts from 0."""
     for content in (("", "a"), ("p",), "text", 7):
         with pytest.raises(BadInput, match=r"^example 1[ :]"):
             Task.from_examples([PAIRS[0], content])
 
 
 def test_what_holds_no_examples_is_refused(write, tmp_path):
-    """No file, no text, no rows, several splits, something else."""
+    """A missing file, a folder, text that is not UTF-8, no rows and other types are refused."""
     with pytest.raises(BadInput, match=r"none.jsonl' cannot be read: No such file"):
         Task.from_file(tmp_path / "none.jsonl")
     with pytest.raises(BadInput, match="cannot be read: Is a directory"):
@@ -143,7 +143,7 @@ def test_what_holds_no_examples_is_refused(write, tmp_path):
 
 
 def test_settings_are_checked():
-    """Metric, `until`, `max_new_tokens` and name, and what a named task says itself."""
+    """Bad settings are refused, and so are settings of examples on a named task."""
     assert Task.from_examples(PAIRS, until="\n").until == ("\n",)
     assert Task.from_examples(PAIRS, until=["\n", "."]).until == ("\n", ".")
     for settings, message in [
@@ -163,7 +163,7 @@ def test_settings_are_checked():
 
 @pytest.mark.parametrize("until", ["\n", ()])
 def test_an_empty_answer_is_right_for_a_model_that_says_nothing_more(until):
-    """Where `until` names no string, the task's own end of a generation is the stop string."""
+    """An empty answer is right for an empty generation, with the default stop string as well."""
     examples = [("1 =", "1"), ("stop", " "), ("2 =", "2")]
     task = Task.from_examples(examples, until=until)
     assert [example["answer"] for example in task.examples] == ["1", "", "2"]

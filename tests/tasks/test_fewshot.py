@@ -1,4 +1,4 @@
-"""No solved example is a scored item."""
+"""No few-shot example is a scored item."""
 
 import pytest
 from harness_tasks import harness_results, write_tasks
@@ -25,12 +25,12 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tokenizer(tiny):
-    """Tokenizes requests for the tiny model."""
+    """A request tokenizer for the tiny model."""
     return RequestTokenizer(tiny.tokenizer, max_length=tiny.max_length)
 
 
 def questions(benchmark):
-    """What each item asks, and what its examples ask."""
+    """Yields each item's question and the questions of its examples."""
     for item in benchmark.items:
         *examples, asked = [one.splitlines()[0] for one in item.prompt.split("Q: ")[1:]]
         yield asked, examples
@@ -47,7 +47,7 @@ def questions(benchmark):
     ],
 )
 def test_examples_and_items_are_disjoint(folder, tokenizer, name, options, reserved):
-    """Documents of a shared split serve as examples only, also with a split to locate on."""
+    """Documents of a shared split that serve as examples are no items, and a note counts them."""
     benchmark = Catalog(folder).load(name, tokenizer, options=options)
     pairs = list(questions(benchmark))
     asked = {question for question, _ in pairs}
@@ -63,7 +63,7 @@ def test_examples_and_items_are_disjoint(folder, tokenizer, name, options, reser
 
 
 def test_lm_eval_agrees_on_the_documents_set_aside(folder, tiny, tokenizer):
-    """Given the same pool, lm-eval asks every remaining question with the same examples."""
+    """From the same pool of examples, lm-eval builds the same prompts."""
     benchmark = Catalog(folder).load("same_split", tokenizer, options=TaskOptions(num_fewshot=2))
     (task,) = (
         TaskManager(include_path=str(folder), include_defaults=False)
@@ -87,20 +87,20 @@ def test_lm_eval_agrees_on_the_documents_set_aside(folder, tiny, tokenizer):
     ("name", "count", "most"), [("generation", 13, 12), ("same_split", 16, 15), ("written", 2, 1)]
 )
 def test_more_examples_than_there_are_is_refused(folder, tokenizer, name, count, most):
-    """The message says how many there are."""
+    """A `num_fewshot` above the available examples is refused with their number."""
     with pytest.raises(TaskUnusable, match=f"`num_fewshot` {count} is more than the {most} ex"):
         Catalog(folder).load(name, tokenizer, options=TaskOptions(num_fewshot=count))
 
 
 def test_task_that_fixes_no_examples_gets_none(folder, tokenizer):
-    """As in lm-eval, and it is said."""
+    """A task that fixes 0 examples gets none, as in lm-eval, and a note says so."""
     benchmark = Catalog(folder).load("fixed", tokenizer, options=TaskOptions(num_fewshot=2))
     assert all(several == [] for _, several in questions(benchmark))
     assert benchmark.notes == ("fixed fixes 0 solved examples, as in lm-eval: it got none",)
 
 
 def test_examples_written_in_the_task_are_used(folder, tokenizer):
-    """They are no items."""
+    """Examples written in the task file are used, and every document stays an item."""
     benchmark = Catalog(folder).load("written", tokenizer, options=TaskOptions(num_fewshot=1))
     assert {one for _, several in questions(benchmark) for one in several} == {"1 + 1"}
     assert len(benchmark.items) == 24

@@ -1,4 +1,4 @@
-"""Groups: the score that a group's own file makes of its tasks' scores."""
+"""The score of a group, as its file makes it from its tasks' scores."""
 
 import pytest
 from harness_tasks import write_tasks
@@ -22,17 +22,17 @@ metric_list: [{{metric: {metric}, aggregation: mean, higher_is_better: true}}]
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory):
-    """Tasks and groups of every kind."""
+    """A catalog with tasks and groups of every kind."""
     return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
 
 
 def members(catalog, name):
-    """The tasks of a group, and lm-eval's group."""
+    """Returns the tasks of a group and lm-eval's group."""
     return catalog.harness_tasks(name)
 
 
 def test_scores_are_weighted_as_the_group_says(catalog):
-    """`even` weights its tasks alike, `pair` by their items."""
+    """The group `even` weights its tasks equally, `pair` by their items."""
     scores = {"choice": (0.5, 10), "last": (1.0, 30)}
     for name, expected in (("even", 0.75), ("pair", (0.5 * 10 + 1.0 * 30) / 40)):
         tasks, group = members(catalog, name)
@@ -42,7 +42,7 @@ def test_scores_are_weighted_as_the_group_says(catalog):
 
 
 def test_tasks_without_a_group_are_averaged_over_their_items(catalog):
-    """lm-eval reports no number for a tag."""
+    """The score of a tag, which lm-eval does not report, is the mean over all items."""
     tasks, _ = members(catalog, "even")
     tagged = group_of("tagged", None, tasks, metric=None)
     given = {task.task_name: pair for task, pair in zip(tasks, [(0.0, 1), (1.0, 3)], strict=True)}
@@ -51,7 +51,7 @@ def test_tasks_without_a_group_are_averaged_over_their_items(catalog):
 
 
 def test_metrics_that_a_group_does_not_aggregate_are_refused(catalog):
-    """By name, with those that it does; a filter likewise."""
+    """A metric or filter that the group does not aggregate is refused, with the known ones."""
     tasks, group = members(catalog, "even")
     assert group_of("even", group, tasks, metric="acc").metric == "acc,none"
     with pytest.raises(TaskUnusable, match="group 'even' has no metric 'ac'; did you mean 'acc'"):
@@ -61,7 +61,7 @@ def test_metrics_that_a_group_does_not_aggregate_are_refused(catalog):
 
 
 def test_tasks_that_share_no_metric_are_refused(catalog):
-    """One of them is to be named instead."""
+    """Tasks without a common metric are refused as a group."""
     (generation,), _ = catalog.harness_tasks("generation")
     (choice,), _ = catalog.harness_tasks("choice")
     with pytest.raises(TaskUnusable, match="the tasks of 'mixed' have no metric in common"):

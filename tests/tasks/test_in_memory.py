@@ -1,4 +1,4 @@
-"""Own examples, asked and scored by lm-eval's own code, equal a plain computation."""
+"""Tasks of examples, which lm-eval asks and scores, against plain transformers."""
 
 import json
 
@@ -20,7 +20,7 @@ PROMPTS = [f"{number} and {number} =" for number in range(12)]
 
 
 def asked(model, benchmark):
-    """Scores of all items on the intact model."""
+    """Returns the scores and outputs of all items on the intact model."""
     requests = [request for item in benchmark.items for request in item.requests]
     gates = np.ones((1, len(model.components)), dtype=np.float32)
     answers = iter(Engine(model).run(requests, gates, np.zeros(len(requests), dtype=np.intp)))
@@ -37,7 +37,7 @@ def plain():
 
 @pytest.fixture(scope="module")
 def continuations(plain):
-    """What transformers' own greedy decoding says to every prompt."""
+    """The greedy continuations of every prompt by plain transformers."""
     return [
         TOKENIZER.decode(plain_generation(plain, TOKENIZER.encode(prompt), new_tokens=9))
         for prompt in PROMPTS
@@ -45,8 +45,8 @@ def continuations(plain):
 
 
 def test_answers_are_compared_stripped_with_what_greedy_decoding_says(plain, tiny, continuations):
-    """Prompt and answer are joined as they are; the outputs and the scores are the plain ones."""
-    # every third answer is right but for the white space around it, the others lack their end
+    """Outputs are plain greedy text; an answer is right up to white space around it."""
+    # every third answer is right up to white space around it; the others have extra text
     answers = [
         f" {text.strip()}\n" if number % 3 == 0 else f"{text}, so"
         for number, text in enumerate(continuations)
@@ -64,7 +64,7 @@ def test_answers_are_compared_stripped_with_what_greedy_decoding_says(plain, tin
 
 
 def test_generations_end_at_until(tiny, continuations):
-    """And at the end of the sequence; the default length follows from the longest answer."""
+    """Generations end at `until`; the default length is the longest answer's plus 8 tokens."""
     stop = continuations[0][2]
     answers = [" four", " the longest answer"] * 6
     task = broca.Task.from_examples(zip(PROMPTS, answers, strict=True), until=stop)
@@ -77,7 +77,7 @@ def test_generations_end_at_until(tiny, continuations):
 
 
 def test_choices_are_compared_by_likelihood(plain, tiny):
-    """`acc` by default, `acc_norm` where wanted: both as computed by hand, without a delimiter."""
+    """`acc` and `acc_norm` of choices equal plain transformers', joined without a delimiter."""
     choices = [" no", " a rather long choice", "x"]
     rows = [{"prompt": prompt, "choices": choices, "label": 1} for prompt in PROMPTS]
     task = broca.Task.from_examples(rows, name="choices")
@@ -102,7 +102,7 @@ def test_choices_are_compared_by_likelihood(plain, tiny):
 
 
 def test_a_function_scores_outputs(tiny, continuations):
-    """It gets the output and the answer, or the whole example where it asks for the document."""
+    """A metric function gets output and answer, or output and the whole `document`."""
     rows = [
         {"prompt": prompt, "answer": text[:4], "weight": number / 10}
         for number, (prompt, text) in enumerate(zip(PROMPTS, continuations, strict=True))
@@ -129,7 +129,7 @@ def test_a_function_scores_outputs(tiny, continuations):
 
 
 def test_a_function_of_choices_gets_the_likeliest_as_text():
-    """And the right one."""
+    """For choices, a metric function gets the texts of the likeliest and the right choice."""
     seen = []
 
     def note(output, answer):
@@ -144,7 +144,7 @@ def test_a_function_of_choices_gets_the_likeliest_as_text():
 
 
 def test_a_function_scores_a_task_of_a_file(tmp_path):
-    """Of lm-eval's kind, in place of its metrics and filters."""
+    """A function replaces the metrics of a task file, except for perplexity tasks."""
     from harness_tasks import write_tasks
 
     write_tasks(tmp_path)
@@ -164,7 +164,7 @@ def test_a_function_scores_a_task_of_a_file(tmp_path):
 
 
 def test_a_function_that_fails_or_gives_no_number_is_named():
-    """In one line, with the output."""
+    """A function that raises or returns no number is refused in one line with its name."""
     rows = [("p", "a")] * 8
     for function, message in [
         (lambda output, answer: 1 / 0, "'lambda' .* failed on output 'x': ZeroDivisionError"),
@@ -176,7 +176,7 @@ def test_a_function_that_fails_or_gives_no_number_is_named():
 
 
 def test_everything_else_is_lm_evals(tiny):
-    """Solved examples, limits and margins as for every other task."""
+    """Few-shot examples, limits, margins and splits work as for other tasks."""
     rows = [(f"{number} + 0 =", f" {number}") for number in range(20)]
     catalog = Catalog()
     options = TaskOptions(num_fewshot=2, limit=10)
@@ -194,7 +194,7 @@ def test_everything_else_is_lm_evals(tiny):
 
 
 def test_a_wrapped_model_answers_own_examples_under_ablation():
-    """End to end with a caller's model: greedy text under gates is transformers' own."""
+    """Greedy text under gates equals plain transformers' with the same heads ablated."""
     plain = tiny_llama(seed=3)
     model = broca.load(plain, TOKENIZER)
     task = broca.Task.from_examples([(prompt, "x") for prompt in PROMPTS], max_new_tokens=6)
@@ -211,7 +211,7 @@ def test_a_wrapped_model_answers_own_examples_under_ablation():
 
 
 def test_lines_of_a_file_are_a_task_by_its_path(tmp_path):
-    """The same items as from Python."""
+    """A file named by its path gives the items of a task made in Python."""
     path = tmp_path / "own.jsonl"
     path.write_text("\n".join(json.dumps({"prompt": p, "answer": " x"}) for p in PROMPTS))
     ours = Catalog().load(str(path), REQUESTS)

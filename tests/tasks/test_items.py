@@ -1,4 +1,4 @@
-"""Items and requests: plain values, and what a request takes of a batch."""
+"""Items and requests as plain values, and the length of a request."""
 
 import pytest
 
@@ -14,12 +14,12 @@ from broca.tasks import Generation, LogLikelihood, Request
     ],
 )
 def test_a_request_takes_its_prompt_and_what_follows(request_, length):
-    """The continuation, or as many tokens as may be generated."""
+    """A request's length is its prompt and its continuation, or its maximum of new tokens."""
     assert request_.length == length
 
 
 def test_equal_contents_are_equal_requests():
-    """Requests and answers are keys: of one question asked twice, one is run."""
+    """Requests and answers are equal by value, hashable and frozen."""
     one, other = (Request("loglikelihood", (1, 2), (3,)) for _ in range(2))
     assert {one: "a"}[other] == "a"
     assert one != Request("loglikelihood", (1,), (2, 3))

@@ -10,18 +10,18 @@ from broca.tasks.margins import STRETCH
 
 
 def requests(*lengths):
-    """Log-likelihoods of continuations of such lengths."""
+    """Returns log-likelihood requests whose continuations have the given lengths."""
     return tuple(Request("loglikelihood", (1,), tuple(range(length))) for length in lengths)
 
 
 def answers(values):
-    """The engine's answers."""
+    """Returns answers with the given log-likelihoods."""
     return [LogLikelihood(value, False) for value in values]
 
 
 @pytest.mark.parametrize("gold", [1, (1,), (0, 3)])
 def test_the_probability_of_choices_is_that_of_a_softmax(gold):
-    """Of the right ones among all, whatever constant the log-likelihoods share."""
+    """The right choices have their softmax probability, whatever constant the values share."""
     values = np.array([-3.0, -1.5, -2.0, -7.0])
     margin = Margin(requests(1, 2, 3, 1), gold)
     expected = softmax(values)[list(gold) if isinstance(gold, tuple) else [gold]].sum()
@@ -33,7 +33,7 @@ def test_the_probability_of_choices_is_that_of_a_softmax(gold):
 
 @pytest.mark.parametrize("lengths", [(3,), (2, 4), (STRETCH + 12,)])
 def test_a_single_answer_is_the_mean_over_its_tokens(lengths):
-    """Its probability is the joint one; of a long answer that of eight average tokens."""
+    """A margin is the mean per token; the probability is that of at most eight mean tokens."""
     margin = Margin(requests(*lengths), None)
     tokens = sum(lengths)
     value = margin.of_answers(answers([-0.1 * length for length in lengths]))
@@ -43,7 +43,7 @@ def test_a_single_answer_is_the_mean_over_its_tokens(lengths):
 
 @pytest.mark.parametrize("margin", [Margin(requests(1, 2), 0), Margin(requests(3), None)])
 def test_the_slope_is_the_derivative_of_the_probability(margin):
-    """By a central difference."""
+    """The slope equals a central difference of the probability."""
     for value in (-2.0, -0.3, 0.0):
         low, high = (margin.probability(value + step) for step in (-1e-6, 1e-6))
         assert margin.slope(value) == pytest.approx((high - low) / 2e-6, rel=1e-5)
@@ -53,7 +53,7 @@ def test_the_slope_is_the_derivative_of_the_probability(margin):
     "margin", [Margin(requests(1, 2, 3), (0, 2)), Margin(requests(2, 3), None)]
 )
 def test_tensors_give_what_answers_give(margin):
-    """And the gradient that a central difference gives."""
+    """The margin of tensors equals that of answers and passes `gradcheck`."""
     values = torch.tensor([-1.0, -2.5, -0.5][: len(margin.requests)], dtype=torch.float64)
     values.requires_grad_()
     found = margin.of(values)
@@ -62,7 +62,7 @@ def test_tensors_give_what_answers_give(margin):
 
 
 def test_the_right_answer_alone():
-    """The first right choice under teacher forcing; None where several requests make one answer."""
+    """`gold_alone` keeps the first right choice; it is None for an answer of several requests."""
     one, two, three = requests(1, 2, 3)
     assert Margin((one, two, three), (2, 0)).gold_alone() == Margin((three,), None)
     single = Margin((one,), None)

@@ -1,4 +1,4 @@
-"""Metrics are named as lm-eval names them; the default is the one that measures the skill."""
+"""Metrics have lm-eval's names, and each task has a default metric."""
 
 import pytest
 
@@ -23,7 +23,7 @@ TOKENIZER = RequestTokenizer(tiny_tokenizer(), max_length=256)
     ],
 )
 def test_metric_and_filter(catalog, name, wanted, metric):
-    """`acc_norm` and `flexible-extract` where the task has them, else the first."""
+    """The default is `acc_norm` or `flexible-extract` if the task has it, else the first."""
     (task,), _ = catalog.harness_tasks(name)
     assert choose_metric(task, wanted).full_name == metric
     assert metric in full_metric_names(task)
@@ -43,13 +43,13 @@ def test_metric_and_filter(catalog, name, wanted, metric):
     ],
 )
 def test_unknown_metrics_are_refused(catalog, name, wanted, message):
-    """With the nearest name and all that there are."""
+    """An unknown metric or filter is refused with the nearest or the known names."""
     with pytest.raises(TaskUnusable, match=message):
         catalog.load(name, TOKENIZER, metric=wanted)
 
 
 def test_perplexities_are_numbers_in_the_direction_of_the_metric(catalog):
-    """Nats, for each word where the task counts words: more is worse, like the perplexity."""
+    """An item's perplexity is its loss in nats, per word where the task counts words."""
     (task,), _ = catalog.harness_tasks("rolling")
     metric = choose_metric(task, "word_perplexity")
     assert number_of(metric, (-6.0, 3), "item") == 2.0
@@ -59,7 +59,7 @@ def test_perplexities_are_numbers_in_the_direction_of_the_metric(catalog):
 
 
 def test_metrics_of_the_whole_task_alone_are_refused(catalog):
-    """An item's part in an F1 or a Matthews correlation is not a number."""
+    """A metric whose value for an item is not a number, such as F1, is refused."""
     (task,), _ = catalog.harness_tasks("choice")
     with pytest.raises(TaskUnusable, match="is not a number for a single item"):
         number_of(choose_metric(task, "acc"), (1, 2), "item 3")

@@ -1,4 +1,4 @@
-"""A function of a file may give right answers."""
+"""`TaskOptions.reference` may name a function of a file that gives the right answers."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from broca.tasks.options import reference_function
 
 
 def test_function_is_read_from_a_file(tmp_path):
-    """`FILE.py:FUNCTION`."""
+    """`FILE.py:FUNCTION` is loaded; `gold` is no function."""
     file = tmp_path / "answers.py"
     file.write_text("def answer(document):\n    return document['answer'] * 2\n")
     function = reference_function(TaskOptions(reference=f"{file}:answer"))
@@ -26,7 +26,7 @@ def test_function_is_read_from_a_file(tmp_path):
     ],
 )
 def test_files_without_the_function_are_refused(tmp_path, name, text, message):
-    """The file or the function is named."""
+    """A missing file or function is refused; the message names the cause."""
     if text is not None:
         (tmp_path / name.partition(":")[0]).write_text(text)
     with pytest.raises(BadInput, match=message):

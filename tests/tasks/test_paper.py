@@ -1,4 +1,4 @@
-"""The paper's tasks, end to end and offline: lm-eval's own definitions on tiny local data."""
+"""The paper's tasks end to end and offline: lm-eval's definitions on small local data."""
 
 import contextlib
 import io
@@ -34,7 +34,7 @@ def small():
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """The local data, in place of the hub's."""
+    """The folder of the local data that replace the hub's."""
     folder = tmp_path_factory.mktemp("hub")
     paper_data.write_data(folder)
     with paper_data.local_data(folder):
@@ -43,13 +43,13 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def catalog(data):
-    """Every task of lm-eval may be named, and may execute code."""
+    """A catalog that may execute code."""
     return Catalog(allow_code=True)
 
 
 @pytest.fixture(scope="module")
 def benchmarks(catalog, small):
-    """Loads a task once."""
+    """A function that loads each task once."""
     tokenizer, loaded = RequestTokenizer(small.tokenizer, max_length=small.max_length), {}
 
     def load(name):
@@ -61,13 +61,13 @@ def benchmarks(catalog, small):
 
 
 def manager_of(name):
-    """lm-eval's manager of the folder that holds a task of its own."""
+    """Returns lm-eval's manager of the folders that hold one of its tasks."""
     folders = harness_index().folders_of([name])
     return TaskManager(include_path=[str(folder) for folder in folders], include_defaults=False)
 
 
 def harness(lm, name, manager):
-    """What lm-eval says: the results, the group's or task's own and of every member."""
+    """Returns lm-eval's results of a task or group and of all its members."""
     with contextlib.redirect_stderr(io.StringIO()), code_tasks(allowed=True):
         return simple_evaluate(
             lm,
@@ -80,13 +80,13 @@ def harness(lm, name, manager):
 
 
 def split_name(metric):
-    """Name and filter of a metric of the table."""
+    """Returns the name and the filter of a metric."""
     name, _, chosen = metric.partition(",")
     return name, chosen
 
 
 def sample_scores(results, metric):
-    """The metric of every document, task by task, in the order of the documents."""
+    """Returns the metric of every document by task, in the order of the documents."""
     name, chosen = split_name(metric)
     found = {}
     for task, samples in results["samples"].items():
@@ -97,7 +97,7 @@ def sample_scores(results, metric):
 
 @pytest.mark.parametrize("name", PAPER_TASKS)
 def test_scores_are_those_of_lm_eval(name, benchmarks, small):
-    """Item by item and together, for the same model on the same data, in the paper's metric."""
+    """Responses and score equal lm-eval's for the same model and data, in the paper's metric."""
     benchmark = benchmarks(name)
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(small.components)), dtype=bool), np.arange(len(bank)))
@@ -110,7 +110,7 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, small):
     assert len(members) == len(bank)
     assert responses.tolist() == pytest.approx([one for own in expected.values() for one in own])
     score = benchmark.aggregate(responses.tolist(), benchmark.items)
-    if name == "arithmetic":  # a tag: lm-eval reports its members alone
+    if name == "arithmetic":  # lm-eval reports no score for a tag, only for its members
         assert score == pytest.approx(np.mean([np.mean(own) for own in expected.values()]))
     else:
         metric, chosen = split_name(PAPER_TASKS[name].metric)
@@ -120,7 +120,7 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, small):
 
 
 def test_scores_of_a_random_model_differ(benchmarks, small):
-    """The comparison above sees right and wrong answers: multiple choice is neither 0 nor 1."""
+    """Multiple-choice scores of the random model are neither 0 nor 1."""
     for name in ("hellaswag", "boolq", "arc_challenge", "mmlu", "wmdp_bio"):
         benchmark = benchmarks(name)
         bank = [(benchmark, item) for item in benchmark.items]
@@ -130,7 +130,7 @@ def test_scores_of_a_random_model_differ(benchmarks, small):
 
 
 def canned(name, prompt):
-    """An answer in words: right for every second item, as a chat model would write it."""
+    """Returns an answer as a chat model would write it, right for every second item."""
     if name == "gsm8k":
         question = prompt.rsplit("Question: ", 1)[1]
         count = int(re.search(r"has (\d+) pens", question).group(1))
@@ -154,11 +154,11 @@ class CannedModel(LM):
         self.name = name
 
     def generate_until(self, requests, **_):
-        """One canned answer a request."""
+        """Returns one canned answer for each request."""
         return [canned(self.name, one.args[0]) for one in requests]
 
     def loglikelihood(self, requests, **_):
-        """Not asked."""
+        """Raises `NotImplementedError`, because no task asks for it."""
         raise NotImplementedError
 
     loglikelihood_rolling = loglikelihood
@@ -166,7 +166,7 @@ class CannedModel(LM):
 
 @pytest.mark.parametrize("name", GENERATED)
 def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks):
-    """Right and wrong answers in turn; code is executed; the filter of the paper is used."""
+    """Scores of right and wrong answers, executed or filtered, equal lm-eval's."""
     benchmark = benchmarks(name)
     answers = [Generation(canned(name, item.prompt), 1) for item in benchmark.items]
     scores = [
@@ -179,7 +179,7 @@ def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks):
 
 
 def test_code_of_many_rows_is_executed_together(benchmarks, small, monkeypatch):
-    """The executor asks the sandbox once for all rows of a plan."""
+    """The executor calls the sandbox once for all rows of a plan."""
     from broca.tasks import code
 
     benchmark = benchmarks("mbpp")
@@ -207,7 +207,7 @@ def test_code_of_many_rows_is_executed_together(benchmarks, small, monkeypatch):
 
 
 def test_prompts_are_those_of_the_task_files(benchmarks):
-    """Examples by lm-eval's default: five for gsm8k, three for mbpp, none for the others."""
+    """gsm8k has five examples and mbpp three, as in lm-eval; the others have none."""
     assert benchmarks("gsm8k").items[0].prompt.count("Question:") == 6
     assert benchmarks("mbpp").items[0].prompt.count("[DONE]") == 3
     assert benchmarks("arithmetic").items[0].prompt == "Question: What is 2 plus 1?\nAnswer:"
@@ -216,21 +216,21 @@ def test_prompts_are_those_of_the_task_files(benchmarks):
 
 
 def test_groups_have_all_their_tasks(benchmarks):
-    """57 subjects of mmlu, ten data sets of arithmetic."""
+    """The groups mmlu and arithmetic have items of 57 subjects and of ten data sets."""
     assert len(benchmarks("mmlu").items) == 57
     assert len(benchmarks("arithmetic").items) == 10 * paper_data.ROWS
 
 
 @pytest.mark.parametrize("name", ["mbpp", "humaneval_instruct"])
 def test_code_tasks_are_refused_by_default(name, data):
-    """Even after another catalog was allowed to load them."""
+    """A catalog refuses code tasks by default, also if another catalog has loaded them."""
     strict = Catalog()
     with pytest.raises(BrocaError, match=f"'{name}' executes code.*`allow_code`"):
         strict.load(name, RequestTokenizer(tiny_tokenizer(), max_length=4096))
 
 
 def test_table_names_what_the_paper_reports():
-    """Metric by metric."""
+    """Each task has the paper's metric, and two tasks execute code."""
     assert {name: task.metric for name, task in PAPER_TASKS.items()} == {
         "gsm8k": "exact_match,flexible-extract",
         "arithmetic": "acc",
@@ -252,7 +252,7 @@ def test_table_names_what_the_paper_reports():
 
 
 def test_general_is_the_mean_of_its_members():
-    """The paper's baseline of Llama-3.1-8B: .7166 from its four tasks."""
+    """The paper's baseline of Llama-3.1-8B on `general` is .7166, the mean of four tasks."""
     scores = {"hellaswag": 0.7931, "boolq": 0.8413, "arc_challenge": 0.5520, "mmlu": 0.6800}
     assert set(PAPER_GROUPS["general"]) == set(scores)
     assert round(group_score("general", {**scores, "gsm8k": 0.7847}), 4) == 0.7166
@@ -261,7 +261,7 @@ def test_general_is_the_mean_of_its_members():
 
 
 def test_general_among_the_others_stands_for_its_members():
-    """The task itself is never among them."""
+    """`general` among other tasks is replaced by its members without the task itself."""
     from broca.runs.task_sets import other_tasks
 
     names = other_tasks("boolq", "general,gsm8k,mmlu", "some/model", Catalog())

@@ -1,4 +1,4 @@
-"""One lm-eval task with its requests built: targets, splits, prompts and scores."""
+"""lm-eval tasks with their requests: targets, splits, prompts and scores."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from broca.tasks.prepared import prepare
 
 @pytest.mark.parametrize("kind", ["likelihood", "rolling"])
 def test_items_without_a_target_are_left_out_and_counted(folder, tokenizer, kind):
-    """There is nothing to take the likelihood of; the others keep their `doc_id`."""
+    """Items with an empty target are left out of likelihood tasks; others keep their `doc_id`."""
     task = Catalog(folder).load(f"empty_{kind}", tokenizer)
     assert len(task.items) == 8
     assert [task.document_place(item)[2] for item in task.items] == [0, 1, 2, 3, 4, 6, 7, 8]
@@ -22,7 +22,7 @@ def test_items_without_a_target_are_left_out_and_counted(folder, tokenizer, kind
 
 
 def test_saying_nothing_is_right_where_a_stop_string_ends_it(folder, tokenizer):
-    """An empty generation is an answer; without a stop string the item is left out."""
+    """An empty target is right for an empty generation; without stop strings it is left out."""
     task = Catalog(folder).load("empty_generation", tokenizer)
     assert len(task.items) == 9
     silent = [Generation("", 0)]
@@ -34,14 +34,14 @@ def test_saying_nothing_is_right_where_a_stop_string_ends_it(folder, tokenizer):
 
 
 def test_a_task_of_empty_targets_alone_is_refused(folder, tokenizer):
-    """No item is left."""
+    """A task with empty targets only is refused."""
     (folder / "empty.jsonl").write_text('{"question": "1 =", "answer": ""}\n' * 9)
     with pytest.raises(TaskUnusable, match="no item of task 'empty_likelihood' can be scored"):
         Catalog(folder).load("empty_likelihood", tokenizer)
 
 
 def test_unknown_split_is_refused(folder, tokenizer):
-    """With those that there are; the scored one cannot be searched on as well."""
+    """An unknown split is refused with the known ones, and so is the scored split."""
     catalog = Catalog()
     with pytest.raises(TaskUnusable, match=r"'capitals' has no split 'dev' .*it has train"):
         catalog.load("capitals", tokenizer, options=TaskOptions(locate_split="dev"))
@@ -50,7 +50,7 @@ def test_unknown_split_is_refused(folder, tokenizer):
 
 
 def test_control_without_the_split_is_cut_in_three(folder, tokenizer):
-    """What is asked of the localized task is not asked of the others, and it is said."""
+    """With `require_split=False` a task without the split is cut in three, and a note says so."""
     benchmark = Catalog(folder).load(
         "good", tokenizer, options=TaskOptions(locate_split="train"), require_split=False
     )
@@ -59,7 +59,7 @@ def test_control_without_the_split_is_cut_in_three(folder, tokenizer):
 
 
 def test_locate_items_come_from_the_other_split(tokenizer):
-    """Locate and confirm from `train`, report from all test documents."""
+    """Locate and confirm items are from `train`; report items are all test documents."""
     benchmark = Catalog().load("capitals", tokenizer, options=TaskOptions(locate_split="train"))
     scored = Catalog().load("capitals", tokenizer)
     split = benchmark.split(items=30, seed=0)
@@ -72,13 +72,13 @@ def test_locate_items_come_from_the_other_split(tokenizer):
 
 
 def prepared(catalog, name, tokenizer, **options):
-    """A task with its requests."""
+    """Returns a prepared task."""
     (task,), _ = catalog.harness_tasks(name)
     return prepare(task, tokenizer, TaskOptions(**options))
 
 
 def test_choices_and_answers_are_those_of_the_documents(catalog, tokenizer):
-    """Their texts, which are right, and one request for each choice."""
+    """Choices, right choices, target and prompt are the document's, with a request per choice."""
     task = prepared(catalog, "choice", tokenizer)
     assert (task.kind, task.name, len(task)) == ("multiple_choice", "choice", len(task._instances))
     for number in range(0, len(task), 7):
@@ -92,7 +92,7 @@ def test_choices_and_answers_are_those_of_the_documents(catalog, tokenizer):
 
 
 def test_metrics_are_those_of_the_tasks_own_code(catalog, tokenizer):
-    """The likeliest choice is right or wrong; a generation is compared after its filter."""
+    """The likeliest choice decides `acc`; a generation's metrics are those of its text."""
     choice = prepared(catalog, "choice", tokenizer)
     right = choice.right_choices(0)[0]
     for best in range(len(choice.choices(0))):
@@ -108,7 +108,7 @@ def test_metrics_are_those_of_the_tasks_own_code(catalog, tokenizer):
 
 
 def test_answers_that_agree_in_what_decides_score_the_same(catalog, tokenizer):
-    """Of multiple choice the likeliest decides; of a generation its text."""
+    """The order of the choices decides, and the text of a generation."""
     choice = prepared(catalog, "choice", tokenizer)
     count = len(choice.choices(0))
     falling = [LogLikelihood(-30.0 * place - 1, False) for place in range(count)]
@@ -121,7 +121,7 @@ def test_answers_that_agree_in_what_decides_score_the_same(catalog, tokenizer):
 
 
 def test_the_limit_is_a_number_or_a_share_of_the_documents(catalog, tokenizer):
-    """Below one it is a share, as in lm-eval."""
+    """A limit below 1 is a share of the documents, rounded up."""
     whole = prepared(catalog, "generation", tokenizer)
     assert len(prepared(catalog, "generation", tokenizer, limit=3)) == 3
     half = prepared(catalog, "generation", tokenizer, limit=0.5)
@@ -130,7 +130,7 @@ def test_the_limit_is_a_number_or_a_share_of_the_documents(catalog, tokenizer):
 
 
 def test_settings_of_generations_replace_the_tasks_own(folder, tokenizer):
-    """One name of the length replaces another; tasks without generations are left alone."""
+    """`gen_kwargs` replaces the task's generation settings and leaves likelihoods unchanged."""
     options = TaskOptions(gen_kwargs="max_new_tokens=7")
     plain, shorter = (
         Catalog(folder).load("good", tokenizer, options=chosen).items[0].requests[0]

@@ -1,4 +1,4 @@
-"""Items are cut once, by seed."""
+"""Items are split into locate, confirm and report by seed and task."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ def test_parts_are_disjoint_and_of_the_right_size(count, items, seed):
 
 
 def test_seed_and_task_decide_the_cut():
-    """The same seed cuts alike; another seed or task cuts otherwise."""
+    """The same seed and task give the same split; another seed or task gives another."""
     first = split_items("t", 100, items=20, seed=0)
     assert first == split_items("t", 100, items=20, seed=0)
     assert first != split_items("t", 100, items=20, seed=1)
@@ -30,27 +30,27 @@ def test_seed_and_task_decide_the_cut():
 
 
 def test_more_items_never_move_the_report_items():
-    """What is shown does not depend on how many items the search used."""
+    """Report items do not depend on the number of items to search on."""
     few, many = (split_items("t", 400, items=n, seed=0) for n in (10, 100))
     assert few.report == many.report
     assert set(few.locate) <= set(many.locate)
 
 
 def test_too_few_documents_are_refused():
-    """Seven items cannot be cut in three."""
+    """A task with seven items is refused."""
     with pytest.raises(BadInput, match="task 't' has 7 items"):
         split_items("t", 7, items=10, seed=0)
 
 
 def test_items_below_one_are_refused():
-    """The option is named."""
+    """`items` below 1 is refused."""
     with pytest.raises(BadInput, match="`items` must be at least 1"):
         split_items("t", 70, items=0, seed=0)
 
 
 @given(st.lists(st.integers(1, 60), min_size=2, max_size=8), st.integers(1, 40))
 def test_groups_are_cut_task_by_task(counts, items):
-    """Every task has report items; no item is in two parts; more items move no report item."""
+    """Every task of a group reports at least half of its items, which `items` does not change."""
     parts, start = [], 0
     for number, count in enumerate([8, *counts]):
         parts.append(SplitPart(f"t{number}", range(start, start + count)))
@@ -65,7 +65,7 @@ def test_groups_are_cut_task_by_task(counts, items):
 
 
 def test_items_of_another_split_are_for_the_search_alone():
-    """Half to locate, half to confirm; everything that is scored is reported."""
+    """Items of another split are halved to locate and confirm; all scored items are reported."""
     part = SplitPart("t", range(10), range(10, 50))
     split = split_parts("t", [part], items=15, seed=0)
     assert split.report == tuple(range(10))
@@ -75,6 +75,6 @@ def test_items_of_another_split_are_for_the_search_alone():
 
 
 def test_one_located_document_is_too_few():
-    """There must be one to locate and one to confirm on."""
+    """A single item to locate and confirm on is refused."""
     with pytest.raises(BadInput, match="1 items to locate and confirm on"):
         split_parts("t", [SplitPart("t", range(10), range(10, 11))], items=15, seed=0)

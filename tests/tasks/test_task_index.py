@@ -1,4 +1,4 @@
-"""Names of tasks read from the text of their files, against lm-eval's own manager."""
+"""Names of tasks, read from the text of their files, against lm-eval's manager."""
 
 import logging
 import os
@@ -43,7 +43,7 @@ AWKWARD = {
 
 @pytest.fixture
 def awkward(tmp_path):
-    """Task files that state their names in every way."""
+    """A folder of task files that state their names in many ways."""
     for name, text in AWKWARD.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(text.encode())
@@ -51,13 +51,13 @@ def awkward(tmp_path):
 
 
 def manager(*folders):
-    """lm-eval's manager of some folders."""
+    """Returns lm-eval's manager of some folders."""
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     return TaskManager(include_path=[str(folder) for folder in folders], include_defaults=False)
 
 
 def test_names_are_those_of_lm_eval(awkward):
-    """Plain, quoted, inherited, in lists, doubled; a file that cannot be parsed names its task."""
+    """Names, groups and tags equal lm-eval's, and an unparsable file keeps its name."""
     index, expected = TaskIndex(awkward), manager(awkward)
     texts = [name for name in expected.all_tasks if isinstance(name, str)]
     assert {"quoted", "around", "flow", "anchored", "a: b", "inherited", "also"} <= {*texts}
@@ -70,7 +70,7 @@ def test_names_are_those_of_lm_eval(awkward):
 
 @pytest.mark.parametrize("folder", ["bbh", "glue", "kormedmcqa", "squadv2", "wmt2016", "aclue"])
 def test_names_of_lm_evals_own_folders(folder):
-    """Quoted keys, includes, tags in lists, classes of Python."""
+    """Names, groups and tags of six of lm-eval's folders equal its manager's."""
     index, expected = TaskIndex(OWN / folder), manager(OWN / folder)
     assert index.names == tuple(expected.all_tasks)
     assert index.groups == tuple(expected.all_groups)
@@ -78,7 +78,7 @@ def test_names_of_lm_evals_own_folders(folder):
 
 
 def test_folders_hold_everything_that_a_name_stands_for(tmp_path):
-    """Members of groups in other folders; of two definitions the first counts, as in the whole."""
+    """The folders of a group hold its members; the first of two definitions counts."""
     for name, text in {
         "a/plain.yaml": "task: plain\ndescription: first\n",
         "b/group.yaml": "group: all\ntask: [plain, {group: more}]\n",
@@ -104,14 +104,14 @@ def test_folders_hold_everything_that_a_name_stands_for(tmp_path):
 
 
 def test_members_of_groups_are_found_however_deep():
-    """Names, tasks with other settings, and groups within the group."""
+    """Members are names, tasks with settings and the members of inner groups."""
     members = ["a", {"task": "b", "num_fewshot": 1}, {"group": "c", "task": ["d", {"task": "e"}]}]
     assert members_of(members) == ["a", "b", "c", "d", "e"]
     assert members_of(None) == []
 
 
 def test_a_file_that_cannot_be_read_is_left_out(awkward):
-    """As lm-eval leaves it out; bytes that are no text are no reason to stop."""
+    """Files that are not text and dangling links are left out."""
     (awkward / "bytes.yaml").write_bytes(b"task: \xff\xfe\n")
     os.symlink(awkward / "nowhere.yaml", awkward / "dangling.yaml")
     assert "plain" in TaskIndex(awkward)

@@ -1,4 +1,4 @@
-"""Whatever a task file says, it is a task or is refused in one line."""
+"""Any task file is either a task or refused with an error of broca."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ BOUNDED = settings(
     max_examples=25,
     deadline=None,
     derandomize=True,
-    phases=[Phase.explicit, Phase.generate],  # to shrink a failure takes minutes
+    phases=[Phase.explicit, Phase.generate],  # shrinking a failure takes minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
@@ -54,17 +54,17 @@ def tokenizer():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with data; what it holds alone is looked at."""
+    """A folder with data, which is the only place where tasks are looked for."""
     (tmp_path / "none").mkdir()
     monkeypatch.setattr(catalog, "harness_index", lambda: TaskIndex(tmp_path / "none"))
-    monkeypatch.chdir(tmp_path)  # where a task without data files looks for some
+    monkeypatch.chdir(tmp_path)  # a task without data files looks for them here
     documents = [{"question": f"{n} =", "answer": str(n)} for n in range(12)]
     (tmp_path / "good.jsonl").write_text("\n".join(map(json.dumps, documents)))
     return tmp_path
 
 
 def written(folder, changes):
-    """A task file that is good but for the changes."""
+    """Returns the text of a good task file with some settings replaced."""
     content = {
         "task": "good",
         "dataset_path": "json",
@@ -79,7 +79,7 @@ def written(folder, changes):
 
 
 def read(folder, tokenizer, text):
-    """Reads a task file as `localize` does; any error but broca's own comes through."""
+    """Returns the benchmark of a task file, with its items split as `localize` does."""
     (folder / "good.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
     benchmark = Catalog(folder).load("good", tokenizer)
     benchmark.split(items=3, seed=0)
@@ -96,7 +96,7 @@ def read(folder, tokenizer, text):
 @example(changes={"filter_list": [{"name": "a", "filter": None}]})
 @example(changes={"generation_kwargs": ["until"]})
 def test_a_changed_task_file_is_read_or_refused(folder, tokenizer, changes):
-    """A good file with up to three settings replaced by anything."""
+    """A good file with up to three settings replaced is a task or raises a `BrocaError`."""
     if "dataset_path" in changes:
         changes["dataset_path"] = "json"  # other names would be looked up on the hub
     with contextlib.suppress(BrocaError):
@@ -111,13 +111,13 @@ def test_a_changed_task_file_is_read_or_refused(folder, tokenizer, changes):
 @example(text="task: [good")
 @example(text="[" * 2000)
 def test_any_text_as_a_task_file_is_refused(folder, tokenizer, text):
-    """No text is a task by chance, and none ends in a traceback."""
+    """Arbitrary text and values raise a `BrocaError`."""
     with pytest.raises(BrocaError):
         read(folder, tokenizer, text)
 
 
 def test_the_file_without_changes_is_a_task(folder, tokenizer):
-    """Else what is changed in it would be refused whatever it is."""
+    """The unchanged file is a task, so that refusals are due to the changes."""
     assert len(read(folder, tokenizer, written(folder, {})).items) == 12
 
 
@@ -131,13 +131,13 @@ def test_the_file_without_changes_is_a_task(folder, tokenizer):
     ],
 )
 def test_names_that_are_no_text_are_said(folder, tokenizer, changes, message):
-    """YAML reads `task: 46` as a number; lm-eval cannot sort it among the others."""
+    """A name that YAML reads as a number, a boolean or null is refused."""
     with pytest.raises(TaskUnusable, match=message):
         read(folder, tokenizer, written(folder, changes))
 
 
 def test_a_folder_named_as_a_task_file_is_refused(tmp_path):
-    """What cannot be opened is named."""
+    """A folder whose name is that of a task file is refused."""
     (tmp_path / "good.yaml").mkdir()
     with pytest.raises(TaskUnusable, match=r"good\.yaml' cannot be read"):
         Catalog(tmp_path)

@@ -1,4 +1,4 @@
-"""Templates of lm-eval are compiled once, and its environment is left as it was."""
+"""lm-eval's templates are compiled once, and its environment is restored."""
 
 import pytest
 from lm_eval.utils import apply_template, env
@@ -7,7 +7,7 @@ from broca.tasks.templates import compiled_once
 
 
 def test_template_renders_as_without(monkeypatch):
-    """The same text, compiled once for many documents."""
+    """A template renders the same text and is compiled at most once for many documents."""
     source = "{{a}} and {{b|upper}}"
     documents = [{"a": n, "b": "x" * n} for n in range(5)]
     expected = [apply_template(source, one) for one in documents]
@@ -25,7 +25,7 @@ def test_template_renders_as_without(monkeypatch):
 
 
 def test_environment_is_restored_after_an_error():
-    """Nothing of it stays behind."""
+    """After an error in nested contexts the environment has no replaced method."""
     with pytest.raises(ZeroDivisionError), compiled_once(), compiled_once():
         raise ZeroDivisionError
     assert "from_string" not in env.__dict__

@@ -1,4 +1,4 @@
-"""Requests in tokens, as lm-eval's own model makes them."""
+"""Requests in tokens, against lm-eval's own model."""
 
 import pytest
 from lm_eval.api.instance import Instance
@@ -10,14 +10,14 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 
 def test_chat_template_of_a_tokenizer_without_one_is_refused(folder, tokenizer):
-    """The option is named."""
+    """`chat_template` is refused if the tokenizer has none."""
     with pytest.raises(Exception, match="`chat_template`: the model's tokenizer has no chat temp"):
         Catalog(folder).load("good", tokenizer, options=TaskOptions(chat_template=True))
 
 
 @pytest.fixture(scope="module")
 def harness():
-    """lm-eval's own model on the tiny one, with the same tokenizer."""
+    """lm-eval's `hf` model of the tiny model, with the same tokenizer."""
     return HFLM(pretrained=tiny_llama(), tokenizer=tiny_tokenizer(), max_length=64)
 
 
@@ -34,14 +34,14 @@ def test_pairs_are_cut_as_lm_eval_cuts_them(harness, tokenizer, context, continu
 
 
 def test_without_a_context_the_prefix_token_stands_first(harness, tokenizer):
-    """As in lm-eval."""
+    """An empty context becomes lm-eval's prefix token."""
     request = tokenizer.loglikelihood("", "abc")
     assert request.context == (harness.prefix_token_id,)
     assert list(request.continuation) == tiny_tokenizer().encode("abc")
 
 
 def test_what_does_not_fit_is_cut_from_the_left():
-    """The model reads all tokens but the last; of a prompt room is left for what is generated."""
+    """Prompts are cut from the left to fit the context, with room for generated tokens."""
     short = RequestTokenizer(tiny_tokenizer(), max_length=8)
     request = short.loglikelihood("0123456789", "ab")
     assert (len(request.context) + len(request.continuation), request.cut) == (9, 3)
@@ -51,12 +51,12 @@ def test_what_does_not_fit_is_cut_from_the_left():
 
 
 def instance(kind, arguments):
-    """A request of lm-eval."""
+    """Returns a request of lm-eval."""
     return Instance(kind, {}, arguments, 0, metadata=("task", 3, 1))
 
 
 def test_generations_end_at_until_and_at_the_end_of_sequence(tokenizer):
-    """With lm-eval's default length where the task states none."""
+    """Stop strings are `until` and the end of sequence; the default length is lm-eval's."""
     (request,) = tokenizer.requests(instance("generate_until", ("a", {"until": ["\n", "Q:"]})))
     assert request.stop[:2] == ("\n", "Q:")
     assert tiny_tokenizer().decode(tiny_tokenizer().eos_token_id) in request.stop
@@ -72,7 +72,7 @@ def test_generations_end_at_until_and_at_the_end_of_sequence(tokenizer):
     ],
 )
 def test_requests_that_cannot_be_run_are_refused(tokenizer, kind, arguments, message):
-    """The task is named."""
+    """Sampling, too long generations and unknown kinds are refused with the task's name."""
     with pytest.raises(TaskUnusable, match=message) as error:
         tokenizer.requests(instance(kind, arguments))
     assert "task 'task'" in str(error.value)
@@ -82,12 +82,12 @@ def test_requests_that_cannot_be_run_are_refused(tokenizer, kind, arguments, mes
     ("kind", "arguments"), [("loglikelihood", ("a", "")), ("loglikelihood_rolling", ("",))]
 )
 def test_nothing_is_asked_of_an_empty_target(tokenizer, kind, arguments):
-    """There is nothing to take the likelihood of."""
+    """An empty target gives no request."""
     assert tokenizer.requests(instance(kind, arguments)) == ()
 
 
 def test_a_long_text_becomes_several_requests():
-    """Whose tokens are those of the text, each once."""
+    """The windows of a long text predict each of its tokens once."""
     short = RequestTokenizer(tiny_tokenizer(), max_length=8)
     requests = short.requests(instance("loglikelihood_rolling", ("a text of twenty-seven",)))
     assert len(requests) > 1
@@ -96,7 +96,7 @@ def test_a_long_text_becomes_several_requests():
 
 
 def test_a_system_message_that_a_template_refuses_is_left_out():
-    """The other messages are asked alone; a template that refuses those too is named."""
+    """A refused system message is left out; a template that refuses more is reported."""
     refusing = tiny_tokenizer()
     refusing.chat_template = (
         "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}"
@@ -111,7 +111,7 @@ def test_a_system_message_that_a_template_refuses_is_left_out():
 
 
 def test_names_tell_templates_apart():
-    """Prompts written by another template are other prompts."""
+    """Request tokenizers with different chat templates have different names."""
     one, other = tiny_tokenizer(), tiny_tokenizer()
     other.chat_template = "{{ messages }}"
     names = [RequestTokenizer(tokenizer, max_length=8).name for tokenizer in (one, other, one)]

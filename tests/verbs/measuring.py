@@ -27,4 +27,4 @@ VERBS = {
         engine_options=NARROW, journal=journal, **more,
     ),
 }  # fmt: skip
-"""Each verb on a few rows of `reference-small`, which it commits a few at a time."""
+"""A call of each verb that measures few rows of `reference-small` in small batches."""

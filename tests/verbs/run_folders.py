@@ -1,4 +1,4 @@
-"""Folders of runs, as the command line makes them, from Python."""
+"""Folders of runs, made from Python as the command line makes them."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from broca.verbs.localize import localize
 
 
 def localize_into(folder, **arguments):
-    """Localizes and leaves the result, its journal and what was asked in a folder."""
+    """Runs `localize` and leaves the result, its journal and its arguments in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     asked = {"others": [], "seed": 0, **arguments}
     run_folder = RunFolder.claim(
@@ -22,7 +22,7 @@ def localize_into(folder, **arguments):
 
 
 def raise_largest_effect(folder):
-    """Changes the result by hand: its largest effect by one per cent."""
+    """Raises the largest effect of a saved result by one per cent."""
     file = folder / "result.json"
     data = json.loads(file.read_text())
     largest = max(data["ranking"], key=lambda head: abs(head["effect"]))
@@ -31,7 +31,7 @@ def raise_largest_effect(folder):
 
 
 def assert_no_model_is_loaded(statement):
-    """Runs a statement in a process of its own, which must load no model, not even torch."""
+    """Runs a statement in a new process and asserts that it does not import torch."""
     code = (
         "import sys\n"
         "import broca\n"

@@ -1,4 +1,4 @@
-"""`broca.apply`: a patch and its base make a whole model."""
+"""`broca.apply` makes a whole model from a patch and its base."""
 
 import pytest
 import torch
@@ -21,14 +21,14 @@ def base(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def patch(base, tmp_path_factory):
-    """A patch of it."""
+    """A patch of the base."""
     folder = tmp_path_factory.mktemp("patch")
     broca.export(str(base), folder, heads="L2H1", kind="patch", scale=0.5)
     return folder
 
 
 def test_a_patched_model_equals_the_exported_weights(base, patch, tmp_path):
-    """Tensor by tensor; shards, number format and tokenizer are the base's."""
+    """Every tensor is equal; shards, number format and tokenizer are those of the base."""
     folder = broca.apply(patch, str(base), tmp_path / "patched")
     broca.export(str(base), tmp_path / "weights", heads="L2H1", kind="weights", scale=0.5)
     patched, whole = (
@@ -42,7 +42,7 @@ def test_a_patched_model_equals_the_exported_weights(base, patch, tmp_path):
 
 
 def test_other_weights_are_refused(patch, tmp_path):
-    """The patch says whose it is."""
+    """A patch is refused for other weights than those it was made for."""
     other = GatedModel.wrap(tiny_llama(layers=4, seed=1).bfloat16(), tiny_tokenizer(), name="other")
     with pytest.raises(BadInput, match=r"made for other weights .*'other' has"):
         broca.apply(patch, other, tmp_path)
@@ -50,7 +50,7 @@ def test_other_weights_are_refused(patch, tmp_path):
 
 
 def test_a_folder_in_use_is_refused(base, patch, tmp_path):
-    """Nothing is overwritten."""
+    """A folder that holds other files is refused."""
     (tmp_path / "file").write_text("mine")
     with pytest.raises(BadInput, match="holds other files"):
         broca.apply(patch, str(base), tmp_path)

@@ -1,4 +1,4 @@
-"""`broca.atlas` on the shipped models: planted sets under their capabilities, resume, refusals."""
+"""`broca.atlas` on the shipped models: planted sets, resumption and refusals."""
 
 import json
 from dataclasses import replace
@@ -28,12 +28,12 @@ def planted_heads():
 
 @pytest.fixture(scope="module")
 def atlas(planted):
-    """One joint run over the six capabilities that `planted` has learned."""
+    """An atlas of the six capabilities that `planted` has learned."""
     return broca.atlas(planted, tasks=list(LEARNED), rows=3000, items=50)
 
 
 def test_matrix_shows_each_planted_set_under_its_capability(atlas, planted_heads):
-    """For each capability its own set has the largest contrasts; the other heads do nothing."""
+    """A planted set has its capability's largest contrasts; the median other effect is small."""
     effects = {
         task.name: dict(zip(atlas.components, row, strict=True))
         for task, row in zip(atlas.tasks, atlas.effects, strict=True)
@@ -51,7 +51,7 @@ def test_matrix_shows_each_planted_set_under_its_capability(atlas, planted_heads
 
 
 def test_selections_are_planted(atlas, planted_heads):
-    """Nearly all of each set is selected, and nothing of another."""
+    """At least 85 % of the planted heads are selected, and at most one other head."""
     found = {task: set(atlas.selected(task)) for task in LEARNED}
     for task, capability in LEARNED.items():
         assert len(found[task] - planted_heads[capability]) <= 1, task
@@ -61,7 +61,7 @@ def test_selections_are_planted(atlas, planted_heads):
 
 
 def test_nothing_is_universal_and_clusters_are_the_sets(atlas, planted_heads):
-    """Each capability has heads of its own: clusters hold those of one capability."""
+    """No head is universal, and each cluster has heads of one capability."""
     assert atlas.universal == ()
     owner = {head: name for name, heads in planted_heads.items() for head in heads}
     for one in atlas.clusters:
@@ -72,12 +72,12 @@ def test_nothing_is_universal_and_clusters_are_the_sets(atlas, planted_heads):
 
 
 def untimed(atlas):
-    """An atlas without what a second run need not do again."""
+    """Returns an atlas without the costs that a second run does not repeat."""
     return replace(atlas, cost=replace(atlas.cost, wall_s=0.0, tokens=0, measured=0))
 
 
 def test_journal_answers_the_second_time(planted, tmp_path):
-    """The same atlas, nothing measured; and its search can be repeated without a model."""
+    """A second call measures nothing, and the search is repeated from the journal alone."""
     journal = tmp_path / "journal.sqlite"
     first = broca.atlas(planted, **FEW, journal=journal)
     assert first.cost.measured > 0
@@ -96,7 +96,7 @@ def test_journal_answers_the_second_time(planted, tmp_path):
 
 
 def test_saved_atlas_is_read_again(planted, tmp_path):
-    """JSON and page lie in the folder."""
+    """A saved atlas reads back equal and has a page."""
     found = broca.atlas(planted, **FEW, response="accuracy")
     assert found.response == "accuracy"
     data, page = found.save(tmp_path / "new")
@@ -105,7 +105,7 @@ def test_saved_atlas_is_read_again(planted, tmp_path):
 
 
 def test_what_cannot_be_done_is_told(tiny):
-    """A model of random weights can do none of the tasks."""
+    """A model that can do none of the tasks is refused."""
     with pytest.raises(NothingToLocalize, match="none of the 2 tasks"):
         broca.atlas(tiny, tasks="rhyming,capitals", rows=400, items=8)
 
@@ -122,12 +122,12 @@ def test_what_cannot_be_done_is_told(tiny):
     ],
 )
 def test_bad_input(planted, asked, error, message):
-    """One line, before anything is measured."""
+    """Unknown tasks, too few tasks or rows and bad options are refused."""
     with pytest.raises(error, match=message):
         broca.atlas(planted, **asked)
 
 
 def test_model_without_tasks_of_its_own(tiny):
-    """`auto` has nothing to take for a model that is not shipped."""
+    """`auto` finds no tasks for a model that is not shipped, and is refused."""
     with pytest.raises(BadInput, match="there are 0 for this model"):
         broca.atlas(tiny)

@@ -1,4 +1,4 @@
-"""`broca.chat`: lines in, answers out."""
+"""`broca.chat` reads lines and answers each."""
 
 from dataclasses import replace
 
@@ -18,24 +18,24 @@ def small():
 
 
 def test_what_was_said_is_returned_and_written_piece_by_piece(small):
-    """Commands are followed in between; what comes after the end is not read."""
-    told = []
+    """Exchanges are returned and written in pieces; commands work, and `/quit` ends the reading."""
+    written = []
     lines = iter(["2 + 2 =", "/off L0H2", "/of", "2 + 2 =", "/quit", "never"])
     said = broca.chat(
-        small, lines, heads="L1H1", write=lambda *piece: told.append(piece), **TELLING
+        small, lines, heads="L1H1", write=lambda *piece: written.append(piece), **TELLING
     )
     assert [exchange.components for exchange in said] == [("L1H1",), ("L1H1", "L0H2")]
     assert said[0].answers["intact"] == small.generate("2 + 2 =", max_new_tokens=5)
     with small.ablated("L1H1"):
         assert said[0].answers["ablated"] == small.generate("2 + 2 =", max_new_tokens=5)
-    pieces = "".join(text for voice, text in told if voice == "intact")
+    pieces = "".join(text for voice, text in written if voice == "intact")
     assert pieces == "".join(exchange.answers["intact"] for exchange in said)
-    assert any(voice == "" and "/of is unknown" in text for voice, text in told)
+    assert any(voice == "" and "/of is unknown" in text for voice, text in written)
     assert next(lines) == "never"
 
 
 def test_a_localization_stands_for_its_model_and_selection(small):
-    """The set is there by its name."""
+    """A localization gives the model and its selection as a named set."""
     found = make_result()
     result = replace(found, model=replace(found.model, name="reference-small"))
     started = []
@@ -45,7 +45,7 @@ def test_a_localization_stands_for_its_model_and_selection(small):
 
 
 def test_bad_input_is_one_line(small):
-    """Before a line is read."""
+    """A chat without components, or with an unknown one, is refused."""
     with pytest.raises(BadInput, match="no heads are named"):
         broca.chat(small, [])
     with pytest.raises(UnknownName, match="no component 'L9H9'"):

@@ -1,4 +1,4 @@
-"""`broca.compare`: the same masks and items on every model."""
+"""`broca.compare` measures the same masks and items on every model."""
 
 import copy
 import json
@@ -23,7 +23,7 @@ def small():
 
 
 def without(model, layer, head, name):
-    """A copy of a model that has lost a head for good, as training might have done it."""
+    """Returns a copy of a model with a head's output columns zeroed."""
     plain = copy.deepcopy(model.model)
     width = model.structure.projections[layer].head_dim
     with torch.no_grad():
@@ -34,7 +34,7 @@ def without(model, layer, head, name):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The folder of a run that found heads for capitals."""
+    """The folder of a run that localized capitals."""
     folder = tmp_path_factory.mktemp("run")
     localize_into(
         folder, model="reference-small", task="capitals", others=[], rows=600, items=30,
@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(small, folder, tmp_path_factory):
-    """The run's model against one that lost its first selected head."""
+    """The comparison of the run's model with a copy that lost its first head, and its journal."""
     first = broca.read(folder).ranking[0]
     journal = tmp_path_factory.mktemp("journal") / "rows.sqlite"
     return broca.compare(
@@ -55,7 +55,7 @@ def found(small, folder, tmp_path_factory):
 
 
 def test_the_head_that_was_lost_changed_and_no_other(found, folder):
-    """Its effect is gone: an interval around zero in the second model, and the difference sure."""
+    """The lost head's interval contains 0, its change is significant; at most one other changed."""
     comparison, _ = found
     first = broca.read(folder).ranking[0]
     (change,) = comparison.differences
@@ -69,14 +69,14 @@ def test_the_head_that_was_lost_changed_and_no_other(found, folder):
 
 
 def test_differences_are_those_of_effects(found):
-    """One regression: what it says of the differences is the difference of what it says."""
+    """The difference of two models equals the difference of their effects."""
     comparison, _ = found
     first, second = (np.array(line.effects) for line in comparison.effects)
     np.testing.assert_allclose(comparison.differences[0].differences, second - first, atol=1e-9)
 
 
 def test_scores_are_those_of_the_intact_models_and_without_the_selection(found, small, folder):
-    """The run's selection costs both; the second model is the first without a head."""
+    """Ablating the selection gives both models one score; the copy scores lower when intact."""
     comparison, _ = found
     run = broca.read(folder)
     scores = {(line.model, line.selection): line for line in comparison.scores}
@@ -89,7 +89,7 @@ def test_scores_are_those_of_the_intact_models_and_without_the_selection(found, 
 
 
 def test_the_same_call_measures_nothing_again_and_says_the_same(found, small, folder):
-    """All rows of both models are in one journal."""
+    """A second call on the journal returns an equal comparison without measuring."""
     comparison, journal = found
     first = broca.read(folder).ranking[0]
     before = journal.stat().st_size
@@ -106,7 +106,7 @@ def test_the_same_call_measures_nothing_again_and_says_the_same(found, small, fo
 
 
 def test_two_tasks_of_one_model_and_named_heads(small, folder):
-    """Other tasks take the place of the run's; the same model does not differ from itself."""
+    """Named tasks replace the run's, named heads are added, and a model equals itself."""
     comparison = broca.compare(
         folder, small, tasks="capitals,sorting", heads="L1H1+L0H2", items=12, limit=20, rows=120
     )
@@ -118,7 +118,7 @@ def test_two_tasks_of_one_model_and_named_heads(small, folder):
 
 
 def test_atlases_bring_their_tasks_and_selections(small, tmp_path):
-    """Those that all have."""
+    """Two atlases are compared on their common tasks, with their selections."""
     for number, tasks in enumerate((["capitals", "sorting"], ["sorting", "capitals"])):
         broca.atlas(small, tasks, rows=400, items=8, task_options=broca.TaskOptions(limit=40)).save(
             tmp_path / str(number)
@@ -129,7 +129,7 @@ def test_atlases_bring_their_tasks_and_selections(small, tmp_path):
 
 
 def test_generations_are_compared_by_accuracy(tmp_path):
-    """Each model's own answers are no common measure."""
+    """Models are compared by accuracy on generations; margins of own answers are refused."""
     lines = ({"prompt": f"{n} and", "answer": " x"} for n in range(60))
     task = tmp_path / "own.jsonl"
     task.write_text("\n".join(map(json.dumps, lines)) + "\n")
@@ -155,13 +155,13 @@ def test_generations_are_compared_by_accuracy(tmp_path):
     ],
 )
 def test_bad_input_is_one_line(small, models, options, message):
-    """Before anything is measured."""
+    """A single model, no task and bad options are refused."""
     with pytest.raises(BadInput, match=message):
         broca.compare(*[small] * models, **options)
 
 
 def test_other_architectures_and_other_weights_are_refused(small, reference, folder, tmp_path):
-    """With what differs."""
+    """Models with other components and a result of other weights are refused."""
     with pytest.raises(BadInput, match=r"'reference' has 96 components .* the first model 48"):
         broca.compare(small, reference, tasks="capitals", items=12, limit=10, rows=120)
     text = (folder / "result.json").read_text()
@@ -172,7 +172,7 @@ def test_other_architectures_and_other_weights_are_refused(small, reference, fol
 
 
 def test_revisions_of_one_model_give_curves(tmp_path, monkeypatch):
-    """Checkpoints in the order given; curves of the named heads over them."""
+    """Checkpoints keep their order, and each named head has a curve over them."""
     hub_cache(tmp_path / "hub", "me/tiny", ["main", "step1", "step2"])
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     lines = (
@@ -196,7 +196,7 @@ def test_revisions_of_one_model_give_curves(tmp_path, monkeypatch):
 
 
 def test_a_quantized_model_against_its_base(small):
-    """Weights of eight bits in layers of another class: scores and effects stay, by and large."""
+    """Effects of an 8-bit model correlate above 0.9 with its base's, and no component changed."""
     plain = copy.deepcopy(small.model)
     quantized = broca.load(packed(EightBit, plain), small.tokenizer, name="eight bits")
     comparison = broca.compare(

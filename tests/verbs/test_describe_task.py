@@ -1,4 +1,4 @@
-"""How a task is asked, before it is run."""
+"""The description of a task before it is run."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from broca.errors import BrocaError
 
 
 def test_a_shipped_task_is_described(reference):
-    """Its metric, its size and its first question, by name or with a loaded model."""
+    """The description has metric, size and first question, by name or with a loaded model."""
     description = broca.describe_task("addition")
     assert description == broca.describe_task("addition", model=reference)
     assert (description.name, description.kind) == ("addition", "generate_until")
@@ -20,21 +20,21 @@ def test_a_shipped_task_is_described(reference):
 
 
 def test_choices_are_requests():
-    """A multiple-choice item asks for each of its answers; guessing has a score."""
+    """A multiple-choice task has a request for each choice, and a chance above 0."""
     description = broca.describe_task("mc_biology")
     assert description.requests > description.items
     assert 0 < description.chance < 1
 
 
 def test_options_change_how_it_is_asked():
-    """A limit, solved examples."""
+    """A limit reduces the items, and few-shot examples lengthen the prompt."""
     assert broca.describe_task("addition", limit=12).items == 12
     longer = broca.describe_task("addition", num_fewshot=2).prompt_tokens
     assert longer > broca.describe_task("addition").prompt_tokens
 
 
 def test_own_examples_are_described():
-    """A task in memory."""
+    """A task of examples is described by its name and first prompt."""
     task = broca.Task.from_examples([("2 + 2 =", " 4"), ("1 + 2 =", " 3")] * 20, name="mine")
     description = broca.describe_task(task)
     assert description.name == "mine"
@@ -42,6 +42,6 @@ def test_own_examples_are_described():
 
 
 def test_a_metric_that_the_task_lacks_is_refused():
-    """It is named."""
+    """An unknown metric is refused by name."""
     with pytest.raises(BrocaError, match="bleu"):
         broca.describe_task("addition", metric="bleu")

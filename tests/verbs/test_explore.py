@@ -1,4 +1,4 @@
-"""`explore` serves a page on a model that is loaded, or on what a run found."""
+"""`broca.explore` serves a page for a loaded model or for a finished run."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from broca.runs.workspace import Workspace
 
 
 def test_a_loaded_model_is_served_and_left_as_it_was(planted):
-    """Until the page is closed."""
+    """The page is served until it is closed, and the model stays intact."""
     with broca.explore(planted, port=0) as page:
         with urlopen(page.url + "api/model", timeout=30) as reply:
             assert json.load(reply)["model"] == "planted"
@@ -30,7 +30,7 @@ def test_a_loaded_model_is_served_and_left_as_it_was(planted):
 
 
 def test_a_run_brings_its_model_and_set(planted, tmp_path):
-    """And its tasks, unless others are named."""
+    """A run gives its model, its selection and its tasks, unless tasks are named."""
     result = broca.localize(
         planted, task="sorting", others="reversing", method="one-shot", rows=970, items=10, k=2,
         verify=False,
@@ -45,7 +45,7 @@ def test_a_run_brings_its_model_and_set(planted, tmp_path):
 
 
 def test_a_kept_run_brings_its_folder_of_tasks_and_its_components(tmp_path):
-    """As its command was given them: else neither its set nor its tasks would be known."""
+    """A run folder gives the task folder and the kinds of components of its command."""
     sources, out = tmp_path / "tasks", tmp_path / "out"
     for folder in (sources, out):
         folder.mkdir()
@@ -72,7 +72,7 @@ def test_a_kept_run_brings_its_folder_of_tasks_and_its_components(tmp_path):
 
 
 def test_what_cannot_be_served_is_refused(planted):
-    """Before the model is loaded."""
+    """A public host, an unknown task and a journal in memory are refused before loading."""
     with pytest.raises(BadInput, match=r"`host` 0\.0\.0\.0 is open to other machines"):
         broca.explore("no-such-model", host="0.0.0.0")
     with pytest.raises(UnknownName, match="task 'sortign' is unknown; did you mean 'sorting'"):
@@ -82,7 +82,7 @@ def test_what_cannot_be_served_is_refused(planted):
 
 
 def test_the_space_serves_the_page_where_the_hub_looks_for_it():
-    """Its command is one that `broca` has, on the port of its settings."""
+    """The Space's command parses, and its port is that of the Space's settings."""
     space = Path(__file__).parents[2] / "space"
     settings = yaml.safe_load((space / "README.md").read_text().split("---")[1])
     assert settings["sdk"] == "docker"

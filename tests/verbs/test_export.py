@@ -1,4 +1,4 @@
-"""`broca.export`: what a run found becomes something that other libraries load."""
+"""`broca.export` writes a run's finding in forms that other libraries load."""
 
 import json
 from dataclasses import replace
@@ -42,7 +42,7 @@ def small():
 
 @torch.no_grad()
 def zeroed(heads):
-    """The plain model with the columns of some heads zeroed, `(layer, head)`."""
+    """Returns the plain model with the output columns of heads `(layer, head)` zeroed."""
     folder = shipped_model_folder("reference-small")
     model = hf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     width = model.config.head_dim
@@ -54,12 +54,12 @@ def zeroed(heads):
 
 @torch.no_grad()
 def logits(model):
-    """Of a few tokens."""
+    """Returns a model's logits on four tokens."""
     return model(input_ids=TOKENS).logits
 
 
 def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
-    """Selection, model, held-out numbers, card, picture and record; PEFT alone loads it."""
+    """An export has selection, held-out drops, card and picture, and PEFT loads the adapter."""
     found = broca.read(run)
     assert found.selected
     done = broca.export(run, tmp_path / "out")
@@ -87,7 +87,7 @@ def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
 
 @pytest.mark.parametrize("kind", FORMS)
 def test_every_form_of_a_model_and_heads(kind, small, tmp_path):
-    """Checked against the ablated model; the caller's model is what it was."""
+    """Each form agrees with the ablated model and leaves the caller's model unchanged."""
     before = small.fingerprint
     done = broca.export(small, tmp_path, heads="L1H2+L0H1", kind=kind)
     assert done.components == ("L1H2", "L0H1")
@@ -103,7 +103,7 @@ def test_every_form_of_a_model_and_heads(kind, small, tmp_path):
 
 @pytest.mark.parametrize("kind", FORMS)
 def test_the_lines_of_the_card_work(kind, tmp_path, monkeypatch):
-    """Executed as they stand in it, with the folder in place of PATH."""
+    """The card's code runs with the folder in place of PATH, and gives the ablated model."""
     broca.export("reference-small", tmp_path / "out", heads="L0H1", kind=kind)
     monkeypatch.chdir(tmp_path / "out" if kind == "heads" else tmp_path)
     card = (tmp_path / "out" / "README.md").read_text()
@@ -115,7 +115,7 @@ def test_the_lines_of_the_card_work(kind, tmp_path, monkeypatch):
 
 
 def test_weights_keep_their_number_format(tmp_path):
-    """Bfloat16 and shards of the base, though broca runs float32 on a CPU."""
+    """Exported weights keep the base's bfloat16 and number of shards."""
     tiny_llama(layers=4).bfloat16().save_pretrained(tmp_path / "base", max_shard_size=60_000)
     tiny_tokenizer().save_pretrained(tmp_path / "base")
     done = broca.export(str(tmp_path / "base"), tmp_path / "out", heads="L0H1", kind="weights")
@@ -127,7 +127,7 @@ def test_weights_keep_their_number_format(tmp_path):
 
 
 def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
-    """On every item of the limit."""
+    """lm-eval's score of an export equals broca's; a check without a task is refused."""
     done = broca.export(small, tmp_path, heads="L0H1", check=True, task="capitals", limit=30)
     assert (done.scored.task, done.scored.items) == ("capitals", 30)
     assert done.scored.hf == pytest.approx(done.scored.broca, abs=1e-6)
@@ -136,7 +136,7 @@ def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
 
 
 def test_an_export_is_pushed(small, tmp_path, monkeypatch):
-    """To a hub on this machine: every file, the card among them."""
+    """A local stand-in for the hub receives every file and the card."""
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setenv("HF_TOKEN", "hf_test")
     with fake_hub() as hub:
@@ -148,7 +148,7 @@ def test_an_export_is_pushed(small, tmp_path, monkeypatch):
 
 
 def test_mean_ablation_of_a_run_goes_into_the_biases(tmp_path):
-    """The mean over the run's own items; without a bias it is refused, as is an adapter."""
+    """Mean ablation changes the bias; adapters of it and resample ablation are refused."""
     folder = tmp_path / "base"
     config = hf.GPTNeoXConfig(
         vocab_size=258, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
@@ -175,7 +175,7 @@ def test_mean_ablation_of_a_run_goes_into_the_biases(tmp_path):
 
 
 def localize_like(model, task, ablation):
-    """A localization of a model that could not do anything: as if it had found a head."""
+    """Returns a made-up localization of a model, with one selected head."""
     from reports.test_page import make_result
 
     from broca.runs.provenance import model_info
@@ -196,14 +196,14 @@ def localize_like(model, task, ablation):
     ],
 )
 def test_bad_input_is_one_line(small, tmp_path, arguments, message):
-    """And nothing is written."""
+    """Unknown forms and components, or none, are refused and nothing is written."""
     with pytest.raises(BadInput, match=message):
         broca.export(small, tmp_path, **{"heads": "L0H1", **arguments})
     assert not list(tmp_path.iterdir())
 
 
 def test_folders_of_others_and_other_weights_are_refused(run, small, tmp_path):
-    """Nothing is overwritten that broca did not write."""
+    """Foreign folders, other weights and folders without a run are refused."""
     (tmp_path / "README.md").write_text("mine")
     with pytest.raises(BadInput, match="holds other files"):
         broca.export(small, tmp_path, heads="L0H1")
@@ -218,7 +218,7 @@ def test_folders_of_others_and_other_weights_are_refused(run, small, tmp_path):
 
 
 def test_an_export_that_answers_otherwise_is_not_left(small, tmp_path, monkeypatch):
-    """The check comes before anything is in its folder."""
+    """An export that differs from the ablated model is refused and leaves no file."""
     monkeypatch.setattr(writing, "factors_of", lambda *_: factors_of(small, "L1H1"))
     with pytest.raises(SelfTestFailed, match="does not answer as the ablated model"):
         broca.export(small, tmp_path / "out", heads="L0H1")

@@ -1,4 +1,4 @@
-"""A verb that measures is killed by SIGKILL and goes on: the result is the undisturbed one."""
+"""A verb that was killed by SIGKILL resumes with the result of an undisturbed run."""
 
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from broca.results.codec import encode
 from broca.runs import run
 
 ALWAYS = ("localize", "stress", "neurons locate")
-"""Verbs of three kinds that are killed whenever tests run; the others take minutes together."""
+"""Verbs that are killed in every test run; the others, which take minutes, are marked long."""
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +29,12 @@ def models():
 
 @pytest.fixture(autouse=True)
 def _commits_are_frequent(monkeypatch):
-    """A commit after every batch of rows: a short run has many."""
+    """Commits after every batch, so that a short run has many commits."""
     monkeypatch.setattr(run, "NOMINAL_S", 0.0)
 
 
 def call_of(verb, models, journal):
-    """A small call of a verb on a journal; it takes `on_progress`."""
+    """Returns a small call of a verb on a journal."""
     family, _, name = verb.rpartition(" ")
     if family:
         return partial(
@@ -44,7 +44,7 @@ def call_of(verb, models, journal):
 
 
 def result_of(call):
-    """What a call returns, written as it is in files, without its times."""
+    """Returns the encoded result of a call without its times."""
     result = call()
     if hasattr(result, "cost"):
         result = replace(result, cost=replace(result.cost, wall_s=0.0))
@@ -52,7 +52,7 @@ def result_of(call):
 
 
 def totals(path):
-    """Batches, rows and vectors of a sound journal, and what its batches say was measured."""
+    """Checks a journal, and returns its numbers of batches, rows, outputs and vectors."""
     with Journal(path, read_only=True) as journal:
         assert [finding.wrong for finding in check(journal) if not finding.passed] == []
         ((count, measured),) = journal.query("SELECT count(*), coalesce(sum(rows), 0) FROM batches")
@@ -71,12 +71,12 @@ def totals(path):
     ],
 )
 def test_a_killed_verb_goes_on_where_it_was(models, tmp_path, verb):
-    """Killed after a third of what it measures, and in its last batch.
+    """A verb killed after a third of its batches and in the last one gives the same result.
 
-    What was committed stays, nothing of it is measured again, and the result is the same.
+    The journal keeps every committed batch, and no row is measured twice.
     """
     undisturbed, journal = tmp_path / "whole.sqlite", tmp_path / "killed" / "j.sqlite"
-    journal.parent.mkdir()  # trained weights lie beside the journal
+    journal.parent.mkdir()  # trained weights are stored beside the journal
     expected = result_of(call_of(verb, models, undisturbed))
     whole = totals(undisturbed)
     call = call_of(verb, models, journal)
@@ -89,7 +89,7 @@ def test_a_killed_verb_goes_on_where_it_was(models, tmp_path, verb):
 
 @pytest.mark.long
 def test_a_verb_that_is_killed_while_it_trains_goes_on(models, tmp_path):
-    """Weights that were not trained to the end are trained again, from the same start."""
+    """Training that was killed starts again from the same weights and gives the same result."""
     expected = result_of(call_of("neurons enhance", models, tmp_path / "whole.sqlite"))
     journal = tmp_path / "killed" / "j.sqlite"
     journal.parent.mkdir()

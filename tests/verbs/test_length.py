@@ -1,4 +1,4 @@
-"""One file a verb, each a short story in steps: what steps need lies in the rooms."""
+"""Each verb is one short file; the packages do its steps."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ FILES = sorted(FOLDER.rglob("*.py"))
 
 
 def test_the_files_are_found():
-    """Those of the verbs and of the neurons' verbs."""
+    """The search for files finds verbs and neuron verbs."""
     names = {str(file.relative_to(FOLDER)) for file in FILES}
     assert {"localize.py", "compare.py", "export.py", "neurons/locate.py"} <= names
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(FOLDER)))
 def test_a_verb_is_short(file):
-    """Under 120 lines, its docstring and imports among them."""
+    """A verb's file has fewer than 120 lines, with docstrings and imports."""
     assert len(file.read_text(encoding="utf-8").splitlines()) < MOST_LINES

@@ -1,4 +1,4 @@
-"""The tasks that can be named."""
+"""`broca.list_tasks` lists the tasks that can be named."""
 
 import pytest
 
@@ -19,7 +19,7 @@ doc_to_target: 0
 
 
 def test_tasks_are_listed_by_where_they_come_from():
-    """The package's, those for chat models, the paper's, and groups of them."""
+    """Tasks are listed by origin: shipped, for chat models, of the paper, and groups."""
     tasks = broca.list_tasks()
     assert tasks.shipped == Catalog().shipped
     assert len(tasks.shipped) == 10
@@ -30,7 +30,7 @@ def test_tasks_are_listed_by_where_they_come_from():
 
 
 def test_a_folder_adds_its_own(tmp_path):
-    """Named as its files name them."""
+    """A folder's tasks are added under the names in their files."""
     (tmp_path / "mine.yaml").write_text(TASK)
     tasks = broca.list_tasks(include_path=tmp_path)
     assert tasks.included == ("mine",)
@@ -38,6 +38,6 @@ def test_a_folder_adds_its_own(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    """In one line that names the parameter."""
+    """A folder that does not exist is refused; the message names `include_path`."""
     with pytest.raises(BadInput, match="`include_path`"):
         broca.list_tasks(include_path=tmp_path / "none")

@@ -1,4 +1,4 @@
-"""The whole path on the shipped models."""
+"""`broca.localize` on the shipped models."""
 
 import json
 from importlib.resources import files
@@ -33,7 +33,7 @@ def planted_heads():
     ],
 )
 def test_finds_the_planted_heads(planted, planted_heads, method, rows, capabilities):
-    """The recalls of the capabilities average 0.9 and more."""
+    """The mean recall of the capabilities' planted sets is at least 0.9, within the rows."""
     recalls = {}
     for capability in capabilities:
         heads = planted_heads[capability]
@@ -53,7 +53,7 @@ def test_finds_the_planted_heads(planted, planted_heads, method, rows, capabilit
 
 @pytest.mark.long
 def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
-    """Gating a set off costs its task 80 points; the others at most 5 on average; five times."""
+    """At least five planted sets cost their tasks 80 points and the others 5 on average at most."""
     from broca.engine import Engine
     from broca.executors import Asker, LocalExecutor
     from broca.measurement import Plan
@@ -88,7 +88,7 @@ def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
 
 
 def test_every_task_is_learned(reference):
-    """95 % and more on held-out items, for every shipped task, with the engine of broca."""
+    """`reference` scores at least 95 % on held-out items of every shipped task."""
     from broca.engine import Engine
     from broca.executors import Asker, LocalExecutor
     from broca.measurement import Plan
@@ -105,7 +105,7 @@ def test_every_task_is_learned(reference):
 
 
 def test_python_result_is_what_the_command_writes(reference, tmp_path):
-    """`localize` and `save` make result.json and report.html."""
+    """`save` writes result.json, which reads back equal, and report.html."""
     result = broca.localize(
         reference, task="capitals", others=["rhyming"], rows=900, items=20,
         task_options=broca.TaskOptions(limit=60),
@@ -119,7 +119,7 @@ def test_python_result_is_what_the_command_writes(reference, tmp_path):
 
 
 def test_others_auto_is_every_other_shipped_task(reference):
-    """For a shipped model."""
+    """`auto` takes every shipped task of another capability as a control."""
     few = broca.TaskOptions(limit=50)
     result = localize(
         reference, task="mc_biology", rows=600, items=20, verify=False, task_options=few
@@ -135,7 +135,7 @@ def test_others_auto_is_every_other_shipped_task(reference):
     [({"k": 0}, "`k`"), ({"rows": 0}, "`rows`"), ({"k": 97}, "96"), ({"items": -1}, "`items`")],
 )
 def test_numbers_out_of_range_are_refused(reference, arguments, message):
-    """Before anything is measured."""
+    """Numbers out of range are refused."""
     with pytest.raises(BadInput, match=message):
         localize(reference, task="addition", others=[], **arguments)
 
@@ -150,7 +150,7 @@ def test_numbers_out_of_range_are_refused(reference, arguments, message):
     ],
 )
 def test_what_a_method_would_refuse_costs_no_row(reference, arguments, message):
-    """On a large model the intact scores alone take minutes."""
+    """A method's options are refused before the intact model is scored."""
     stages = []
     with pytest.raises(BadInput, match=message):
         localize(
@@ -164,7 +164,7 @@ def test_what_a_method_would_refuse_costs_no_row(reference, arguments, message):
 
 
 def test_tasks_are_asked_as_the_options_say(reference):
-    """Limit, split and metric reach the search and the proof, and are recorded."""
+    """Task options determine the verified items and are recorded in the result."""
     options = broca.TaskOptions(metric="acc", limit=24, locate_split="train")
     result = localize(
         reference, task="mc_biology", others=["addition"], rows=600, items=20, task_options=options
@@ -175,7 +175,7 @@ def test_tasks_are_asked_as_the_options_say(reference):
 
 
 def test_group_is_localized_as_one_task(reference, tmp_path):
-    """Its score is the group's own aggregation of its tasks' scores."""
+    """A group's score is its own aggregation of its tasks' scores."""
     from broca.tasks import shipped_folder
 
     for name in ("mc_biology", "mc_chemistry", "shipped_data"):
@@ -201,7 +201,7 @@ def test_group_is_localized_as_one_task(reference, tmp_path):
 
 @pytest.mark.parametrize("reference_answer", ["own", "gold"])
 def test_margin_is_taken_of_right_answers(reference, reference_answer):
-    """`own` leaves out what the model cannot do and says so; `gold` keeps every item."""
+    """The margin of `own` answers leaves out wrong ones with a note; `gold` keeps every item."""
     options = broca.TaskOptions(reference=reference_answer)
     result = localize(
         reference, task="capitals", others=[], response="margin", rows=900, items=100,
@@ -213,7 +213,7 @@ def test_margin_is_taken_of_right_answers(reference, reference_answer):
 
 
 def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted_heads, tmp_path):
-    """The margin by default here; the journal repeats the search; accuracy is refused."""
+    """A gradient method uses the margin, is repeated from the journal, and refuses accuracy."""
     from broca.journal import Journal
     from broca.journal.reading import find_run
     from broca.runs.past_runs import ranking_from_journal
@@ -240,7 +240,7 @@ def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted
 
 
 def test_pairs_are_measured_on_request(reference):
-    """Those of the selected heads and the next ones; the search costs no more."""
+    """`interactions` measures all pairs of the leading heads; the search stays the same."""
     arguments = {
         "task": "addition", "others": ["sorting"], "items": 20, "rows": 900, "report_items": 20,
         "method": "cs-fresh",
@@ -263,7 +263,7 @@ def test_pairs_are_measured_on_request(reference):
 
 @pytest.mark.long
 def test_what_the_others_need_too_comes_with_its_cost_to_each(reference):
-    """Alone, on report items; universal can only be what costs two thirds of the tasks much."""
+    """Shared components have effects on every task; universal ones cost at least three tasks."""
     others = ("addition", "addition_words", "sorting")
     result = broca.localize(
         reference, task="reversing", others=others, rows=1500, items=40, report_items=90,

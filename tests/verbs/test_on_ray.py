@@ -1,4 +1,4 @@
-"""Every verb that measures does so on Ray's workers too, with the answers of this process."""
+"""Every verb that measures gives the same result on Ray's workers as in this process."""
 
 import copy
 import os
@@ -18,14 +18,14 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory):
-    """A workspace whose rows are measured by one worker for a model."""
+    """A workspace whose rows are measured by one Ray worker for each model."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
         ray.init(
             num_cpus=3, include_dashboard=False, log_to_driver=False,
             object_store_memory=80 * 2**20,
         )  # fmt: skip
-    except Exception as error:  # noqa: BLE001  # Ray raises bare ones
+    except Exception as error:  # noqa: BLE001  # Ray raises bare exceptions
         ray.shutdown()
         pytest.skip(f"Ray does not start on this machine: {error}")
     journal = tmp_path_factory.mktemp("ray") / "j.sqlite"
@@ -41,12 +41,12 @@ def small():
 
 
 def untimed(result):
-    """A result without its times."""
+    """Returns a result without its times."""
     return replace(result, cost=replace(result.cost, wall_s=0.0))
 
 
 def test_verify_gives_the_same_on_ray(workers, small):
-    """Under every kind of ablation: donors travel to the workers."""
+    """`verify` is equal on Ray under every kind of ablation."""
     asked = {
         "task": "sorting", "heads": "L0H1+L1H2", "others": "capitals", "limit": 20,
         "scope": broca.Scope(controls=4, control_items=10, curve=2, failure_items=5),
@@ -56,14 +56,14 @@ def test_verify_gives_the_same_on_ray(workers, small):
 
 
 def test_atlas_gives_the_same_on_ray(workers, small):
-    """The whole matrix."""
+    """`atlas` is equal on Ray except for the times."""
     asked = {"tasks": "sorting,capitals", "rows": 400, "items": 12, "response": "accuracy"}
     there = broca.atlas(small, **asked, journal=workers)
     assert untimed(there) == untimed(broca.atlas(small, **asked))
 
 
 def test_compare_gives_the_same_on_ray(workers, small):
-    """Rows of every model go to workers that have it: here one of them has lost a head."""
+    """`compare` is equal on Ray: a model's rows are measured by workers that hold the model."""
     lost = copy.deepcopy(small.model)
     width = small.structure.projections[0].head_dim
     with torch.no_grad():
@@ -75,7 +75,7 @@ def test_compare_gives_the_same_on_ray(workers, small):
 
 
 def test_models_take_turns_where_the_cluster_has_room_for_one(workers, small):
-    """Workers of one model take the last core: those of the next end them and take it."""
+    """With a core for one worker, the next model's worker replaces the previous one."""
     lost = copy.deepcopy(small.model)
     models = [small, broca.load(lost, small.tokenizer, name="same")]
     with torch.no_grad():
@@ -87,7 +87,7 @@ def test_models_take_turns_where_the_cluster_has_room_for_one(workers, small):
 
 
 def test_stress_gives_the_same_on_ray(workers, small):
-    """Observations are plain data that a worker can take; its threads round as they do."""
+    """`stress` gives the same verdict and ranks on Ray, and transfers within 1e-4."""
     asked = {"heads": "L0H1+L1H2", "pairs": 16, "sets": 2}
     there, here = broca.stress(small, **asked, journal=workers), broca.stress(small, **asked)
     assert (there.verdict, there.heads, there.self_patch) == (here.verdict, here.heads, 0)
@@ -97,7 +97,7 @@ def test_stress_gives_the_same_on_ray(workers, small):
 
 
 def test_a_model_in_memory_is_sent_to_the_workers(workers, small):
-    """A wrapped model has no name that a worker could load."""
+    """A wrapped model, which no worker can load by name, is sent to the workers."""
     wrapped = broca.load(small.model, small.tokenizer, name="mine")
     asked = {"tasks": "sorting,capitals", "rows": 400, "items": 12, "response": "accuracy"}
     with Workspace(executor=ExecutorOptions(executor="ray", workers=1)) as own:
@@ -107,9 +107,9 @@ def test_a_model_in_memory_is_sent_to_the_workers(workers, small):
 
 
 def test_neurons_give_the_same_on_ray(workers):
-    """Scores, and rows under trained weights, which travel to the workers; to float noise.
+    """Scores and rows under trained weights agree on Ray up to floating-point noise.
 
-    Workers take observations in other batches.
+    The noise comes from other batches of observations on the workers.
     """
     located = {"task": "sorting", "items": 6, "steps": 4, "count": 5, "device": "cpu"}
     there, here = (
@@ -131,7 +131,7 @@ def test_neurons_give_the_same_on_ray(workers):
 
 
 def test_a_study_gives_the_same_on_ray(workers, small):
-    """A reproduction measures through the verbs, so its rows are the same."""
+    """`reproduce` is equal on Ray."""
     asked = {"tasks": "capitals", "rows": 200, "items": 8, "limit": 8, "keep_universal": True}
     there = broca.reproduce("table2", small, **asked, journal=workers)
     assert there == broca.reproduce("table2", small, **asked)

@@ -1,4 +1,4 @@
-"""What methods would take on a shipped model."""
+"""`broca.plan` states what the methods would cost on a shipped model."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from broca.searches import METHODS
 
 
 def test_plan_of_a_shipped_model(reference):
-    """Every method, from rows that were timed in both responses."""
+    """The plan has every method's rows, and speeds timed in two responses."""
     found = broca.plan(reference, "mc_biology", others="addition", items=20, sample=8)
     assert [one.method for one in found.methods] == list(METHODS)
     assert set(found.tokens_per_second) == {"accuracy", "probability"}
@@ -23,6 +23,6 @@ def test_plan_of_a_shipped_model(reference):
 
 
 def test_bad_numbers_are_refused(reference):
-    """Before anything is timed."""
+    """A sample of 0 rows is refused."""
     with pytest.raises(BadInput, match="`sample` must be at least 1"):
         broca.plan(reference, "mc_biology", sample=0)

@@ -1,4 +1,4 @@
-"""Another recovery on a run's rows."""
+"""`broca.refit` applies another recovery to a run's rows."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from broca.verbs.refit import refit
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """Folders of small runs, by method."""
+    """Folders of small finished runs, by method."""
     folders = {}
     for method, rows in (("cs-stratified", 400), ("cs-fresh", 300), ("focus", 300)):
         folders[method] = tmp_path_factory.mktemp("runs") / method
@@ -24,7 +24,7 @@ def finished(tmp_path_factory):
 
 
 def test_the_same_recovery_gives_the_same_effects(finished):
-    """A shift of all responses moves no coefficient; order of masks and resamples are the run's."""
+    """A refit with the run's recovery gives the run's effects within 0.002."""
     for method, recovery in (("cs-stratified", "lasso"), ("cs-fresh", "non-positive")):
         before = Localization.read(finished[method])
         again = refit(finished[method], recovery=recovery)
@@ -36,7 +36,7 @@ def test_the_same_recovery_gives_the_same_effects(finished):
 
 @pytest.mark.long
 def test_focus_runs_can_be_refitted(finished):
-    """From the rows of its task in its screening's response."""
+    """A refit of a `focus` run ranks all 96 heads and selects at most `k`."""
     result = refit(finished["focus"], recovery="stability", k=3)
     assert result.recovery == "stability"
     assert result.masks > 20
@@ -45,7 +45,7 @@ def test_focus_runs_can_be_refitted(finished):
 
 
 def test_a_second_refit_is_the_same_and_is_written(finished, tmp_path):
-    """The journal is only read; the file reads back equal."""
+    """A second refit is equal, and the saved file reads back equal."""
     first = refit(finished["cs-stratified"], recovery="omp", resamples=5)
     assert refit(finished["cs-stratified"], recovery="omp", resamples=5) == first
     first.save(tmp_path)
@@ -53,13 +53,13 @@ def test_a_second_refit_is_the_same_and_is_written(finished, tmp_path):
 
 
 def test_no_model_is_loaded(finished):
-    """Not even torch."""
+    """A refit does not import torch."""
     folder = str(finished["cs-stratified"])
     assert_no_model_is_loaded(f"broca.refit({folder!r}, recovery='omp', resamples=5)")
 
 
 def test_bad_input_is_refused(finished, tmp_path):
-    """A folder without a run, an unknown recovery, a k of nothing."""
+    """A folder without a run, an unknown recovery and bad numbers are refused."""
     with pytest.raises(BadInput, match=r"holds no reproduce\.json"):
         refit(tmp_path)
     with pytest.raises(BadInput, match="`k` must be at least 1, not 0"):

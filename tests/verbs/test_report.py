@@ -1,4 +1,4 @@
-"""`report` writes a result's page again, or its figures for a paper."""
+"""`broca.report` writes a result's page again, or its figures for a paper."""
 
 import pytest
 from reports.test_page import make_result
@@ -9,7 +9,7 @@ from broca.errors import BadInput
 
 
 def test_the_page_is_written_again_and_the_result_is_left(tmp_path):
-    """Byte for byte as it was saved."""
+    """The page is byte-identical to the saved one, and the result file is not written."""
     data, page = make_result().save(tmp_path)
     before, saved = page.read_text(), data.stat().st_mtime_ns
     page.unlink()
@@ -21,14 +21,14 @@ def test_the_page_is_written_again_and_the_result_is_left(tmp_path):
 
 @pytest.mark.parametrize("form", ["pdf", "svg", "png"])
 def test_figures_are_files_of_their_format(form, tmp_path):
-    """One each, named for what it shows."""
+    """Each figure is a file named for its content and format."""
     files = broca.report(make_result(), figures=tmp_path / "f", format=form, width="column")
     assert [file.name for file in files] == [f"components.{form}", f"scores.{form}"]
     assert all(file.stat().st_size > 1000 for file in files)
 
 
 def test_what_cannot_be_written_is_refused(tmp_path):
-    """An unknown format or width, a result without figures or page, a folder without a result."""
+    """Unknown formats or widths, and results without figures or a page, are refused."""
     with pytest.raises(BadInput, match="`format` 'gif'"):
         broca.report(make_result(), figures=tmp_path, format="gif")
     with pytest.raises(BadInput, match="`width` 'poster'"):

@@ -1,4 +1,4 @@
-"""A finished run is repeated, from its journal or from scratch, and compared."""
+"""`broca.rerun` repeats a finished run, from its journal or from scratch, and compares."""
 
 import json
 from shutil import copytree
@@ -28,12 +28,12 @@ def finished(tmp_path_factory):
 
 @pytest.fixture
 def copied(finished, tmp_path):
-    """A copy of it to change."""
+    """A copy of the finished run that a test may change."""
     return copytree(finished, tmp_path / "copy")
 
 
 def test_the_journal_gives_the_same_ranking(finished):
-    """Digit by digit, as often as it is asked; the journal is not written."""
+    """A run repeated from its journal is identical, and the journal is not written."""
     with Journal(RunFolder.read(finished).journal, read_only=True) as journal:
         before = journal.query("SELECT count(*), max(id) FROM batches")
     assert rerun(finished) == Repetition("identical")
@@ -43,7 +43,7 @@ def test_the_journal_gives_the_same_ranking(finished):
 
 
 def test_from_scratch_gives_the_same_result(finished):
-    """The recorded arguments are the verb's; its stages are told."""
+    """A run repeated from scratch is identical and reports its stages."""
     stages = []
     repetition = rerun(
         finished, from_scratch=True, on_progress=lambda stage, progress: stages.append(stage)
@@ -54,12 +54,12 @@ def test_from_scratch_gives_the_same_result(finished):
 
 
 def test_no_model_is_loaded(finished):
-    """Not even torch."""
+    """Repeating a run from its journal does not import torch."""
     assert_no_model_is_loaded(f"assert broca.rerun({str(finished)!r}).passed")
 
 
 def test_a_changed_result_does_not_come_out_again(copied):
-    """What differs is said."""
+    """A result changed by hand is not repeated, and the details state the difference."""
     raise_largest_effect(copied)
     for from_scratch in (False, True):
         repetition = rerun(copied, from_scratch=from_scratch)
@@ -69,7 +69,7 @@ def test_a_changed_result_does_not_come_out_again(copied):
 
 
 def test_other_folders_are_refused(finished, copied, tmp_path):
-    """One without a run, one of another verb, and one whose journal ends before the search."""
+    """A folder without a run, of another verb, or without a recorded search is refused."""
     with pytest.raises(BadInput, match=r"holds no reproduce\.json"):
         rerun(tmp_path)
     record = json.loads((copied / "reproduce.json").read_text())

@@ -1,4 +1,4 @@
-"""What a scan says of a model."""
+"""`broca.scan` describes a model."""
 
 from dataclasses import asdict, replace
 
@@ -11,7 +11,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 
 def test_a_shipped_model_is_described():
-    """Its components, where they are gated, and a self-test that holds."""
+    """A scan has the components, the points of the gates and a passed self-test."""
     stages = []
     scan = broca.scan("reference-small", on_progress=lambda stage, progress: stages.append(stage))
     assert (scan.model, scan.architecture) == ("reference-small", "LlamaForCausalLM")
@@ -26,7 +26,7 @@ def test_a_shipped_model_is_described():
 
 
 def test_components_are_chosen():
-    """Other kinds have other names."""
+    """`components` selects the kinds, and an unknown kind is refused."""
     scan = broca.scan("reference-small", components="heads+mlp")
     assert (scan.kinds, len(scan.components)) == ("heads+mlp", 52)
     assert scan.components[-1] == "L3M"
@@ -35,7 +35,7 @@ def test_components_are_chosen():
 
 
 def test_a_model_in_memory_is_left_as_it_was():
-    """Its training mode, its gradients; the record is plain data."""
+    """A scan leaves the training mode and the gradients of a model in memory unchanged."""
     model = tiny_llama().train()
     scan = broca.scan(GatedModel.wrap(model, tiny_tokenizer(), name="mine"))
     assert scan.model == "mine"
@@ -45,7 +45,7 @@ def test_a_model_in_memory_is_left_as_it_was():
 
 
 def test_a_failed_check_fails_the_scan(tiny):
-    """One of several."""
+    """A scan with one failed check has not passed."""
     scan = broca.scan(tiny)
     broken = replace(scan.self_test[0], passed=False)
     assert scan.passed

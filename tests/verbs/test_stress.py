@@ -1,4 +1,4 @@
-"""The stress test on models whose roles are known; what it measured is never measured again."""
+"""`broca.stress` on a model with planted heads, and its journal."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def sorting(planted):
 
 
 def batches(path):
-    """Batches of a journal, and the vectors that they hold; each read some tokens."""
+    """Returns a journal's numbers of batches and vectors; every batch must have read tokens."""
     with Journal(path, read_only=True) as journal:
         ((count, vectors),) = journal.query("SELECT count(*), sum(rows) FROM batches")
         ((idle,),) = journal.query("SELECT count(*) FROM batches WHERE tokens = 0")
@@ -28,7 +28,7 @@ def batches(path):
 
 
 def test_planted_heads_transfer(sorting):
-    """They carry the operation: the write beats every control, and only their family suffers."""
+    """The planted heads transfer, are decodable and are necessary to their family alone."""
     assert sorting.verdict == "transfers", sorting.text
     assert sorting.self_patch == 0
     assert sorting.positive_control.low > 0
@@ -41,7 +41,7 @@ def test_planted_heads_transfer(sorting):
 
 
 def test_the_record_is_json_and_a_page(sorting):
-    """All numbers in both; no figure is lost."""
+    """JSON and page name every source of a transfer."""
     from broca.reports import render_stress_page
 
     html = render_stress_page(sorting)
@@ -52,7 +52,7 @@ def test_the_record_is_json_and_a_page(sorting):
 
 
 def test_a_second_call_measures_nothing(planted, sorting, tmp_path, monkeypatch):
-    """The journal knows all; the result is the same."""
+    """A second call on the journal observes nothing and returns an equal result."""
     journal = tmp_path / "journal.sqlite"
     assert stress(planted, heads=SORTING, journal=journal, **FEW) == sorting
     before = batches(journal)
@@ -68,7 +68,7 @@ def test_a_second_call_measures_nothing(planted, sorting, tmp_path, monkeypatch)
 
 
 def test_an_ended_test_goes_on_where_it_was(planted, sorting, tmp_path):
-    """Ended before the transfer, it measures neither necessity nor reversal again; all is equal."""
+    """A test ended before the transfer resumes with the missing vectors and an equal result."""
     journal = tmp_path / "journal.sqlite"
 
     def end(stage, progress):
@@ -78,18 +78,18 @@ def test_an_ended_test_goes_on_where_it_was(planted, sorting, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         stress(planted, heads=SORTING, journal=journal, on_progress=end, **FEW)
     _, measured = batches(journal)
-    # of both families 3 sets under 3 kinds, intact once; the heads' outputs; 7 parts restored
+    # 2 families, each 3 sets under 3 kinds and intact; the heads' outputs; 7 restored parts
     assert measured == 2 * (3 * 3 + 1) + 1 + 7
     assert stress(planted, heads=SORTING, journal=journal, **FEW) == sorting
     count, whole = batches(journal)
-    # the self-patch; the targets, 5 writes and 2 random sets; neutral prompts with 2 offsets
+    # self-patch; targets, 5 writes and 2 random sets; neutral prompts, intact and with 2 offsets
     assert whole - measured == 1 + 1 + 5 + 2 + 3
     assert stress(planted, heads=SORTING, journal=journal, **FEW) == sorting
     assert batches(journal) == (count, whole)
 
 
 def test_another_question_is_measured(planted, tmp_path):
-    """Another seed draws other sets and pairs; what both need is measured once."""
+    """Another seed draws other random sets; vectors that both seeds need are measured once."""
     journal = tmp_path / "journal.sqlite"
     first = stress(planted, heads=["L0H3"], journal=journal, **FEW)
     _, measured = batches(journal)
@@ -100,7 +100,7 @@ def test_another_question_is_measured(planted, tmp_path):
 
 
 def test_stages_are_told(planted):
-    """In their order, from the model to the positive control."""
+    """Stages are reported in order, from the model to the positive control."""
     stages = []
     stress(planted, heads=["L0H3"], on_progress=lambda stage, progress: stages.append(stage), **FEW)
     assert list(dict.fromkeys(stages[1:])) == [
@@ -121,13 +121,13 @@ def test_stages_are_told(planted):
     ],
 )
 def test_bad_input_is_refused(planted, arguments, message):
-    """In one line that names the parameter."""
+    """Too few pairs, no heads, repeated heads and a family of one operation are refused."""
     with pytest.raises(BadInput, match=message):
         stress(planted, **arguments)
 
 
 def test_unknown_families_are_refused_before_the_model_is_loaded():
-    """The tested family and the controls."""
+    """An unknown family or control is refused before the model is loaded."""
     with pytest.raises(UnknownName, match="did you mean 'letters'"):
         stress("no such model", heads=SORTING, family="leters")
     with pytest.raises(UnknownName, match="did you mean 'sums'"):
@@ -135,7 +135,7 @@ def test_unknown_families_are_refused_before_the_model_is_loaded():
 
 
 def test_a_run_is_tested_on_its_own_task_or_refused():
-    """Before a model is loaded: heads of adding are not judged by letters."""
+    """Heads of another task than the family's are refused before a model is loaded."""
     from reports.test_page import make_result
 
     for arguments in ({"model": make_result()}, {"model": "planted", "heads": make_result()}):

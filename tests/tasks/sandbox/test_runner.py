@@ -1,4 +1,4 @@
-"""Programs that a model wrote do no harm, and only those that came to their end have passed."""
+"""Programs of a model do no harm, and only a program that ran to its end passes."""
 
 import os
 import re
@@ -17,7 +17,7 @@ LIMITS = Limits(cpu_s=1, wall_s=5.0, memory_mib=512)
 
 @pytest.fixture
 def outside(tmp_path):
-    """A file outside of the sandbox, which everybody may read, change and delete."""
+    """A file outside of the sandbox that everybody may read, change and delete."""
     file = tmp_path / "outside.txt"
     file.write_text("precious")
     tmp_path.chmod(0o777)
@@ -42,7 +42,7 @@ def outside(tmp_path):
     ids=["assert", "modules", "file", "folder", "thread", "output", "recursion", "main", "long"],
 )
 def test_ordinary_program_passes(sandbox, program):
-    """The standard library, files of its own, threads and output are there."""
+    """Programs may use the standard library, own files, threads, recursion and output."""
     assert sandbox.run(program) == "passed"
 
 
@@ -59,17 +59,17 @@ def test_ordinary_program_passes(sandbox, program):
     ],
 )
 def test_wrong_program_fails(sandbox, program):
-    """An exception, a syntax error, or reading from the terminal."""
+    """An exception, a syntax error, a missing module and a read from the terminal fail."""
     assert sandbox.run(program) == "failed"
 
 
 def test_endless_loop_is_ended(sandbox):
-    """By the limit of processor time."""
+    """The limit of processor time ends an endless loop."""
     assert sandbox.run("while True:\n    pass") == "timed out"
 
 
 def test_sleep_is_ended():
-    """By the clock, where no processor time is used."""
+    """The limit of wall-clock time ends a program that sleeps."""
     limits = Limits(cpu_s=1, wall_s=1.5, memory_mib=512)
     assert Sandbox(limits).run("import time\ntime.sleep(600)") == "timed out"
 
@@ -85,7 +85,7 @@ def test_sleep_is_ended():
     ids=["fork", "children", "shell"],
 )
 def test_fork_bomb_leaves_nothing_behind(sandbox, program, monkeypatch):
-    """No process of it is left, and other programs run."""
+    """After a fork bomb no process of it is left, and other programs run."""
     mark = secrets.token_hex(16)
 
     def marked(*rest, **named):
@@ -99,7 +99,7 @@ def test_fork_bomb_leaves_nothing_behind(sandbox, program, monkeypatch):
 
 
 def _text(file):
-    """What a file of /proc holds; nothing where its process has ended."""
+    """Returns the text of a file of /proc, empty if its process has ended."""
     try:
         return file.read_bytes().decode(errors="replace")
     except OSError:
@@ -112,12 +112,12 @@ def _text(file):
     ids=["at once", "bit by bit"],
 )
 def test_huge_allocation_fails(sandbox, program):
-    """With a MemoryError of the program's own."""
+    """A program that allocates more than the memory limit does not pass."""
     assert sandbox.run(program) != "passed"
 
 
 def test_huge_file_fails(sandbox):
-    """A file has a largest size."""
+    """A program that writes a file above the size limit fails."""
     program = "with open('x', 'wb') as f:\n    for _ in range(64):\n        f.write(bytes(1 << 20))"
     assert sandbox.run(program) == "failed"
 
@@ -139,7 +139,7 @@ def test_huge_file_fails(sandbox):
     ids=["remove", "rmtree", "unlink", "write", "truncate", "rename", "new", "chmod", "link", "rm"],
 )
 def test_files_outside_are_safe(sandbox, outside, program):
-    """Deleting, changing, moving or adding a file fails, and the file is as it was."""
+    """Deleting, changing, moving or adding a file outside fails and changes nothing."""
     before = outside.stat()
     assert sandbox.run(program.format(file=str(outside), folder=str(outside.parent))) == "failed"
     assert outside.read_text() == "precious"
@@ -151,7 +151,7 @@ def test_files_outside_are_safe(sandbox, outside, program):
 
 
 def test_home_folder_cannot_be_read(sandbox, outside, monkeypatch):
-    """Neither the real one, nor the one that the environment names."""
+    """Root's home folder, that of the environment and other files outside cannot be read."""
     monkeypatch.setenv("HOME", str(outside.parent))
     (outside.parent / ".netrc").write_text("password")
     for program in (
@@ -166,7 +166,7 @@ def test_home_folder_cannot_be_read(sandbox, outside, monkeypatch):
 
 
 def test_network_cannot_be_reached(sandbox):
-    """Not even a server on this machine."""
+    """A program reaches no server, not even one on this machine."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
@@ -183,13 +183,13 @@ def test_network_cannot_be_reached(sandbox):
 
 
 def test_other_processes_cannot_be_ended(sandbox):
-    """Signals do not reach the parent or its other children."""
+    """A program cannot send signals to this process or its parent."""
     for target in (os.getpid(), os.getppid()):
         assert sandbox.run(f"import os\nos.kill({target}, 9)") == "failed"
 
 
 def test_verdicts_are_in_order_and_the_same_in_any_company(sandbox):
-    """Several at once give what each gives alone, twice; sets and chance are seeded."""
+    """Programs run together give the verdicts of single runs, in order and reproducibly."""
     draw = "import random\nassert random.random() < 0.5"
     order = "assert ''.join({'a', 'b', 'c', 'd'})[0] == 'a'"
     programs = ["assert True", "assert False", draw, order, "import os\nos._exit(0)"] * 2
@@ -200,7 +200,7 @@ def test_verdicts_are_in_order_and_the_same_in_any_company(sandbox):
 
 
 def test_token_is_new_for_every_program(sandbox, monkeypatch):
-    """A token that one program learned opens nothing for the next."""
+    """Every program gets a new token."""
     drawn = []
     genuine = secrets.token_hex
 

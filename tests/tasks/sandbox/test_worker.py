@@ -1,4 +1,4 @@
-"""The worker: it reads one program, encloses itself, runs it and says that it came to its end."""
+"""The worker reads one program, isolates itself, runs it and reports its end."""
 
 import os
 import secrets
@@ -35,12 +35,12 @@ import pytest
     ],
 )
 def test_early_end_is_no_pass(sandbox, ending):
-    """What ends before the last assert, whatever it prints and however it ends, has not passed."""
+    """A program that ends before its last assert fails, whatever it prints."""
     assert sandbox.run(f"{ending}\nassert False") == "failed"
 
 
 def test_environment_is_empty(sandbox, monkeypatch):
-    """Nothing of the parent's environment can be read, not by way of /proc either."""
+    """A program cannot read this process's environment, not through /proc either."""
     secret = "sesame-" + secrets.token_hex(8)
     monkeypatch.setenv("HF_TOKEN", secret)
     assert sandbox.run("import os\nassert 'HF_TOKEN' not in os.environ") == "passed"
@@ -51,13 +51,13 @@ def test_environment_is_empty(sandbox, monkeypatch):
 
 
 def test_every_program_starts_afresh(sandbox):
-    """The folder is empty, whatever the program before left."""
+    """The folder is empty when a program starts, also after a program that left a file."""
     assert sandbox.run("open('left.txt', 'w').write('x')") == "passed"
     assert sandbox.run("import os\nassert os.listdir('.') == []") == "passed"
 
 
 def test_flood_on_the_verdict_channel_is_no_pass(sandbox):
-    """The parent reads as much as a token is long, and no more."""
+    """A program that floods the verdict channel fails."""
     flood = (
         "import os\nfor n in range(64):\n    try:\n        os.write(n, b'x' * (1 << 16))\n"
         "    except OSError:\n        pass"

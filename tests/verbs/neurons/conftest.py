@@ -1,4 +1,4 @@
-"""One load of the model for all neuron verbs."""
+"""The model of the neuron verbs' tests, loaded once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What holds for every neuron verb: it repeats itself from its journal and refuses in one line."""
+"""Checks that every neuron verb repeats from its journal and refuses bad input in one line."""
 
 import json
 
@@ -13,7 +13,7 @@ from broca.results.codec import encode
 
 
 def totals(path):
-    """Rows and vectors in a journal, and those that its batches say were measured."""
+    """Returns the rows and vectors of a journal, and the number that its batches record."""
     with Journal(path, read_only=True) as journal:
         assert all(checked.passed for checked in check(journal))
         ((rows,),) = journal.query("SELECT count(*) FROM rows")
@@ -23,7 +23,7 @@ def totals(path):
 
 
 def repeated(model, verb, folder, **changes):
-    """Calls a verb twice on one journal and saves it: the same result, nothing measured twice."""
+    """Calls a verb twice on one journal, checks that the second call repeats, and saves it."""
     arguments, journal = {**asked(verb), **changes}, folder / "j.sqlite"
     first = getattr(neurons, verb)(model, **arguments, journal=journal)
     before = totals(journal)
@@ -38,7 +38,7 @@ def repeated(model, verb, folder, **changes):
 
 
 def assert_refused(model, verb, wrong, message):
-    """A verb refuses an argument in one line, in words of parameters."""
+    """Asserts that a verb refuses an argument in one line that names parameters, not flags."""
     with pytest.raises(BadInput, match=message) as error:
         getattr(neurons, verb)(model, **wrong)
     assert "\n" not in str(error.value)

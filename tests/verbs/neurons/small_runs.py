@@ -1,9 +1,9 @@
-"""A small run of every neuron verb."""
+"""Arguments of a small run of every neuron verb."""
 
 from broca.options import EngineOptions
 
 FEW = {"items": 6, "steps": 4, "engine_options": EngineOptions(token_budget=256)}
-"""Little to measure, in small batches."""
+"""Few items and steps, in small batches."""
 RUNS = {
     "locate": {"task": "sorting", "sigma": 3.0},
     "fidelity": {"task": "capitals", "contents": 3, "wordings": 2, "count": 4},
@@ -25,7 +25,7 @@ RUNS = {
 
 
 def asked(verb):
-    """The arguments of a small run of a verb."""
+    """Returns the arguments of a small run of a verb."""
     few = dict(FEW)
     if verb == "fidelity":
         few.pop("items")

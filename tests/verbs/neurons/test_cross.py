@@ -1,11 +1,11 @@
-"""Neurons of one data set changed, another measured, on a shipped model."""
+"""Neurons located on one data set are changed and another is measured, on a shipped model."""
 
 import pytest
 from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_every_pair_of_data_sets_is_measured(small, tmp_path):
-    """Located on each, measured on each; the run repeats."""
+    """Every data set is measured with neurons located on each; a second call repeats."""
     lines = repeated(small, "cross", tmp_path).result
     assert {(line.located_on, line.measured_on) for line in lines} == {
         (one, other) for one in ("sorting", "capitals") for other in ("sorting", "capitals")
@@ -20,5 +20,5 @@ def test_every_pair_of_data_sets_is_measured(small, tmp_path):
     ],
 )
 def test_bad_input_is_one_line(small, wrong, message):
-    """What, why, and what to do."""
+    """A single data set and an unknown action are refused in one line."""
     assert_refused(small, "cross", wrong, message)

@@ -1,11 +1,11 @@
-"""What pairs of items that share a part have in common, on a shipped model."""
+"""Common neurons of pairs of items that share a part, on a shipped model."""
 
 import pytest
 from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_pairs_are_grouped_by_what_they_share(small, tmp_path):
-    """Each group with its shares and chance; the run repeats."""
+    """Each relation has pairs, with shares between 0 and 1; a second call repeats."""
     lines = repeated(small, "decouple", tmp_path).result
     assert len({line.relation for line in lines}) == len(lines) >= 2
     for line in lines:
@@ -20,5 +20,5 @@ def test_pairs_are_grouped_by_what_they_share(small, tmp_path):
     ],
 )
 def test_bad_input_is_one_line(small, wrong, message):
-    """What, why, and what to do."""
+    """A missing file of pairs is refused in one line."""
     assert_refused(small, "decouple", wrong, message)

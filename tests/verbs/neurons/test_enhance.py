@@ -1,11 +1,11 @@
-"""What training located neurons gains, on a shipped model."""
+"""The gain from training located neurons, on a shipped model."""
 
 import pytest
 from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_every_arm_is_trained_and_measured(small, tmp_path):
-    """Three sets of weights beside the model as it was, as shares of it; the run repeats."""
+    """Three trained sets of weights stand beside the untrained model; a second call repeats."""
     arms = {line.arm: line for line in repeated(small, "enhance", tmp_path).result}
     untuned = arms.pop("untuned")
     assert (untuned.neurons, untuned.share_of_parameters) == (0, 0)
@@ -23,5 +23,5 @@ def test_every_arm_is_trained_and_measured(small, tmp_path):
     ],
 )
 def test_bad_input_is_one_line(small, wrong, message):
-    """What, why, and what to do."""
+    """A learning rate of 0 and an unknown value of `without` are refused in one line."""
     assert_refused(small, "enhance", wrong, message)

@@ -1,11 +1,11 @@
-"""What ablating located neurons costs, on a shipped model."""
+"""The cost of ablating located neurons, on a shipped model."""
 
 import pytest
 from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
-    """At equal size; the drop is what is lost, the excess what random sets do not lose."""
+    """Methods select equally many neurons; the excess is the drop beyond that of random sets."""
     lines = repeated(small, "erase", tmp_path).result
     assert [(line.questions, line.method, line.neurons) for line in lines] == [
         (name, method, 4) for name in ("sorting", "capitals") for method in ("cnl", "sensing")
@@ -24,5 +24,5 @@ def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
     ],
 )
 def test_bad_input_is_one_line(small, wrong, message):
-    """What, why, and what to do."""
+    """An unknown method and an unknown matching are refused in one line."""
     assert_refused(small, "erase", wrong, message)

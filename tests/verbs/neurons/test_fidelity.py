@@ -1,11 +1,11 @@
-"""Do neurons of one content agree over its wordings, on a shipped model."""
+"""Agreement of the neurons of one content over its wordings, on a shipped model."""
 
 import pytest
 from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_wordings_of_one_content_are_compared_with_chance(small, tmp_path):
-    """Every relation of pairs, with shares between 0 and 1; the run repeats."""
+    """Every relation of pairs has shares between 0 and 1; a second call repeats."""
     found = repeated(small, "fidelity", tmp_path).result
     assert (found.questions, found.contents, found.set_size) == ("capitals", 3, 4.0)
     assert len(found.agreements) >= 2
@@ -22,5 +22,5 @@ def test_wordings_of_one_content_are_compared_with_chance(small, tmp_path):
     ],
 )
 def test_bad_input_is_one_line(small, wrong, message):
-    """What, why, and what to do."""
+    """A task without paraphrases is refused in one line."""
     assert_refused(small, "fidelity", wrong, message)

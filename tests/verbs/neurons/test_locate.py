@@ -1,4 +1,4 @@
-"""The neurons that a data set has in common, on a shipped model."""
+"""The neurons that the items of a data set share, on a shipped model."""
 
 import pytest
 from verbs.neurons.repeating import assert_refused, repeated
@@ -8,7 +8,7 @@ from broca import neurons
 
 
 def test_selected_neurons_come_with_their_scores(small, tmp_path):
-    """Best first, each beyond the stated standard deviations; counts agree; the run repeats."""
+    """Selected neurons are sorted by score and exceed `sigma`; a second call repeats."""
     found = repeated(small, "locate", tmp_path)
     scores = [neuron.score for neuron in found.selected]
     assert scores
@@ -20,7 +20,7 @@ def test_selected_neurons_come_with_their_scores(small, tmp_path):
 
 
 def test_the_strongest_are_selected_by_number(small):
-    """`count` instead of standard deviations: the same order, cut."""
+    """`count` selects the first neurons of the same order."""
     few = {**asked("locate"), "task": "sorting"}
     several, two = (neurons.locate(small, **few, count=count) for count in (5, 2))
     names = [[neuron.name for neuron in found.selected] for found in (several, two)]
@@ -38,5 +38,5 @@ def test_the_strongest_are_selected_by_number(small):
     ],
 )
 def test_bad_input_is_one_line(small, wrong, message):
-    """What, why, and what to do."""
+    """Unknown scopes, methods, searches and fields are refused in one line."""
     assert_refused(small, "locate", wrong, message)

@@ -1,4 +1,4 @@
-"""`broca.neurons` is a namespace of functions that no module hides."""
+"""`broca.neurons` is a namespace of functions that no module replaces."""
 
 import importlib
 import pkgutil
@@ -11,21 +11,21 @@ from broca.errors import BadInput
 
 @pytest.mark.parametrize("verb", neurons.__all__)
 def test_each_verb_is_a_function_whenever_it_is_called(verb):
-    """Twice, with every module of the room and of the verbs imported in between."""
+    """A verb stays a function after every module of both packages is imported."""
     needs_task = verb not in ("decouple", "overlap", "cross")
     arguments = {"task": "capitals"} if needs_task else {}
     for _ in range(2):
         function = getattr(neurons, verb)
         with pytest.raises(BadInput, match="seeds"):
             function("reference", **arguments, seeds=1)
-        for room in ("broca.neurons", "broca.verbs.neurons"):
-            package = importlib.import_module(room)
+        for name in ("broca.neurons", "broca.verbs.neurons"):
+            package = importlib.import_module(name)
             for module in pkgutil.iter_modules(package.__path__):
-                importlib.import_module(f"{room}.{module.name}")
+                importlib.import_module(f"{name}.{module.name}")
 
 
-def test_no_module_of_the_room_has_the_name_of_a_verb():
-    """Its import would take the function's place."""
+def test_no_module_of_the_package_has_the_name_of_a_verb():
+    """No module shares a verb's name, because its import would replace the function."""
     names = {module.name for module in pkgutil.iter_modules(neurons.__path__)}
     assert not names & set(neurons.__all__)
     assert dir(neurons) == sorted(neurons.__all__)

@@ -1,11 +1,11 @@
-"""Overlap of halves of data sets, on a shipped model."""
+"""Overlap of neurons between halves of data sets, on a shipped model."""
 
 import pytest
 from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_halves_of_one_data_set_are_compared_with_others(small, tmp_path):
-    """Both relations are summed up; the run repeats."""
+    """Both relations have means between 0 and 1; a second call repeats."""
     found = repeated(small, "overlap", tmp_path).result
     assert len(found.summary) >= 2
     for measures in found.summary.values():
@@ -19,5 +19,5 @@ def test_halves_of_one_data_set_are_compared_with_others(small, tmp_path):
     ],
 )
 def test_bad_input_is_one_line(small, wrong, message):
-    """What, why, and what to do."""
+    """An empty list of tasks is refused in one line."""
     assert_refused(small, "overlap", wrong, message)

@@ -1,11 +1,11 @@
-"""Does scaling located neurons move the answer, on a shipped model."""
+"""The effect of scaling located neurons on the answer, on a shipped model."""
 
 import pytest
 from verbs.neurons.repeating import assert_refused, repeated
 
 
 def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
-    """Ablated and doubled by default; the excess is the difference; the run repeats."""
+    """Default factors are 0 and 2; the excess is located minus random; a second call repeats."""
     found = repeated(small, "reliability", tmp_path).result
     assert [line.factor for line in found.moved] == [0.0, 2.0]
     for line in found.moved:
@@ -21,5 +21,5 @@ def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
     ],
 )
 def test_bad_input_is_one_line(small, wrong, message):
-    """What, why, and what to do."""
+    """A factor that is not a number and 0 draws are refused in one line."""
     assert_refused(small, "reliability", wrong, message)

@@ -1,4 +1,4 @@
-"""The neuron verbs on a shipped model: what they return, and that they go on after a kill."""
+"""The neuron verbs on a shipped model: shared scores, own examples, unchanged weights."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from broca.runs.workspace import Workspace
 
 
 def test_verbs_share_scores_within_a_workspace(small):
-    """Erasing what was located on the same items scores none of them anew."""
+    """`erase` reuses the scores of items that `locate` has scored."""
     with Workspace() as workspace:
         neurons.locate(small, **asked("locate"), journal=workspace)
         ((located,),) = workspace.journal.query("SELECT count(*) FROM vectors")
@@ -28,8 +28,8 @@ def test_verbs_share_scores_within_a_workspace(small):
     assert located == after == 6
 
 
-def test_examples_of_ones_own_are_a_task(small):
-    """Pairs and choices; by default there are no other tasks."""
+def test_own_examples_are_a_task(small):
+    """A task of pairs or choices is accepted, by default without other tasks."""
     pairs = [(f"{n} + {n} =", f" {2 * n}") for n in range(8)]
     choices = [{"prompt": f"{n} is", "choices": [" a", " b"], "label": n % 2} for n in range(8)]
     for examples in (pairs, choices):
@@ -40,7 +40,7 @@ def test_examples_of_ones_own_are_a_task(small):
 
 
 def test_weights_are_as_before_afterwards(small):
-    """Training verbs put everything back: the fingerprint taken anew is the same."""
+    """After `enhance` the model's weights have the same fingerprint as before."""
     from broca.models.fingerprint import fingerprint
 
     before = fingerprint(small.model)
@@ -49,7 +49,7 @@ def test_weights_are_as_before_afterwards(small):
 
 
 def test_trained_weights_lie_beside_the_journal(small, tmp_path):
-    """A resumed run does not train again: it reads the file of the same training."""
+    """A second run reads the files of trained weights instead of training again."""
     neurons.enhance(small, **asked("enhance"), journal=tmp_path / "j.sqlite")
     files = sorted(Path(tmp_path / "deltas").iterdir())
     assert len(files) == 3
