@@ -1,4 +1,4 @@
-"""What the shipped models can do, and which of it `planted` was taught."""
+"""Shipped tasks of the capabilities that rely on planted heads in the model `planted`."""
 
 TASKS = {
     "arithmetic": "addition",
@@ -8,7 +8,7 @@ TASKS = {
     "rhyming": "rhyming",
     "facts": "capitals",
 }
-"""A task of every capability that relies on planted heads."""
+"""One task for each capability."""
 
 LEARNED = {task: capability for capability, task in TASKS.items()}
-"""The capability of each of these tasks."""
+"""The capability of each task."""

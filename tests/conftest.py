@@ -15,8 +15,7 @@ os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# a shell that starts the tests in the background has them ignore Ctrl+C, which programs that are
-# started here would inherit
+# a shell makes background processes ignore Ctrl+C; programs that the tests start would inherit that
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -28,7 +27,7 @@ import broca
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broca.models import GatedModel  # what starts the test processes need not import torch
+    from broca.models import GatedModel  # importing torch is left to the test processes
 
 settings.register_profile("busy machine", deadline=None)
 settings.load_profile("busy machine")
@@ -37,7 +36,7 @@ TESTS = Path(__file__).parent
 FOLDERS = (
     "browser", "studies/paper", "cli/neurons", "cli", "studies/methods", "verbs/neurons",
 )  # fmt: skip
-"""Folders whose files share runs or a browser: one test process takes all files of one."""
+"""Folders whose files share runs or a browser; one test process runs all files of a folder."""
 
 LONGEST = (
     "browser", "verbs/test_kills.py", "studies/paper", "verbs/test_on_ray.py", "cli",
@@ -46,22 +45,22 @@ LONGEST = (
     "searches/focus/test_search.py", "tasks/test_paper.py", "neurons/test_gradients.py",
     "searches/test_searches.py",
 )  # fmt: skip
-"""What takes longest, with files of a few seconds left to fill the end of parallel processes."""
+"""Folders and files that take longest and run first; the short ones fill the end of a run."""
 
 
 def _place(file: Path, names: Sequence[str]) -> str | None:
-    """The most specific of some names, of files and folders, that a test file belongs to."""
+    """Returns the most specific of `names` (files and folders) that contains a test file."""
     inside = file.relative_to(TESTS)
     return next((str(path) for path in (inside, *inside.parents) if str(path) in names), None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--long` runs the tests that are marked so; CI runs them by `make test-long`."""
+    """Adds `--long`, which also runs the tests marked `long`, as `make test-long` does in CI."""
     parser.addoption("--long", action="store_true", help="run the tests that take long too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Puts what takes longest first, and skips what is marked `long` unless it is asked for."""
+    """Sorts the longest tests first, and skips tests marked `long` unless `--long` is given."""
     if not config.getoption("--long"):
         takes_long = pytest.mark.skip(reason="it takes long: `make test-long` runs it")
         for item in items:
@@ -73,7 +72,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Under `--dist loadfile` one test process takes all files of a folder of `FOLDERS`."""
+    """With `--dist loadfile`, one test process runs all files of each folder in `FOLDERS`."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
@@ -83,13 +82,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
             file = super()._split_scope(nodeid)
             return _place(config.rootpath / file, FOLDERS) or file
 
-    config.option.loadscopereorder = False  # keeps the order above
+    config.option.loadscopereorder = False  # keeps the order of `LONGEST`
     return FolderScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
 def tiny() -> GatedModel:
-    """A gated Llama of random weights: 2 layers, 4 heads on 2 KV heads."""
+    """A gated Llama with random weights: 2 layers, 4 query heads on 2 KV heads."""
     from broca.models import GatedModel
     from broca.testing import tiny_llama, tiny_tokenizer
 

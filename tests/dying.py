@@ -1,4 +1,4 @@
-"""Processes that SIGKILL ends at a chosen moment, which no clock decides."""
+"""Ends processes by SIGKILL at a chosen step, independently of timing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from broca.journal import store
 
 
 def die():
-    """Ends this process as a machine that fails does: nothing is flushed, nothing is closed."""
+    """Ends this process by SIGKILL, so that nothing is flushed or closed."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def killed(call):
-    """Makes a call in a forked process, which must end by SIGKILL."""
+    """Runs a call in a forked process and asserts that SIGKILL ended the process."""
     child = multiprocessing.get_context("fork").Process(target=call)
     child.start()
     child.join()
@@ -26,9 +26,9 @@ def killed(call):
 
 
 def killed_in_batch(call, number):
-    """Kills the call while its journal's batch of this number, from 1, is being written.
+    """Kills the call while it writes batch `number`, counted from 1, to its journal.
 
-    The batch was measured and is not committed: of all moments the one that loses most.
+    The batch is measured and not yet committed: a kill at this point loses the most rows.
     """
     add_batch = store._add_batch
 
@@ -47,7 +47,7 @@ def killed_in_batch(call, number):
 
 
 def killed_in_stage(call, stage):
-    """Kills the call, which takes `on_progress`, when something is done within a stage."""
+    """Kills the call, which must accept `on_progress`, at the first progress within a stage."""
 
     def progress(title, progress):
         if progress is not None and progress.done and title.startswith(stage):
@@ -57,7 +57,7 @@ def killed_in_stage(call, stage):
 
 
 def killed_in_training(call, *, steps):
-    """Kills the call after so many steps of an optimizer."""
+    """Kills the call after `steps` optimizer steps."""
 
     def doomed():
         taken = itertools.count(1)

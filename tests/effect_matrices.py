@@ -1,4 +1,4 @@
-"""Matrices of effects, task by component, whose truth is known."""
+"""Effect matrices, `(tasks, components)`, with known true effects."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ CAPABILITIES = ("sums", "sums", "words", "facts", "code")
 
 
 def matrix(effects, *, spread=0.02, usable=None, capabilities=CAPABILITIES, least=0.05, seed=0):
-    """Effects with resamples of a given spread around them."""
+    """Returns a `Matrix` of the effects with 200 resamples of standard deviation `spread`."""
     effects = np.asarray(effects, dtype=float)
     noise = np.random.default_rng(seed).normal(0, spread, (200, *effects.shape))
     usable = np.ones(len(effects), dtype=bool) if usable is None else np.array(usable)
@@ -16,7 +16,7 @@ def matrix(effects, *, spread=0.02, usable=None, capabilities=CAPABILITIES, leas
 
 
 def effects_of(cells, components=20):
-    """A matrix that is zero but for some cells."""
+    """Returns an effect matrix of five tasks that is zero except for the given cells."""
     effects = np.zeros((5, components))
     for (task, component), value in cells.items():
         effects[task, component] = value

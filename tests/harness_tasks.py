@@ -1,4 +1,4 @@
-"""Small tasks of every kind that lm-eval has, written into a folder, and lm-eval's own results."""
+"""Small lm-eval tasks of every output type, and the results of lm-eval on them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ aggregate_metric_list:
 
 
 def write_tasks(folder: Path) -> Path:
-    """Writes tasks of every kind: 12 training and 24 test documents, 10 in the task `few`."""
+    """Writes tasks with 12 training and 24 test documents (10 in the task `few`)."""
     rng = random.Random(0)
 
     def document(number: int) -> dict[str, object]:
@@ -142,7 +142,7 @@ def write_tasks(folder: Path) -> Path:
 
 
 def write_tasks_and_model(folder: Path) -> Path:
-    """Writes the tasks, and a tiny model beside them in `model`."""
+    """Writes the tasks to a folder and a tiny model to its subfolder `model`."""
     write_tasks(folder)
     tiny_llama().save_pretrained(folder / "model")
     tiny_tokenizer().save_pretrained(folder / "model")
@@ -150,7 +150,7 @@ def write_tasks_and_model(folder: Path) -> Path:
 
 
 def harness_results(model, tokenizer, names, *, folder, **options):
-    """What lm-eval's own `hf` model gets."""
+    """Returns the results of lm-eval with its model class `hf`."""
     return simple_evaluate(
         HFLM(pretrained=model, tokenizer=tokenizer, batch_size=8),
         tasks=list(names),
@@ -162,13 +162,13 @@ def harness_results(model, tokenizer, names, *, folder, **options):
 
 
 def answers(model, benchmark, items=None):
-    """The engine's answers to every item of a benchmark on the intact model."""
+    """Returns the engine's outputs for every item of a benchmark on the intact model."""
     items = benchmark.items if items is None else items
     requests = [request for item in items for request in item.requests]
     gates = np.ones((1, len(model.components)), dtype=np.float32)
     outputs = Engine(model).run(requests, gates, np.zeros(len(requests), dtype=int))
-    found, start = [], 0
+    by_item, start = [], 0
     for item in items:
-        found.append(outputs[start : start + len(item.requests)])
+        by_item.append(outputs[start : start + len(item.requests)])
         start += len(item.requests)
-    return found
+    return by_item

@@ -8,7 +8,7 @@ import torch
 
 
 def zeroed_by_hand(model, heads, *, head_dim):
-    """A deep copy of a Llama model with the o_proj columns of some (layer, head) zeroed."""
+    """Returns a copy of a Llama model with the o_proj columns of (layer, head) pairs zeroed."""
     edited = copy.deepcopy(model)
     with torch.no_grad():
         for layer, head in heads:
@@ -19,7 +19,10 @@ def zeroed_by_hand(model, heads, *, head_dim):
 
 @torch.no_grad()
 def plain_loglikelihood(model, context, continuation):
-    """Sum of the log-probabilities of a continuation: one sequence, no padding, no cache."""
+    """Returns the log-likelihood of a continuation and whether every token is the most likely.
+
+    The sequence is run alone, without padding or cache.
+    """
     tokens = torch.tensor([[*context, *continuation]])
     logits = model(input_ids=tokens, use_cache=False).logits[0].double()
     predicted = torch.log_softmax(logits[len(context) - 1 : -1], dim=-1)
@@ -30,9 +33,9 @@ def plain_loglikelihood(model, context, continuation):
 
 @torch.no_grad()
 def plain_generation(model, context, *, new_tokens, min_new=False):
-    """New tokens of transformers' own greedy `generate`, one sequence alone.
+    """Returns the new tokens of transformers' greedy `generate` on a single sequence.
 
-    With `min_new` the end of sequence is ignored.
+    With `min_new`, the end-of-sequence token does not stop the generation.
     """
     output = model.generate(
         torch.tensor([context]),

@@ -1,4 +1,4 @@
-"""Journals that hold something, for tests."""
+"""Functions that fill journals for tests."""
 
 import sqlite3
 from pathlib import Path
@@ -14,7 +14,7 @@ DIGESTS = [bytes([n]) * 16 for n in range(5)]
 
 
 def filled(journal, *, rows=12, seed=0, gradients=False):
-    """Writes one batch of random rows and returns all that went in."""
+    """Writes one batch of random rows and returns what was written."""
     rng = np.random.default_rng(seed)
     components = journal.components(NAMES)
     masks = journal.masks(rng.random((rows, 9)) < 0.5, components)
@@ -33,7 +33,7 @@ def filled(journal, *, rows=12, seed=0, gradients=False):
 
 
 def observed(journal, run, *, digests=DIGESTS, kind="attribution", seed=0):
-    """Writes a vector for every digest, longer from one to the next, and returns them."""
+    """Writes a sparse vector for each digest; returns the condition and the vectors."""
     rng = np.random.default_rng(seed)
     vectors = [
         np.where(rng.random(40 * n) < 0.1, rng.normal(size=40 * n), 0).astype(np.float32)
@@ -48,7 +48,7 @@ def observed(journal, run, *, digests=DIGESTS, kind="attribution", seed=0):
 
 
 def of_version_1(path):
-    """Makes the file that version 1 wrote: a finished run and an unfinished one."""
+    """Writes a journal of format version 1 that holds a finished and an unfinished run."""
     with sqlite3.connect(path) as connection:
         connection.executescript(VERSION_1.read_text())
     connection.close()

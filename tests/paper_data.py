@@ -1,7 +1,7 @@
-"""Tiny data sets with the columns, types and splits of the paper's, for lm-eval's own task files.
+"""Tiny data sets with the columns, types and splits of those that the paper uses.
 
-Only the data are replaced: `local_data` makes `datasets.load_dataset` read local files where a task
-file names a data set of the hub. Prompts, filters and metrics stay lm-eval's.
+`local_data` makes `datasets.load_dataset` read them where a task file of lm-eval names a data set
+of the hub. Only the data are replaced: prompts, filters and metrics are those of lm-eval.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import datasets
 from datasets import ClassLabel, Dataset, Features, Value
 
 ROWS = 10
-"""Documents of a split."""
+"""Number of documents in a split."""
 
 WORDS = ("amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath", "islet", "juniper")
 
@@ -33,7 +33,7 @@ def _gsm8k(split: str, row: int) -> dict:
 
 
 def _arithmetic(task: str, row: int) -> dict:
-    """A row as the task's own data set writes it."""
+    """Returns a row in the format of the data set `EleutherAI/arithmetic`."""
     first, second = row + 2, 2 * row + 1
     word, answer = {
         "a": ("plus", first + second),
@@ -126,7 +126,7 @@ def _wmdp(split: str, row: int) -> dict:
     }
 
 
-# path on the hub -> splits, features, row
+# path on the hub -> splits, features, function that makes a row
 _HUB = {
     "openai/gsm8k": (("train", "test"), {"question": STRING, "answer": STRING}, _gsm8k),
     "google-research-datasets/mbpp": (
@@ -183,11 +183,11 @@ _HUB = {
 }  # fmt: skip
 
 _FEWER = {"cais/mmlu": 1, "openai/openai_humaneval": 8}
-"""Documents of a split where there are many data sets, or long generations."""
+"""Number of documents in a split where subtasks are many or generations are long."""
 
 
 def write_data(folder: Path) -> None:
-    """Writes every data set as parquet files, arithmetic as the JSON lines that it is."""
+    """Writes every data set of `_HUB` as parquet files, one for each split."""
     for path, (splits, features, row) in _HUB.items():
         place = folder / path
         place.mkdir(parents=True)
@@ -234,7 +234,7 @@ _ARITHMETIC = {
 
 
 def _local(file: str, folder: Path) -> str:
-    """The local file that stands in for one of arithmetic on the hub."""
+    """Returns a local file in place of an arithmetic file of the hub; other files stay."""
     if not file.startswith("hf://datasets/EleutherAI/arithmetic/"):
         return file
     name = Path(file).stem

@@ -21,33 +21,33 @@ COMPONENTS = ComponentSet(
 
 @dataclass(frozen=True)
 class SimulatedTask:
-    """A task scored right or wrong; lower is better where so stated."""
+    """A task whose items are right or wrong, with the methods of `Benchmark` that are needed."""
 
     metric: str = "acc"
     higher_is_better: bool = True
     chance: float = 0.0
 
     def at_chance(self, score, *, items):
-        """As `Benchmark.at_chance`, where guessing gives nothing."""
+        """Returns whether the score is that of guessing, which is 0 here."""
         return score <= 0
 
     def aggregate(self, values):
-        """The mean."""
+        """Returns the mean."""
         return float(np.mean(values))
 
     def loss(self, before, after):
-        """As `Benchmark.loss`."""
+        """Returns the decrease of the score, or its increase where lower is better."""
         return before - after if self.higher_is_better else after - before
 
 
 class SimulatedModel:
-    """Each task loses each of its own heads' effect; `everyone` are heads that all tasks need.
+    """A model whose tasks lose a share of their items to every ablated head that they need.
 
     Args:
-        heads: For each task, its heads and the share of items that each of them costs.
-        everyone: Heads that every task needs, with the share of items each costs.
-        items: Items of each task.
-        babble: Whether items that are lost to `everyone` become a loop of one word.
+        heads: The heads of each task, with the share of its items that each head costs.
+        everyone: Heads that every task needs, with the share of items that each head costs.
+        items: Number of items of each task.
+        babble: Whether items that are lost to `everyone` are answered by repeated words.
     """
 
     def __init__(self, heads, *, everyone=None, items=80, babble=False):
@@ -74,7 +74,7 @@ class SimulatedModel:
         return None
 
     def execute(self, plan):
-        """Right or wrong, with 5 % of wrong answers in any state."""
+        """Scores every row 1 (right) or 0 (wrong); 5 % of the items are wrong under any mask."""
         self.rows += len(plan)
         return Measurement(
             plan,
@@ -90,18 +90,18 @@ class SimulatedModel:
         )
 
     def answer(self, plan):
-        """The right answer, another, or a loop."""
-        found = []
+        """Returns a generation for each row: the right answer, a wrong one or repeated words."""
+        generations = []
         for mask, item in zip(plan.mask_index, plan.item_index, strict=True):
             lost = self._lost_to(plan.masks[mask], item)
             text = f"answer {item}" if lost is None else f"guess {item * 7}"
             if lost == "everyone" and self.babble:
                 text = f"{item} the " + "same words again and again " * 4
-            found.append((Generation(text, len(text)),))
-        return found
+            generations.append((Generation(text, len(text)),))
+        return generations
 
     def examiner(self, task=None, *, same_skill=(), **scope):
-        """An examiner of this model; no curve unless asked for."""
+        """Returns an examiner of this model, by default without a curve."""
         task = task or self.names[0]
         others = tuple(n for n in self.names if n != task and n not in same_skill)
         places = {
@@ -121,12 +121,12 @@ class SimulatedModel:
         )
 
     def verdict(self, heads, task=None, **options):
-        """The verdict on a set."""
+        """Returns the verdict on a set of heads."""
         return self.examiner(task, **options).examine(heads, report=lambda text: None).verdict
 
 
 def five_tasks(**options):
-    """Five tasks with four heads of their own each, in layers 0 to 3."""
+    """Returns a model of five tasks, each of which needs four heads in layers 0 to 3."""
     return SimulatedModel(
         {
             name: {f"L{layer}H{3 * number}": 0.5 for layer in range(4)}
@@ -137,7 +137,7 @@ def five_tasks(**options):
 
 
 def toy_verification(*, name="toy", notes=()):
-    """What a verification of one task's heads leaves: controls, failures, outputs side by side."""
+    """Returns a verification of one task's heads with controls, failures and paired outputs."""
     heads = [f"L{layer}H0" for layer in range(4)]
     examiner = five_tasks().examiner(curve=3)
     examined = examiner.examine(heads, report=lambda text: None)

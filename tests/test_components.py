@@ -20,14 +20,14 @@ def test_name_of_an_indexed_component_reads_back(kind, layer, index):
 
 @pytest.mark.parametrize("kind", ["mlp", "layer"])
 def test_name_of_a_component_without_index_reads_back(kind):
-    """MLP blocks and layers have no index."""
+    """Parsing the name of an MLP block or a layer gives a component without index."""
     component = Component(7, kind)
     assert Component.parse(component.name) == component
 
 
 @pytest.mark.parametrize("text", ["", "L", "H3", "L1H", "L1M2", "L-1H2", "l1h2", "L1H2x", "L1 H2"])
 def test_text_that_is_no_name_is_refused(text):
-    """What is not a name is named in the message."""
+    """Text that is not a component name raises `BadInput`."""
     with pytest.raises(BadInput, match="not a component name"):
         Component.parse(text)
 
@@ -55,7 +55,7 @@ def test_mask_of_nothing_is_all_false(heads):
 
 
 def test_head_that_the_model_lacks_is_refused_with_a_suggestion(heads):
-    """The message names the head, a near one and what exists."""
+    """The message names the missing head, a similar name and the range of names."""
     with pytest.raises(
         UnknownName, match=r"no component 'L1H3'.*did you mean 'L1H\d'.*L0H0 to L1H2"
     ):
@@ -63,6 +63,6 @@ def test_head_that_the_model_lacks_is_refused_with_a_suggestion(heads):
 
 
 def test_set_refuses_duplicates():
-    """A column belongs to one component."""
+    """A set that holds a component twice is refused."""
     with pytest.raises(ValueError, match="twice"):
         ComponentSet((Component(0, "head", 0), Component(0, "head", 0)))

@@ -1,4 +1,4 @@
-"""Errors are documented, and whatever is read from a file ends in one of them."""
+"""Errors are documented, and unreadable content raises one of them."""
 
 import contextlib
 import json
@@ -25,12 +25,12 @@ VALUES = st.recursive(
 
 
 def test_docs_hold_the_table():
-    """Every error with cause, remedy and exit code."""
+    """`docs/errors.md` holds the table of every error with cause, remedy and exit code."""
     assert table() in DOCS.read_text()
 
 
 def test_docs_hold_the_exit_codes():
-    """All that the command line returns, and no error has another."""
+    """`docs/errors.md` lists every exit code, and the errors have all of them except 0."""
     for code, meaning in EXIT_CODES.items():
         assert f"| {code} | {meaning} |" in DOCS.read_text()
     assert {error.exit_code for error in all_errors()} == set(EXIT_CODES) - {0}
@@ -38,7 +38,7 @@ def test_docs_hold_the_exit_codes():
 
 @pytest.mark.parametrize("error", all_errors())
 def test_every_error_says_what_to_do(error):
-    """A sentence of its own, and a cause."""
+    """Every error has a cause as its docstring, and a remedy that is not the base class's."""
     assert error.remedy.endswith(".")
     assert error.__doc__
     if error is not BrocaError:
@@ -47,7 +47,7 @@ def test_every_error_says_what_to_do(error):
 
 
 def places(data, path=()):
-    """Paths of every value in nested dictionaries and lists."""
+    """Yields the path of every value in nested dictionaries and lists."""
     yield path
     if isinstance(data, list):
         data = dict(enumerate(data))
@@ -58,9 +58,9 @@ def places(data, path=()):
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_changed_result_is_read_or_refused(data):
-    """One value replaced by anything, or left out: a page, or one line."""
+    """A result with a value replaced or removed is read and encoded again, or refused."""
     content = json.loads(encode(make_result()))
-    path = data.draw(st.sampled_from([one for one in places(content) if one]))
+    path = data.draw(st.sampled_from([place for place in places(content) if place]))
     inner = content
     for key in path[:-1]:
         inner = inner[key]
@@ -82,21 +82,21 @@ def test_a_changed_result_is_read_or_refused(data):
     ],
 )
 def test_an_error_of_another_package_becomes_part_of_a_line(error, said):
-    """Its first line without the full stop; its class where it says nothing."""
+    """The first line of the message is kept without its full stop, else the error's class."""
     assert first_line(error) == said
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(max_size=40) | VALUES.map(json.dumps))
 def test_any_text_as_result_is_refused(text):
-    """No text is a result by chance."""
+    """Random text is refused as a result."""
     with pytest.raises(BrocaError):
         decode(Localization, text)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"[" * 100_000, b'{"schema": 1e999}'])
 def test_files_of_any_bytes_are_refused(content, tmp_path):
-    """Not UTF-8, nested too deep, numbers too large."""
+    """Files that are not UTF-8, nested too deeply or with too large numbers are refused."""
     for name in ("result.json", "reproduce.json"):
         (tmp_path / name).write_bytes(content)
     with pytest.raises(BrocaError):
@@ -108,13 +108,13 @@ def test_files_of_any_bytes_are_refused(content, tmp_path):
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=30) | st.lists(st.text(max_size=8), max_size=4))
 def test_any_text_as_a_list_of_heads_is_read_or_refused(names):
-    """Columns within the set, or one line."""
+    """Any list of names gives columns within the set or raises a broca error."""
     components = ComponentSet(tuple(Component(0, "head", number) for number in range(4)))
     with contextlib.suppress(BrocaError):
         assert all(0 <= column < 4 for column in components.columns(names))
 
 
 def test_a_page_is_made_of_what_was_read():
-    """The report of a result that went through JSON is the report of the result."""
+    """A result that was encoded and decoded gives the same page."""
     result = make_result()
     assert render_html(decode(Localization, encode(result))) == render_html(result)

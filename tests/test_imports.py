@@ -1,4 +1,4 @@
-"""The arrows between the rooms point one way."""
+"""Imports between the packages of broca go one way."""
 
 import ast
 import subprocess
@@ -40,7 +40,7 @@ ORDER = (
     "integrations",
     "cli",
 )
-"""The rooms from the ground up: each imports only those that stand before it."""
+"""The packages and modules of broca; each imports only those before it."""
 
 HEAVY = {
     "components": {"torch", "transformers", "lm_eval", "sklearn"},
@@ -57,7 +57,7 @@ HEAVY = {
 
 
 def imports_of(file):
-    """Dotted names of everything that a file imports, wherever in the file."""
+    """Yields the dotted names of all imports in a file, those within functions included."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -70,24 +70,24 @@ def imports_of(file):
 
 
 def home_of(name):
-    """The room of a dotted name; a public name of `broca` itself counts as its module's."""
+    """Returns the package of a dotted name; public names of `broca` are looked up."""
     import broca
 
     parts = name.split(".")
     return broca._HOME[parts[1]].split(".")[1] if parts[1] in broca._HOME else parts[1]
 
 
-def files_of(room):
-    """The files of a room: a folder's, or one."""
-    place = SOURCE / room
-    return sorted(place.rglob("*.py")) if place.is_dir() else [SOURCE / f"{room}.py"]
+def files_of(package):
+    """Returns the files of a package, or the file of a single module."""
+    place = SOURCE / package
+    return sorted(place.rglob("*.py")) if place.is_dir() else [SOURCE / f"{package}.py"]
 
 
-@pytest.mark.parametrize("room", ORDER)
-def test_room_imports_only_what_stands_before_it(room):
-    """The arrows between the rooms point one way."""
-    before = {*ORDER[: ORDER.index(room)], room}
-    for file in files_of(room):
+@pytest.mark.parametrize("package", ORDER)
+def test_package_imports_only_those_before_it(package):
+    """A package imports itself and the packages before it in `ORDER`."""
+    before = {*ORDER[: ORDER.index(package)], package}
+    for file in files_of(package):
         for name in imports_of(file):
             if name.startswith("broca."):
                 assert home_of(name) in before, f"{file} imports {name}"
@@ -110,13 +110,13 @@ PUBLIC = {
     "broca.testing",
     "broca.verification",
 }
-"""What a study may import from, as any user may: `broca`, its rooms by the names in their
-`__all__`, and the loose modules by the names that do not begin with an underscore."""
+"""What a study may import from, as any user may: names in `__all__` of `broca` and its packages,
+and names without a leading underscore of single modules."""
 
 
 @pytest.mark.parametrize("file", files_of("studies"), ids=lambda file: file.stem)
 def test_studies_use_the_public_api_alone(file):
-    """No study reaches into a module of a room; another package could hold it as well."""
+    """A study imports public names only, as a package outside of broca would."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             assert not any(alias.name.startswith("broca.") for alias in node.names), file
@@ -130,21 +130,21 @@ def test_studies_use_the_public_api_alone(file):
                 if public is None:
                     assert not alias.name.startswith("_"), f"{file} imports {alias.name}"
                 else:
-                    rooms = {f"{node.module}.{alias.name}"} & PUBLIC
-                    assert alias.name in public or rooms, f"{file} imports {alias.name}"
+                    packages = {f"{node.module}.{alias.name}"} & PUBLIC
+                    assert alias.name in public or packages, f"{file} imports {alias.name}"
 
 
-@pytest.mark.parametrize("room", HEAVY)
-def test_room_keeps_heavy_libraries_out(room):
-    """What a room does not need is not loaded with it."""
-    assert files_of(room)
-    for file in files_of(room):
+@pytest.mark.parametrize("package", HEAVY)
+def test_package_keeps_heavy_libraries_out(package):
+    """No file of a package imports a library that `HEAVY` names for it."""
+    assert files_of(package)
+    for file in files_of(package):
         for name in imports_of(file):
-            assert name.split(".")[0] not in HEAVY[room], f"{file} imports {name}"
+            assert name.split(".")[0] not in HEAVY[package], f"{file} imports {name}"
 
 
-def test_every_room_has_its_place():
-    """A new room must say where it stands."""
+def test_every_package_has_its_place():
+    """`ORDER` has every package and module of broca."""
     present = {
         path.stem
         for path in SOURCE.iterdir()
@@ -153,8 +153,8 @@ def test_every_room_has_its_place():
     assert present - {"__init__", "__main__"} == set(ORDER)
 
 
-def test_help_loads_nothing_heavy():
-    """`broca --help` answers at once: no torch, no transformers, no lm-eval."""
+def test_command_line_loads_nothing_heavy():
+    """Importing the command line loads neither torch nor another heavy library."""
     code = (
         "import sys; import broca.cli.main; "
         "print([m for m in ('torch','transformers','lm_eval','sklearn','matplotlib','datasets') "
@@ -165,11 +165,11 @@ def test_help_loads_nothing_heavy():
 
 
 def test_public_names_stay_what_they_are():
-    """No public name is that of a room, which would take its place once imported."""
+    """No public name is the name of a module, which would replace it once imported."""
     import broca
 
-    rooms_here = {path.stem for path in SOURCE.iterdir()}
-    assert not set(broca.__all__) & rooms_here
+    modules = {path.stem for path in SOURCE.iterdir()}
+    assert not set(broca.__all__) & modules
     for _ in range(2):
         assert all(callable(getattr(broca, name)) for name in broca.__all__)
 
@@ -179,7 +179,7 @@ def test_public_names_stay_what_they_are():
     [("verify_heads", "verify"), ("Result", "Localization"), ("Evidence", "Verification")],
 )
 def test_renamed_names_warn_for_one_version(old, new):
-    """They are the new ones."""
+    """An old name warns, names the new one and gives the same object."""
     import broca
 
     with pytest.warns(DeprecationWarning, match=f"use broca.{new}"):

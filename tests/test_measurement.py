@@ -7,7 +7,7 @@ from broca.measurement import Measurement, Plan
 
 
 def test_crossed_plan_pairs_every_mask_with_every_item():
-    """Rows come mask by mask."""
+    """The rows of a crossed plan are ordered by mask, then by item."""
     plan = Plan.crossed(np.eye(2, 3, dtype=bool), np.array([4, 7]))
     np.testing.assert_array_equal(plan.mask_index, [0, 0, 1, 1])
     np.testing.assert_array_equal(plan.item_index, [4, 7, 4, 7])
@@ -15,7 +15,7 @@ def test_crossed_plan_pairs_every_mask_with_every_item():
 
 
 def test_mask_means_average_over_the_rows_of_a_mask():
-    """A mask without rows has no mean."""
+    """The mean of a mask without rows is NaN."""
     masks = np.zeros((3, 2), dtype=bool)
     plan = Plan(masks, np.array([0, 0, 2]), np.array([0, 1, 0]))
     means = Measurement(plan, np.array([1.0, 0.0, 0.25])).mask_means()
@@ -24,13 +24,13 @@ def test_mask_means_average_over_the_rows_of_a_mask():
 
 @pytest.mark.parametrize("scale", [1.0, float("nan"), float("inf")])
 def test_plan_refuses_a_scale_that_ablates_nothing(scale):
-    """A gate of 1 is the intact model."""
+    """A scale of 1, which is the intact model, and a scale that is not finite are refused."""
     with pytest.raises(ValueError, match="other than 1"):
         Plan(np.eye(2, dtype=bool), np.array([0]), np.array([0]), scale=scale)
 
 
 def test_gradients_that_were_not_returned_are_missed():
-    """A search that asked for them does not go on without."""
+    """The slopes of a measurement without gradients raise `ValueError`."""
     plan = Plan(np.eye(2, dtype=bool), np.array([0]), np.array([0]))
     with pytest.raises(ValueError, match="no gradients"):
         Measurement(plan, np.ones(1)).slopes()
@@ -48,6 +48,6 @@ def test_gradients_that_were_not_returned_are_missed():
     ids=["not boolean", "not a matrix", "mask out of range", "negative mask", "unequal lengths"],
 )
 def test_plan_refuses_shapes_that_do_not_fit(masks, mask_index, item_index):
-    """A wrong plan fails where it is made."""
+    """A plan whose arrays do not fit together is refused when it is made."""
     with pytest.raises(ValueError, match=r"mask"):
         Plan(masks, np.array(mask_index), np.array(item_index))

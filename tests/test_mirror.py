@@ -1,4 +1,4 @@
-"""`tests/` mirrors the package: every module has the test file of its own name."""
+"""`tests/` mirrors the package: every module has a test file of the same name."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ EXCEPTIONS = {
 
 
 def modules():
-    """Every module of the package, relative to it; an `__init__` only names what others hold."""
+    """Returns the paths of all modules within the package; an `__init__` only re-exports names."""
     return sorted(
         path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"
     )
@@ -29,13 +29,13 @@ def test_every_module_has_a_test_file_of_its_name():
 
 
 def has_tests(module):
-    """Whether the test file of a module is there and holds a test."""
+    """Returns whether the test file of a module exists and holds a test."""
     file = ROOT / "tests" / module.parent / f"test_{module.name}"
     return file.is_file() and "\ndef test_" in file.read_text(encoding="utf-8")
 
 
 def test_exceptions_are_modules_without_tests():
-    """None that is gone, and none that has tests by now."""
+    """Every exception is an existing module without tests."""
     for module in EXCEPTIONS:
         assert (PACKAGE / module).is_file(), module
         assert not has_tests(Path(module)), module

@@ -32,14 +32,14 @@ CLASSES = [
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_every_field_has_a_sentence_and_a_default(cls):
-    """The sentence is the field's `--help`; a class can be made of nothing."""
+    """Every field has a sentence for `--help`; a class can be made without arguments."""
     assert list(field_help(cls)) == [field.name for field in fields(cls)]
     assert all(text.endswith(".") for text in field_help(cls).values())
     assert cls() == cls()
 
 
 def test_nothing_heavy_is_loaded():
-    """Options are read for `--help`: numpy and torch would make it slow."""
+    """Reading the options for `--help` imports neither numpy, torch nor transformers."""
     code = (
         "import sys; from broca import options; options.field_help(options.TaskOptions);"
         "print([name for name in ('numpy', 'torch', 'transformers') if name in sys.modules])"
@@ -74,13 +74,13 @@ def test_nothing_heavy_is_loaded():
     ],
 )
 def test_values_that_mean_nothing_are_refused(cls, values, message):
-    """The parameter is named, in backticks."""
+    """The message names the parameter in backticks."""
     with pytest.raises(BadInput, match=message):
         cls(**values)
 
 
 def test_only_what_differs_is_recorded():
-    """A function is recorded by its name."""
+    """`to_dict` holds the values that differ from the defaults, and functions by their names."""
     assert TaskOptions().to_dict() == {}
     assert TaskOptions(limit=0.5, chat_template=True).to_dict() == {
         "limit": 0.5,
@@ -100,7 +100,7 @@ def test_only_what_differs_is_recorded():
     ],
 )
 def test_settings_of_generations_are_read_in_every_form(given):
-    """Pairs, JSON and mappings come to the same, which can be compared and recorded."""
+    """Pairs, JSON and mappings give equal options, which are hashable and recorded as JSON."""
     options = TaskOptions(gen_kwargs=given)
     assert options.generation == {"max_gen_toks": 64, "until": ["Q:"]}
     assert options == TaskOptions(gen_kwargs=options.gen_kwargs)
@@ -122,13 +122,13 @@ def test_settings_of_generations_are_read_in_every_form(given):
     ],
 )
 def test_settings_of_generations_are_refused(given, message):
-    """Unknown ones, values of another kind, and sampling."""
+    """Unknown settings, values of another type and sampling are refused."""
     with pytest.raises(BadInput, match=message):
         TaskOptions(gen_kwargs=given)
 
 
 def test_columns_of_data_sets_are_read():
-    """By what they hold."""
+    """`fields` gives the column of each part of an example."""
     assert DataOptions(fields="prompt=question, answer = target").columns == {
         "prompt": "question",
         "answer": "target",
@@ -159,7 +159,7 @@ def measure(
 
 
 def test_a_field_or_a_whole_class_can_be_given():
-    """Fields replace those of the class; what is not given has its default."""
+    """Keywords replace the fields of a class; fields that are not given have their defaults."""
     assert measure("m", "t", rows=7, num_fewshot=2) == (
         "m", "t", None, SearchOptions(rows=7), TaskOptions(num_fewshot=2),
     )  # fmt: skip
@@ -170,7 +170,7 @@ def test_a_field_or_a_whole_class_can_be_given():
 
 
 def test_an_excluded_field_belongs_to_the_verb():
-    """The class as a whole may still hold it."""
+    """An excluded field is no keyword; a class that is given as a whole may still hold it."""
     assert measure("m", limit=8) == ("m", "addition", 8, SearchOptions(), TaskOptions())
     whole = TaskOptions(limit=3, metric="acc")
     assert measure("m", limit=8, task_options=whole)[2:] == (8, SearchOptions(), whole)
@@ -179,7 +179,7 @@ def test_an_excluded_field_belongs_to_the_verb():
 
 
 def test_unknown_keywords_and_other_classes_are_refused():
-    """In one line, with the nearest name."""
+    """An unknown keyword, a wrong class and a bad value are refused; the message names them."""
     with pytest.raises(BadInput, match="has no parameter 'row'; did you mean 'rows'"):
         measure("m", row=3)
     with pytest.raises(BadInput, match="`search_options` must be SearchOptions, not TaskOptions"):
@@ -189,7 +189,7 @@ def test_unknown_keywords_and_other_classes_are_refused():
 
 
 def test_the_signature_shows_every_field():
-    """With defaults and annotations; classes as a whole come last."""
+    """The signature lists all fields with default and annotation; option classes come last."""
     parameters = inspect.signature(measure).parameters
     names = [field.name for field in fields(SearchOptions)]
     assert list(parameters)[: 3 + len(names)] == ["model", "task", "limit", *names]
@@ -201,7 +201,7 @@ def test_the_signature_shows_every_field():
 
 
 def test_the_docstring_explains_every_parameter():
-    """With the fields' sentences, except where the verb has its own."""
+    """A parameter has its field's sentence unless the verb's docstring has one."""
     sentences = parameter_help(measure.__doc__)
     assert set(sentences) == set(inspect.signature(measure).parameters) - {"task"}
     assert sentences["rows"] == "Most rows over all tasks."
@@ -212,7 +212,7 @@ def test_the_docstring_explains_every_parameter():
 
 
 def test_a_docstring_without_arguments_gets_them():
-    """Before the section that follows."""
+    """The arguments are inserted before the next section of the docstring."""
 
     @takes_options
     def count(*, search_options: Annotated[SearchOptions, without("options")]) -> int:
@@ -228,7 +228,7 @@ def test_a_docstring_without_arguments_gets_them():
 
 
 def test_a_name_cannot_come_twice():
-    """Neither from two classes nor from a class and the verb, unless it is excluded."""
+    """A field with the name of a parameter is refused, and so is excluding an unknown field."""
 
     def draw(limit: int = 3, *, task_options: TaskOptions) -> None:
         """Draws."""
@@ -254,7 +254,7 @@ def run(
 
 
 def test_a_class_of_classes_gives_their_fields():
-    """Each part is a group of its own, given as a whole, as keywords, or within the class."""
+    """A part of the class can be given as a whole, by keywords or within the class."""
     assert run("m") == RunOptions()
     assert run("m", limit=3, lanes=2) == RunOptions(
         task_options=TaskOptions(limit=3), engine_options=EngineOptions(lanes=2)
@@ -268,7 +268,7 @@ def test_a_class_of_classes_gives_their_fields():
 
 
 def test_what_a_verb_leaves_out_of_a_class_of_classes_is_no_keyword():
-    """A field, or a whole part; the class that is given as a whole may still hold it."""
+    """An excluded field or part is no keyword; excluding an unknown field is refused."""
     for name in ("reference", "scale", "ablation_options"):
         with pytest.raises(BadInput, match=f"`run` has no parameter '{name}'"):
             run("m", **{name: None})
@@ -280,7 +280,7 @@ def test_what_a_verb_leaves_out_of_a_class_of_classes_is_no_keyword():
 
 
 def test_options_within_a_workspace_measure_there():
-    """All other options stay."""
+    """`within` sets the journal to the workspace and keeps all other options."""
     options = RunOptions(journal_options=JournalOptions(keep_outputs=0.5))
     inside = options.within("a workspace")
     assert inside.journal_options == JournalOptions(journal="a workspace", keep_outputs=0.5)

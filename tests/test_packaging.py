@@ -1,4 +1,4 @@
-"""What surrounds the package: its metadata, its size, containers, hooks, templates, scripts."""
+"""The package's metadata and size, its containers, hooks, issue templates and scripts."""
 
 import ast
 import json
@@ -19,15 +19,15 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 OF_THE_NOTEBOOK = {"IPython"}
-"""Imported only where a notebook has loaded it."""
+"""Packages that are imported only where a notebook has loaded them."""
 
 DISTRIBUTIONS = {"sklearn": "scikit_learn", "yaml": "pyyaml"}
-"""Packages whose modules have another name."""
+"""Distributions whose modules have another name, by module."""
 
 
 @pytest.fixture
 def scripts(monkeypatch):
-    """The folder of scripts, whose modules are imported by name."""
+    """Makes the modules in the folder of scripts importable by name."""
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     yield
     for name in ("compat", "large_files", "release", "wheels"):
@@ -35,18 +35,18 @@ def scripts(monkeypatch):
 
 
 def test_the_wheel_stays_below_8_mb():
-    """By what its files are compressed to; `make release` weighs the wheel itself."""
+    """The compressed files stay below 7.9 MB; `make release` checks the wheel itself."""
     package = ROOT / "src" / "broca"
     files = [path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     assert sum(len(zlib.compress(path.read_bytes(), 6)) for path in files) < 7_900_000
 
 
 def test_metadata_says_what_is_supported(scripts):
-    """Classifiers, the versions that `make compat` tries, types, addresses."""
+    """The metadata state the versions that `make compat` tries, the types and the addresses."""
     from compat import SUPPORTED
 
-    named = {tuple(map(int, one.split(" :: ")[-1].split("."))) for one in PROJECT["classifiers"]
-             if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", one)}  # fmt: skip
+    named = {tuple(map(int, line.split(" :: ")[-1].split("."))) for line in PROJECT["classifiers"]
+             if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", line)}  # fmt: skip
     assert named == set(SUPPORTED)
     assert PROJECT["requires-python"] == f">=3.{min(SUPPORTED)[1]}"
     assert "Typing :: Typed" in PROJECT["classifiers"]
@@ -55,7 +55,7 @@ def test_metadata_says_what_is_supported(scripts):
 
 
 def test_lower_bounds_are_read(scripts):
-    """Every requirement of the core has one on every Python, and none is above what is tested."""
+    """Every core requirement has a lower bound, which is at most the installed version."""
     from compat import SUPPORTED, lower_bounds, pinned_torch
 
     packages = {Requirement(line).name for line in PROJECT["dependencies"]}
@@ -69,7 +69,7 @@ def test_lower_bounds_are_read(scripts):
 
 
 def test_every_imported_package_is_required():
-    """By the core or by an extra: none is there only because another package brings it."""
+    """Every imported package is a requirement of the core or of an extra."""
     imported = set()
     for path in (ROOT / "src" / "broca").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -84,7 +84,7 @@ def test_every_imported_package_is_required():
 
 
 def test_lower_bounds_depend_on_the_python(scripts, tmp_path):
-    """The highest bound whose marker applies counts; a requirement without one is refused."""
+    """The highest bound whose marker applies is taken; a missing lower bound is refused."""
     from compat import lower_bounds
 
     project = tmp_path / "pyproject.toml"
@@ -99,21 +99,21 @@ def test_lower_bounds_depend_on_the_python(scripts, tmp_path):
 
 
 def test_the_changelog_has_the_version():
-    """With its date, newest first."""
+    """The changelog begins with the present version and ends with 0.1.0."""
     headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert headings[0].split()[0] == PROJECT["version"]
     assert [heading.split()[0] for heading in headings][-1] == "0.1.0"
 
 
 def test_the_repository_is_slim(scripts):
-    """No archives of results, no picture above 200 kB."""
+    """The repository tracks no archive of results and no picture above 200 kB."""
     from large_files import refusals, tracked
 
     assert refusals(tracked(ROOT)) == []
 
 
 def test_large_pictures_and_archives_are_refused(scripts, tmp_path):
-    """By name; text of any size is allowed."""
+    """Pictures above 200 kB and archives are refused by name; text may have any size."""
     from large_files import refusals
 
     for name, size in (("a.png", 200_001), ("b.png", 200_000), ("c.zip", 1), ("d.txt", 300_000)):
@@ -123,7 +123,7 @@ def test_large_pictures_and_archives_are_refused(scripts, tmp_path):
 
 
 def test_the_dockerfile_is_whole(scripts):
-    """Known instructions, files that exist, extras that exist, no root at the end."""
+    """The Dockerfile has known instructions, existing files and extras, and no root user."""
     text = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text())
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     words = [line.split(maxsplit=1) for line in lines]
@@ -140,7 +140,7 @@ def test_the_dockerfile_is_whole(scripts):
 
 
 def test_the_devcontainer_installs_what_contributors_need():
-    """Its commands are words of the Makefile."""
+    """Its last command is a target of the Makefile, and it installs bubblewrap."""
     container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
     target = container["postCreateCommand"].removeprefix("make ")
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -148,7 +148,7 @@ def test_the_devcontainer_installs_what_contributors_need():
 
 
 def test_hooks_run_what_lint_runs():
-    """Every tool of `make lint`, from the same environment."""
+    """The hooks run every tool of `make lint` from the same environment."""
     config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
     entries = [hook["entry"] for repo in config["repos"] for hook in repo["hooks"]]
     recipe = (ROOT / "Makefile").read_text().split("\nlint:")[1].split("\n\n")[0]
@@ -163,7 +163,7 @@ def test_hooks_run_what_lint_runs():
     "file", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda file: file.stem
 )
 def test_issue_templates_are_forms(file):
-    """As GitHub reads them: a name, a description, fields with a label."""
+    """A template has a name, a description and fields with unique ids and labels."""
     form = yaml.safe_load(file.read_text())
     if file.stem == "config":
         assert form["contact_links"]
@@ -178,7 +178,7 @@ def test_issue_templates_are_forms(file):
 
 
 def test_a_release_needs_a_dated_entry_and_a_clean_tree(scripts, monkeypatch, tmp_path):
-    """Before anything is built."""
+    """`require_ready` refuses an undated changelog entry and uncommitted changes."""
     import release
 
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.3.0"\n')

@@ -1,4 +1,4 @@
-"""The library speaks of parameters; only the command line writes them as flags."""
+"""Strings of the library name parameters; only the command line names flags."""
 
 import ast
 import re
@@ -10,16 +10,16 @@ SOURCE = Path(__file__).parent.parent / "src" / "broca"
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 COMMAND = re.compile(r"`broca [^`]*`")
-"""A command of broca as it is typed, which may be named anywhere."""
+"""A broca command in backticks, which any string may contain."""
 
 PROGRAMS = {"tasks/sandbox/isolation.py": "bwrap", "executors/ray.py": "ray"}
-"""Files that hold flags of a program that is started, and the program."""
+"""Files that hold flags of another program, and that program."""
 
 FILES = sorted(file for file in SOURCE.rglob("*.py") if file.relative_to(SOURCE).parts[0] != "cli")
 
 
 def strings_of(file):
-    """The strings of a file, docstrings among them, with their lines; what is formatted is `{}`."""
+    """Yields the line and text of every string and docstring, with `{}` for formatted values."""
     inner = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.JoinedStr):
@@ -31,7 +31,7 @@ def strings_of(file):
 
 
 def flags_in(file):
-    """The flags in the strings of a file, with their lines."""
+    """Yields every flag in the strings of a file, with its line."""
     for line, text in strings_of(file):
         for flag in FLAG.findall(COMMAND.sub("", text)):
             yield f"line {line}: {flag}"
@@ -39,7 +39,7 @@ def flags_in(file):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
 def test_no_string_speaks_of_flags(file):
-    """A caller of Python has none; the command line turns `rows` into `--rows`."""
+    """No string of the library names a flag, because callers in Python have none."""
     place = file.relative_to(SOURCE)
     if str(place) in PROGRAMS:
         assert PROGRAMS[str(place)] in file.read_text()

@@ -1,4 +1,4 @@
-"""The public names stay what they are: importing a room or a verb hides none of them."""
+"""Public functions stay callable after every module of broca has been imported."""
 
 import pkgutil
 from importlib import import_module
@@ -31,13 +31,13 @@ def folder(tmp_path_factory):
 
 
 def explored(model):
-    """What a live page on a model says of it."""
+    """Returns the description of a model on its live page."""
     with broca.explore(model, port=0) as page:
         return page.explorer.describe()
 
 
 def applied(model, folder):
-    """The files of a patched model; the first call makes the patch."""
+    """Returns the file names of a patched model; the first call writes the patch."""
     if not (folder / "patch").exists():
         broca.export(model, folder / "patch", heads="L0H1", kind="patch")
     with TemporaryDirectory() as place:
@@ -92,17 +92,17 @@ CALLS = {
     ).heads,
     "view": lambda model, folder: broca.view(folder, out=folder).read_text(),
 }  # fmt: skip
-"""A small call of every public function; what it returns is the same each time."""
+"""A small call of every public function; its result is the same each time."""
 
 
 def public_functions():
-    """Names of the public functions."""
+    """Returns the names of the public functions."""
     return {name for name in broca.__all__ if not isclass(getattr(broca, name))}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _everything_is_imported():
-    """Every room and every verb: a module is an attribute of its package once it is imported."""
+    """Imports every module, which makes it an attribute of its package."""
     for package in (broca, import_module("broca.verbs")):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             if module.name != "broca.__main__":
@@ -110,13 +110,13 @@ def _everything_is_imported():
 
 
 def test_every_public_function_is_called_here():
-    """A new one needs a call."""
+    """`CALLS` has a call of every public function."""
     assert public_functions() == set(CALLS)
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_function_can_be_called_twice(name, small, folder):
-    """It is no module, before and after its first call."""
+    """Two calls give the same result, so no module has taken the function's name."""
     first = CALLS[name](small, folder)
     assert first
     assert CALLS[name](small, folder) == first

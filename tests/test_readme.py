@@ -1,4 +1,4 @@
-"""What the README shows, runs; what it and CONTRIBUTING list, exists; one address everywhere."""
+"""The README's example runs, what README and CONTRIBUTING list exists, addresses agree."""
 
 import re
 import tomllib
@@ -17,13 +17,13 @@ RAW = REPOSITORY.replace("github.com", "raw.githubusercontent.com")
 
 
 def test_it_is_short():
-    """150 lines at most."""
+    """The README has at most 150 lines."""
     assert len(TEXT.splitlines()) <= 150
 
 
 @pytest.mark.long
 def test_python_example_runs(tmp_path, monkeypatch, capsys):
-    """The block is executed as it stands."""
+    """The README's Python block runs as it stands and writes its report."""
     monkeypatch.chdir(tmp_path)
     (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     exec(compile(code, "README.md", "exec"), {})
@@ -32,7 +32,7 @@ def test_python_example_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_file_tree_matches_the_package():
-    """Every room of CONTRIBUTING's tree exists, and every room is in the tree."""
+    """The tree in CONTRIBUTING lists all packages and modules, except `errors`."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     tree = text[text.index("    src/broca/\n") : text.index("    tests/ ")]
     listed = set(re.findall(r"^ {6}(\w+)(?:/|\.py)", tree, re.MULTILINE))
@@ -45,7 +45,7 @@ def test_file_tree_matches_the_package():
 
 
 def test_public_names_exist():
-    """Everything in `__all__` can be had, and `dir` shows it."""
+    """Every name in `__all__` exists and is listed by `dir`; others raise `AttributeError`."""
     for name in broca.__all__:
         assert getattr(broca, name) is not None
     assert set(dir(broca)) == set(broca.__all__)
@@ -54,7 +54,7 @@ def test_public_names_exist():
 
 
 def test_links_are_absolute_and_alive():
-    """The package index shows the README too: links lead to the repository, to files that exist."""
+    """Links are absolute for the package index, and those to the repository name existing files."""
     targets = re.findall(r"\]\(([^)]+)\)", TEXT)
     assert targets
     for target in targets:
@@ -65,7 +65,7 @@ def test_links_are_absolute_and_alive():
 
 
 def test_pictures_are_small_and_of_the_repository():
-    """One grid and one animation, each under 200 kB."""
+    """The README shows one grid and one animation of the repository, each under 200 kB."""
     pictures = re.findall(rf"!\[[^]]+\]\({RAW}/main/([^)]+)\)", TEXT)
     assert [Path(name).name for name in pictures] == ["grid.svg", "demo.svg"]
     for name in pictures:
@@ -73,7 +73,7 @@ def test_pictures_are_small_and_of_the_repository():
 
 
 def test_the_project_has_one_address():
-    """Files that name a repository of broca name that of pyproject.toml."""
+    """Every address of a broca repository is the one in pyproject.toml."""
     for name in ("README.md", "CITATION.cff", "CONTRIBUTING.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         named = re.findall(r"https://(?:raw\.githubusercontent|github)\.com/[\w.-]+/broca\b", text)

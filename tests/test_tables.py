@@ -1,4 +1,4 @@
-"""The tables of the docs against the records that they are made from."""
+"""The tables of the docs equal those made from the records."""
 
 import importlib.util
 import re
@@ -23,7 +23,7 @@ def test_tables_are_those_of_the_records(file):
 
 
 def test_every_block_is_shown_somewhere():
-    """A block that no document shows is dead."""
+    """Every generated block is in a document."""
     shown = set(
         re.findall(r"<!-- ([\w-]+) -->", "".join(file.read_text() for file in tables.FILES))
     )
@@ -31,7 +31,7 @@ def test_every_block_is_shown_somewhere():
 
 
 def test_every_record_is_in_its_table():
-    """One line for each method, recovery and kind of component."""
+    """The tables have one line for each method, recovery and kind of component."""
     blocks = tables.tables()
     for records, block in (
         (METHODS, "methods-and-answers"),
@@ -42,6 +42,6 @@ def test_every_record_is_in_its_table():
 
 
 def test_a_marker_that_names_no_block_is_refused():
-    """A typo in a document does not pass in silence."""
+    """A marker without a block raises `KeyError`."""
     with pytest.raises(KeyError, match="methds"):
         tables.rewritten("<!-- methds -->\n<!-- /methds -->")

@@ -1,4 +1,4 @@
-"""Planted problems: what they answer can be computed by hand."""
+"""Planted problems: responses and gradients equal those computed by hand."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from broca.testing import planted_problem
 
 
 def troubled(*, saturates):
-    """Pairs that interact, a component with one backup and another with two."""
+    """Returns a problem with interacting pairs and components with one and two backups."""
     problem = planted_problem(components=8, planted=3, noise=0.0, seed=1)
     rest = [column for column in range(8) if column not in problem.planted]
     backups = np.full((8, 2), -1)
@@ -28,7 +28,7 @@ def troubled(*, saturates):
 @pytest.mark.parametrize("saturates", [False, True])
 @pytest.mark.parametrize("scale", [0.0, 0.3, 0.9])
 def test_gradients_are_the_slopes_of_the_responses(saturates, scale):
-    """Their sum over what a mask ablates is the slope in the scale of its gates."""
+    """The sum of gradients over a mask's components is the slope with respect to the scale."""
     problem = troubled(saturates=saturates)
     masks = np.random.default_rng(0).random((20, 8)) < 0.5
     slopes = (problem.gradients(masks, scale) * masks).sum(axis=1)
@@ -38,7 +38,7 @@ def test_gradients_are_the_slopes_of_the_responses(saturates, scale):
 
 
 def test_a_gradient_of_an_open_gate_is_what_closing_it_costs():
-    """What is lost is linear in each gate by itself: the slope is the whole difference."""
+    """The response is linear in each gate, so its gradient is the loss by closing the gate."""
     problem = troubled(saturates=False)
     masks = np.random.default_rng(1).random((10, 8)) < 0.2
     gradients = problem.gradients(masks)
@@ -50,7 +50,7 @@ def test_a_gradient_of_an_open_gate_is_what_closing_it_costs():
 
 
 def test_gradients_come_only_when_asked():
-    """A row of each."""
+    """Gradients are returned only if the plan asks for them, one vector for each row."""
     problem = planted_problem(components=8)
     plan = Plan.crossed(np.zeros((1, 8), dtype=bool), np.arange(2))
     assert problem.run(plan).gradients is None
@@ -60,7 +60,7 @@ def test_gradients_come_only_when_asked():
 
 @pytest.mark.parametrize("redundancy", [1, 2])
 def test_a_group_is_lost_only_as_a_whole(redundancy):
-    """While one of the group is left, nothing is lost; a stand-in does nothing by itself."""
+    """The effect appears only when a component and all its backups are ablated."""
     problem = planted_problem(components=20, noise=0.0, seed=3, redundant=2, redundancy=redundancy)
     problem.effects[[column for column in range(20) if column not in problem.planted]] = 0.0
     assert (problem.backups[list(problem.planted[2:])] == -1).all()
@@ -86,7 +86,7 @@ def test_a_backup_as_a_vector_is_a_group_of_two():
 
 
 def test_many_masks_answer_as_they_do_alone():
-    """Plans are worked off in blocks, which nothing shows."""
+    """A plan of several blocks gives the same responses and slopes as single masks."""
     problem = planted_problem(components=30, moderate=5, pairs=4, saturates=True, seed=2)
     masks = np.random.default_rng(1).random((1100, 30)) < 0.2
     plan = Plan(masks, np.arange(1100), np.arange(1100) % 7)
@@ -103,19 +103,19 @@ def test_many_masks_answer_as_they_do_alone():
 
 @pytest.mark.parametrize("response", [None, "accuracy"])
 def test_binary_rows_are_right_or_wrong_with_the_expected_chance(response):
-    """Their mean over many items is the expected response; a probability stays a number."""
+    """Rows are 0 or 1 and average to the expected response; probabilities are not rounded."""
     problem = planted_problem(components=10, effect=0.4, binary=True, noise=0.0, seed=4)
     masks = np.zeros((2, 10), dtype=bool)
     masks[1, list(problem.planted[:2])] = True
     measured = problem.run(Plan.crossed(masks, np.arange(3000), response=response))
     assert set(measured.responses.tolist()) == {0.0, 1.0}
     np.testing.assert_allclose(measured.mask_means(), problem.means(masks), atol=0.03)
-    asked = problem.run(Plan.crossed(masks, np.arange(3), response="probability"))
-    np.testing.assert_allclose(asked.mask_means(), problem.means(masks))
+    exact = problem.run(Plan.crossed(masks, np.arange(3), response="probability"))
+    np.testing.assert_allclose(exact.mask_means(), problem.means(masks))
 
 
 def test_noise_of_slopes_is_in_parts_of_themselves():
-    """Means over many rows are the exact slopes; single rows differ by the said part of them."""
+    """Noisy slopes average to the exact ones and spread in proportion to their size."""
     exact = planted_problem(components=12, planted=3, seed=2)
     noisy = planted_problem(components=12, planted=3, seed=2, gradient_noise=4.0)
     masks = np.zeros((1, 12), dtype=bool)

@@ -1,8 +1,9 @@
-"""Clusters by direction and not by length, in an order with similar neighbours."""
+"""Profiles are clustered by direction, not by length."""
 
 import numpy as np
 
 from broca.atlases import cluster
+from broca.atlases.clusters import APART
 
 
 def test_profiles_of_one_direction_are_together():
@@ -18,7 +19,7 @@ def test_profiles_of_one_direction_are_together():
 
 
 def test_members_of_a_cluster_are_closer_than_the_cut():
-    """For random directions the mean cosine distance of every cluster is at most a half."""
+    """The mean cosine distance of every cluster of random directions is at most `APART`."""
     rng = np.random.default_rng(0)
     profiles = rng.normal(size=(30, 3))
     unit = profiles / np.linalg.norm(profiles, axis=1, keepdims=True)
@@ -27,10 +28,12 @@ def test_members_of_a_cluster_are_closer_than_the_cut():
     for members in found.clusters:
         near = unit[list(members)] @ unit[list(members)].T
         assert near.min() > 0  # no pair of a cluster points in opposite directions
+        pairs = np.triu_indices(len(members), 1)
+        assert (1 - near[pairs]).sum() <= APART * len(pairs[0]) + 1e-12
 
 
 def test_rows_without_a_profile_are_left_out():
-    """They belong to no cluster; a single row with a profile is a cluster."""
+    """Rows without a profile belong to no cluster; a single row with a profile is one."""
     assert cluster(np.zeros((3, 2))).order == ()
     assert cluster(np.zeros((3, 0))).clusters == ()
     assert cluster(np.array([[0, 0], [0, -1.0], [0, 0]])).clusters == ((1,),)

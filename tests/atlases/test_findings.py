@@ -12,7 +12,7 @@ TASKS = ("sums", "words", "more sums", "broken")
 
 
 def matrix():
-    """Two components of sums, two of words, one of all tasks; the model cannot do the last task."""
+    """Returns effects of two components of sums, two of words, one of all; task 3 is unusable."""
     effects = np.zeros((4, 8))
     effects[[0, 2], 1] = effects[[0, 2], 6] = -0.4
     effects[1, [2, 7]] = -0.3
@@ -28,7 +28,7 @@ def matrix():
 
 
 def test_everything_is_named():
-    """Universal components, selections, clusters and reasons."""
+    """`find` names universal components, selections, clusters and reasons."""
     found = find(matrix(), TASKS, NAMES, k=3)
     (one,) = found.universal
     assert (one.name, set(one.hurts)) == ("L1H0", {"sums", "words", "more sums"})
@@ -51,7 +51,7 @@ def test_everything_is_named():
 
 
 def test_order_is_a_permutation_with_clusters_first():
-    """Clustered components, then the others; usable tasks, then the others."""
+    """Clustered components come before the others, and usable tasks before unusable ones."""
     found = find(matrix(), TASKS, NAMES, k=3)
     assert sorted(found.columns) == list(range(8))
     assert set(found.columns[:5]) == {1, 2, 4, 6, 7}

@@ -55,6 +55,6 @@ def test_p_is_uniform_under_chance():
 
 
 def test_one_head_in_each_layer_says_nothing():
-    """No permutation changes the number: no effect, and a p-value of 1."""
+    """No permutation changes the count, so there is no effect and the p-value is 1."""
     found = count_groups([[0, 8]], LAYERS, GROUPS, seed=0)
     assert (found.pairs, found.expected, found.effect, found.p) == (0, 0.0, None, 1.0)

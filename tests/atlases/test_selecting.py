@@ -19,9 +19,9 @@ def test_the_same_capability_is_no_control():
 def test_at_most_k_and_the_largest_contrast_first():
     """The largest contrast comes first even if other components hurt the task more."""
     cells = {(2, 1): -0.2, (2, 2): -0.4, (2, 3): -0.3} | {(task, 5): -0.6 for task in range(5)}
-    own = contrasts(matrix(effects_of(cells)), 2)[2]
-    assert own.selected == (2, 3)
-    assert own.low[2] < -0.4 < own.high[2] < 0
+    contrast = contrasts(matrix(effects_of(cells)), 2)[2]
+    assert contrast.selected == (2, 3)
+    assert contrast.low[2] < -0.4 < contrast.high[2] < 0
 
 
 def test_what_helps_the_others_is_not_needed_by_the_task():
@@ -35,11 +35,11 @@ def test_noise_selects_nothing():
     rng = np.random.default_rng(3)
     noisy = matrix(rng.normal(0, 0.04, (5, 400)), spread=0.04)
     assert sum(len(one.selected) for one in contrasts(noisy, 5)) <= 1
-    assert noisy.hurts.sum() > 20  # each by itself would be
+    assert noisy.hurts.sum() > 20  # a test of every component alone would select these
 
 
 def test_one_capability_alone_is_compared_with_nothing():
-    """The contrast is then the effect."""
+    """Without another capability there are no controls, and the effect alone decides."""
     found = contrasts(matrix(effects_of({(0, 1): -0.3}), capabilities=("sums",) * 5), 5)
     assert found[0].controls == ()
     assert found[0].selected == (1,)
