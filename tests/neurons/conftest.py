@@ -1,4 +1,4 @@
-"""A tiny model with neurons, and runs that ask it short questions."""
+"""A tiny model with neuron gates, and runs in memory on short examples."""
 
 import pytest
 
@@ -15,13 +15,13 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 @pytest.fixture
 def neurons():
-    """Two layers of 64 neurons, random weights; new for every test, as training changes them."""
+    """Two layers of 64 neurons with random weights, built anew as training changes them."""
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components="heads+neurons")
     return NeuronModel(model)
 
 
 def letters(count=8, *, name="letters", start=0):
-    """A task of short texts, every content in two wordings."""
+    """A task of `count` short examples, every content in two wordings."""
     examples = tuple(
         {
             "prompt": f"say {chr(97 + (start + n) % 26)}",
@@ -36,7 +36,7 @@ def letters(count=8, *, name="letters", start=0):
 
 @pytest.fixture
 def ask(neurons):
-    """Makes a run in memory whose tasks have all their items in every part."""
+    """Returns a function that makes a run in memory with all items of a task in every part."""
 
     def make(*tasks, journal=None, rule=None):
         tasks = tasks or (letters(),)

@@ -6,7 +6,7 @@ import torch
 
 
 def slow_scores(model, downs, context, continuation, *, steps):
-    """Scores of every neuron for a gold answer, in plain transformers and float32.
+    """Returns the scores of every neuron for a gold answer, in plain transformers and float32.
 
     Args:
         model: A causal language model of transformers.

@@ -1,4 +1,4 @@
-"""Located on one task, measured on every task."""
+"""Neurons located on one task are measured on every task."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from broca.options import TrainingOptions
 
 @pytest.mark.parametrize("action", ["erase", "tune"])
 def test_crossing_measures_every_pair(ask, action):
-    """Each task's neurons on each task; empty sets are left out."""
+    """Each task's neurons are measured on each task; tasks with empty sets are left out."""
     run = ask(letters(4), letters(4, name="others", start=12))
     sets = {"letters": np.array([1, 2, 70]), "others": np.array([], dtype=int)}
     options = TrainingOptions(lr=0.02, epochs=2)

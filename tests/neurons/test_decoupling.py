@@ -1,4 +1,4 @@
-"""Pairs of items, relation by relation."""
+"""Overlaps of pairs of items, summarized by relation."""
 
 import json
 
@@ -10,7 +10,7 @@ from broca.options import RuleOptions
 
 
 def test_decoupling_of_identical_items_is_complete(ask, tmp_path):
-    """A pair of one item overlaps wholly; relations are kept apart; pairs come from files too."""
+    """Identical items overlap fully, relations are kept apart, and files give the same pairs."""
     letter, number = (
         {"prompt": prompt, "answer": answer}
         for prompt, answer in (("say a", " A"), ("count to nine", " z"))

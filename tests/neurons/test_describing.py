@@ -1,4 +1,4 @@
-"""`neurons.json` and the other results: complete, and read as they were written."""
+"""`neurons.json` and the other results are complete and decode to the written objects."""
 
 import json
 
@@ -14,7 +14,7 @@ from broca.results.neurons import NeuronSet
 
 
 def test_located_neurons_come_back_as_they_were(neurons, ask):
-    """Shares, layers and order are right, and the file gives the same object."""
+    """Shares, layers and order are right, and the decoded file equals the result."""
     run = ask(letters(4), rule=RuleOptions(count=5, steps=3))
     choice = choose(run, "letters")
     result = neuron_set(run, "letters", choice)
@@ -31,7 +31,7 @@ def test_located_neurons_come_back_as_they_were(neurons, ask):
 
 
 def test_nothing_that_stands_out_is_noted(ask):
-    """With what to do."""
+    """An empty selection carries a note that says what to change."""
     run = ask(letters(2), rule=RuleOptions(sigma=1e6, steps=3))
     result = neuron_set(run, "letters", choose(run, "letters"))
     assert (result.selected, result.notes) == (
@@ -40,7 +40,7 @@ def test_nothing_that_stands_out_is_noted(ask):
 
 
 def test_what_is_not_known_is_null(ask):
-    """NaN is no JSON."""
+    """Unknown values, which are NaN, are written as null because JSON has no NaN."""
     run = ask(letters(2))
     result = experiment(run, (run.mean([]), np.float32(1.5)), notes=["so"], more=1)
     data = json.loads(encode(result))

@@ -1,4 +1,4 @@
-"""Arms of training: each from the same weights, measured on held-out items."""
+"""Arms of training start from the same weights and are measured on held-out items."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from broca.options import TrainingOptions
 
 @pytest.mark.parametrize("without", ["zeroed", "frozen"])
 def test_every_arm_is_trained_from_the_same_weights(neurons, ask, without, tmp_path):
-    """Arms, shares and gains are there; training on what is measured gains; weights come back."""
+    """Arms and shares are complete, training raises the likelihood, and weights are restored."""
     before = {n: v.clone() for n, v in neurons.model.model.state_dict().items()}
     asked = {
         "options": TrainingOptions(lr=0.02, epochs=4), "without": without, "folder": tmp_path,

@@ -1,4 +1,4 @@
-"""Erasing sets: what is lost, beside random sets."""
+"""Losses after erasing sets of neurons, compared with random sets."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ from broca.neurons.neuron_run import INTACT
 from broca.neurons.sets import RandomSets
 
 
-def test_erasing_hurts_by_what_was_there(ask):
-    """Nats lost equal the difference of the two measurements; random draws are all there."""
+def test_losses_are_differences_of_the_measurements(ask):
+    """Nats lost equal the difference of the two measurements, and every random draw is reported."""
     run, columns = ask(letters(6)), np.array([1, 2, 3, 20, 64, 100])
     (lost,) = erased(run, {"cnl": columns}, ["letters"], RandomSets(3))
     assert (lost.neurons, len(lost.random_drops)) == (6, 3)

@@ -1,4 +1,4 @@
-"""Integrated gradients: equal to a plain loop, complete, the same whatever the batch."""
+"""Integrated gradients equal a plain loop, are complete and do not depend on the batch size."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ REQUESTS = [
 
 
 def attributed(model, *, alphas=None, budget=None, requests=REQUESTS):
-    """Attributions of some requests."""
+    """Returns the attributions of the requests, in their order."""
     attributor = Attributor(
         model,
         neuron_blocks(model.structure),
@@ -36,7 +36,7 @@ def attributed(model, *, alphas=None, budget=None, requests=REQUESTS):
 
 
 def likely(model, context, length):
-    """A request for what the model itself finds most likely: small models are sure of nothing."""
+    """Returns a request for the greedy answer, as tiny models give other tokens little weight."""
     tokens = list(context)
     for _ in range(length):
         with torch.no_grad():
@@ -47,7 +47,7 @@ def likely(model, context, length):
 
 @pytest.mark.parametrize("architecture", DENSE, ids=[kind.name for kind in DENSE])
 def test_scores_equal_a_plain_loop(architecture):
-    """On every dense architecture, one token and several, and a prompt of a single token."""
+    """Scores agree on all dense architectures, for one and several tokens and one-token prompts."""
     plain = make_model(architecture)
     model = GatedModel.wrap(plain, tiny_tokenizer(), name=architecture.name)
     blocks = neuron_blocks(model.structure)
@@ -62,7 +62,7 @@ def test_scores_equal_a_plain_loop(architecture):
 
 
 def test_scores_of_the_shipped_model_equal_a_plain_loop(reference):
-    """With the paper's 19 steps."""
+    """Scores agree with the paper's 19 steps."""
     paths = [f"model.layers.{layer}.mlp.down_proj" for layer in range(6)]
     prompt = tuple(reference.tokenizer.encode("compute 29 + 81 ="))
     answer = tuple(reference.tokenizer.encode(" 110"))
@@ -76,7 +76,7 @@ def test_scores_of_the_shipped_model_equal_a_plain_loop(reference):
 
 
 def test_scores_are_complete(tiny):
-    """A layer's scores sum to p(w) - p(0), but for an error that falls with more steps."""
+    """A layer's scores sum to p(w) - p(0) up to an error that falls with more steps."""
     paths = [block.part.path for block in neuron_blocks(tiny.structure)]
     errors = []
     for steps in (4, 16, 64, 256):
@@ -93,14 +93,14 @@ def test_scores_are_complete(tiny):
 
 @pytest.mark.parametrize("budget", [1, 64, 100_000])
 def test_batch_size_changes_nothing(tiny, budget):
-    """Every token budget gives the same scores, to float noise."""
+    """Every token budget gives the same scores up to floating-point noise."""
     for ours, other in zip(attributed(tiny, budget=budget), attributed(tiny), strict=True):
         np.testing.assert_allclose(ours.scores, other.scores, atol=1e-7)
         assert ours.probability == pytest.approx(other.probability)
 
 
 def test_without_kept_keys_the_scores_are_the_same(tiny, monkeypatch):
-    """Where a cache cannot be cut, the whole context is run for every row."""
+    """If the cache cannot be cut, the whole context is run for every row with the same scores."""
     kept = attributed(tiny)
     monkeypatch.setattr("broca.neurons.gradients.is_plain", lambda cache: False)
     for ours, other in zip(attributed(tiny), kept, strict=True):
@@ -108,7 +108,7 @@ def test_without_kept_keys_the_scores_are_the_same(tiny, monkeypatch):
 
 
 def test_single_step_is_gradient_times_activation(tiny):
-    """With the whole activation alone, the score is w dP/dw, and there is no path to sum over."""
+    """With the full activation alone, the score is w dp/dw and the residual is not defined."""
     (ours,) = attributed(tiny, alphas=(1.0,), requests=REQUESTS[:1])
     assert np.isnan(ours.residual)
     assert np.abs(ours.scores).max() > 0
@@ -120,17 +120,25 @@ def test_single_step_is_gradient_times_activation(tiny):
     hook.remove()
     expected = met[0][0, -2:].mean(0).numpy()
     np.testing.assert_allclose(ours.activations[: len(expected)], expected, atol=1e-5)
+    (empty,) = attributed(tiny, alphas=(0.0,), requests=REQUESTS[:1])
+    paths = [block.part.path for block in neuron_blocks(tiny.structure)]
+    whole, _ = slow_scores(tiny.model, paths, *_parts(REQUESTS[0]), steps=1)
+    both_ends = torch.cat([whole[path] for path in paths]).numpy()
+    np.testing.assert_allclose((ours.scores + empty.scores) / 2, both_ends, atol=1e-7)
 
 
 def test_weights_and_hooks_are_as_before(tiny):
-    """Nothing is left in the model: no hook, no gradient."""
+    """Attribution leaves no hook and no gradient in the model and does not change its weights."""
+    before = {name: value.clone() for name, value in tiny.model.state_dict().items()}
     attributed(tiny)
+    after = tiny.model.state_dict()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
     assert not any(module._forward_pre_hooks for module in tiny.model.modules())
     assert all(parameter.grad is None for parameter in tiny.model.parameters())
 
 
 def test_observations_are_the_attributions(tiny):
-    """Vectors in the order of the observations; what decides one, and only that, is in its key."""
+    """Vectors come in the order of the observations; keys do not contain the length."""
     engine = Engine(tiny)
     observations = [
         IntegratedGradients(request.context, request.continuation, steps_of(STEPS), length=1)

@@ -1,4 +1,4 @@
-"""Items of the neuron verbs: the common cut, gold answers alone, data sets and examples."""
+"""Items of the neuron verbs: the common split, gold answers alone, data sets and examples."""
 
 import json
 
@@ -12,7 +12,7 @@ from broca.tasks import Catalog, RequestTokenizer
 
 
 def cut(model, parts, **options):
-    """Tasks of a model with a few items."""
+    """Returns the neuron tasks of a model with a few items."""
     given = {"items": 6, "report_items": 5, "seed": 0, **options}
     data = DataOptions(answer_tokens=given.pop("answer_tokens", None))
     return neuron_tasks(
@@ -21,7 +21,7 @@ def cut(model, parts, **options):
 
 
 def test_items_are_cut_as_every_verb_cuts_them(reference):
-    """Disjoint parts, those of the common split, report items limited."""
+    """Parts are disjoint and those of the common split, and the report items are limited."""
     tasks = cut(reference, {"locate": ("addition",), "report": ("addition", "mc_biology")})
     tokenizer = RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
     split = Catalog().load("addition", tokenizer).split(items=6, seed=0)
@@ -34,7 +34,7 @@ def test_items_are_cut_as_every_verb_cuts_them(reference):
 
 
 def test_margins_are_those_of_the_gold_answer_alone(reference):
-    """Of a multiple choice the right letter, of a generation the task's target."""
+    """The margin is that of a multiple choice's right letter and of a generation's target."""
     tasks = cut(reference, {"report": ("addition", "mc_biology")})
     for benchmark, item in tasks.bank:
         margin = benchmark.margin(item)
@@ -44,7 +44,7 @@ def test_margins_are_those_of_the_gold_answer_alone(reference):
 
 
 def test_data_sets_are_read_and_shortened(reference, tmp_path):
-    """JSON lines of prompt and answer; only the first tokens of an answer where that is wanted."""
+    """JSON lines of prompt and answer are read; `answer_tokens` keeps an answer's first tokens."""
     path = tmp_path / "sums.jsonl"
     rows = [{"prompt": f"compute 1{n} + 2{n} =", "answer": f"{30 + 2 * n} or so"} for n in range(9)]
     path.write_text("\n".join(map(json.dumps, rows)))
@@ -60,13 +60,13 @@ def test_data_sets_are_read_and_shortened(reference, tmp_path):
 
 
 def test_examples_are_located_on_whole(neurons):
-    """Nothing is cut from a task of examples."""
+    """All examples of a task of examples are used to locate neurons."""
     tasks = example_tasks(neurons.model, letters(3))
     assert tasks.places["locate"]["letters"].tolist() == [0, 1, 2]
 
 
 def test_items_without_gold_answers_are_left_out(neurons, monkeypatch):
-    """They are counted in a note; a task without any is refused."""
+    """Items without gold answers are counted in a note; a task that has no others is refused."""
     from broca.tasks import Benchmark
 
     original = Benchmark.margin

@@ -1,4 +1,4 @@
-"""Every method chooses as it says."""
+"""Every method selects neurons by its definition."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ RULE = RuleOptions(count=6, steps=3)
     "method", ["cnl", "knowledge-neurons", "activation", "gradient", "random", "sensing"]
 )
 def test_every_method_gives_the_wanted_number(ask, method):
-    """At equal count they can be compared."""
+    """Every method selects `count` neurons, so methods can be compared at equal count."""
     run = ask(letters(6), letters(4, name="others", start=12), rule=RULE)
     options = MethodOptions(rows=18)
     choice = choose(run, "letters", method=method, options=options, contrast=["others"])
@@ -27,7 +27,7 @@ def test_every_method_gives_the_wanted_number(ask, method):
 
 
 def test_knowledge_neurons_follow_their_two_thresholds(ask):
-    """Above a fifth of an item's highest score, in more than two fifths of the items."""
+    """A neuron is selected if it exceeds 0.2 of the item's maximum in more than 40 % of items."""
     run = ask(letters(6))
     scores = run.item_scores(run.places("letters")).scores
     votes = (scores > 0.2 * scores.max(1, keepdims=True)).mean(0)
@@ -36,7 +36,7 @@ def test_knowledge_neurons_follow_their_two_thresholds(ask):
 
 
 def test_activation_difference_finds_a_planted_difference(ask, monkeypatch):
-    """A neuron that is active here and not there comes first."""
+    """A neuron that is active only on the task ranks first."""
     run = ask(letters(6), letters(5, name="others"), rule=RuleOptions(count=1))
     original, here = NeuronRun.item_scores, run.places("letters")
 
@@ -56,12 +56,12 @@ def test_activation_difference_finds_a_planted_difference(ask, monkeypatch):
     [("cnll", "did you mean 'cnl'"), ("activation", "`others`"), ("random", "`count`")],
 )
 def test_methods_say_what_they_lack(ask, method, message):
-    """In one line."""
+    """The message names the missing or unknown option."""
     with pytest.raises(BadInput, match=message):
         choose(ask(letters(2)), "letters", method=method)
 
 
 def test_an_unknown_search_is_refused_whatever_the_method():
-    """Before anything is measured."""
+    """An unknown search is refused before anything is measured."""
     with pytest.raises(BadInput, match="'greedy'"):
         require_method("cnl", MethodOptions(search="greedyy"))

@@ -10,7 +10,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 
 def test_names_and_columns_are_inverse(neurons):
-    """Every neuron has a name; names of others are refused."""
+    """Every neuron has a name; names that are not neurons of the model are refused."""
     every = neurons.names(np.arange(len(neurons)))
     assert every[0] == "L0N0"
     assert every[-1] == "L1N63"
@@ -21,7 +21,7 @@ def test_names_and_columns_are_inverse(neurons):
 
 
 def test_masks_ablate_the_components_of_the_same_names(neurons):
-    """Heads stand before the neurons among the components; a set of none ablates nothing."""
+    """Masks account for the heads before the neurons; an empty set ablates nothing."""
     masks = neurons.masks([np.array([0, 70]), np.array([], dtype=int)])
     names = np.array(neurons.model.components.names)
     assert names[masks[0]].tolist() == ["L0N0", "L1N6"]
@@ -29,12 +29,12 @@ def test_masks_ablate_the_components_of_the_same_names(neurons):
 
 
 def test_parameters_are_counted(neurons):
-    """Of a gated block: a column of down, a row each of gate and up."""
+    """A neuron of a gated block has a column of `down` and a row each of `gate` and `up`."""
     assert set(neurons.parameter_counts().tolist()) == {3 * 32}
 
 
 def test_a_model_without_neuron_gates_is_refused():
-    """Loaded for heads alone, it could not ablate neurons."""
+    """A model that was loaded with head gates alone is refused, as it cannot ablate neurons."""
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
     with pytest.raises(BadInput, match="`components` 'neurons'"):
         NeuronModel(model)

@@ -1,4 +1,4 @@
-"""Scaled neurons equal weights edited by hand; scores are kept and taken from the journal."""
+"""Scaled neurons equal weights edited by hand; scores are stored in the journal and reused."""
 
 import copy
 from dataclasses import replace
@@ -19,7 +19,7 @@ COLUMNS = np.array([1, 2, 3, 20, 64, 65, 100])
 
 @pytest.mark.parametrize("factor", [0.0, 2.0])
 def test_scaled_neurons_equal_scaled_columns(neurons, ask, factor):
-    """p(answer) and the score are those of a copy whose down projections' columns are scaled."""
+    """Likelihood and score equal those of a copy with scaled columns of the down projections."""
     edited, run = copy.deepcopy(neurons.model.model), ask(letters(6))
     with torch.no_grad():
         for layer, local in ((0, [1, 2, 3, 20]), (1, [0, 1, 36])):
@@ -34,7 +34,7 @@ def test_scaled_neurons_equal_scaled_columns(neurons, ask, factor):
 
 
 def test_every_row_has_its_own_set(ask):
-    """A batch of mixed sets equals the sets one by one."""
+    """A batch of mixed sets equals the sets measured separately."""
     run = ask(letters(6))
     places, sets = run.places("letters"), [INTACT, COLUMNS, COLUMNS[:2]]
     apart = run.scaled(places, sets).log_probability
@@ -45,7 +45,7 @@ def test_every_row_has_its_own_set(ask):
 
 
 def test_a_factor_that_changes_nothing_is_refused(ask):
-    """Neurons that are multiplied with 1 are intact."""
+    """Factor 1 leaves neurons intact and is refused, as is NaN."""
     run = ask(letters(2))
     for factor in (1.0, float("nan")):
         with pytest.raises(BadInput, match="other than 1"):
@@ -53,7 +53,7 @@ def test_a_factor_that_changes_nothing_is_refused(ask):
 
 
 def test_scores_are_never_computed_twice(ask, tmp_path, monkeypatch):
-    """Another run on the journal takes them from there, equal to the bit; other steps are new."""
+    """A second run reads scores from the journal bit for bit; other steps are computed anew."""
     computed = []
     original = Attributor.run
 
@@ -79,7 +79,7 @@ def test_scores_are_never_computed_twice(ask, tmp_path, monkeypatch):
 
 
 def test_tokens_of_scores_are_counted(ask):
-    """What scoring reads counts as what rows read does."""
+    """Tokens read while scoring are counted like those of measured rows."""
     run = ask(letters(2))
     run.item_scores(run.places("letters"))
     rows, tokens = run.run.finish()
@@ -88,7 +88,7 @@ def test_tokens_of_scores_are_counted(ask):
 
 
 def test_intervals_hold_the_mean_and_shrink(ask):
-    """Against the normal interval, for many values; repeatable."""
+    """The interval of many values agrees with the normal interval and is repeatable."""
     values = np.random.default_rng(0).normal(1, 2, 400)
     run = ask(letters(2))
     interval = run.mean(values)
@@ -100,7 +100,7 @@ def test_intervals_hold_the_mean_and_shrink(ask):
 
 
 def test_values_that_are_not_known_are_left_out(ask):
-    """NaN is the overlap of empty sets; where nothing is known the interval is NaN."""
+    """NaN, the overlap of empty sets, is left out; without any known value the interval is NaN."""
     run = ask(letters(2))
     some = run.mean([1.0, float("nan"), 3.0])
     assert some.value == 2
@@ -109,7 +109,7 @@ def test_values_that_are_not_known_are_left_out(ask):
 
 
 def test_scores_and_losses_are_the_tasks_own(ask):
-    """The mean of responses, and what is lost of it by the same items."""
+    """The score is the mean of the responses; the loss is the mean difference of the same items."""
     run = ask(letters(4))
     before, after = np.array([1.0, 1, 1, 0]), np.array([1.0, 0, 0, 0])
     assert run.score("letters", before).value == 0.75

@@ -1,4 +1,4 @@
-"""A model opened by its neurons: settings, names of tasks, where trained weights lie."""
+"""A model opened by its neurons: settings, task names and the folder of trained weights."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from broca.options import JournalOptions, ModelOptions, RuleOptions, RunOptions,
 
 
 def opening(*, journal=None, stages=None, **settings):
-    """The shipped model `reference-small` by its neurons."""
+    """Opens the shipped model `reference-small` by its neurons."""
     report = None if stages is None else lambda stage, _: stages.append(stage)
     options = RunOptions(
         task_options=TaskOptions(limit=40),
@@ -21,7 +21,7 @@ def opening(*, journal=None, stages=None, **settings):
 
 
 def test_components_are_neurons_whatever_the_options_say():
-    """With all that identifies the run among its settings."""
+    """The components are neurons, and the settings contain what identifies the run."""
     with opening() as session:
         assert session.neurons.model.kinds == "neurons"
         assert (session.settings["steps"], session.settings["seed"]) == (3, 2)
@@ -29,13 +29,13 @@ def test_components_are_neurons_whatever_the_options_say():
 
 
 def test_trained_weights_lie_beside_the_journal(tmp_path):
-    """In a folder of their own."""
+    """Trained weights are stored in the folder `deltas` next to the journal."""
     with opening(journal=tmp_path / "j.sqlite") as session:
         assert session.deltas == tmp_path / "deltas"
 
 
 def test_names_become_settings():
-    """A task with its others, or several tasks; the task itself is no other."""
+    """Task names become settings; a task given among its own `others` is refused."""
     with opening() as session:
         assert session.names("sorting", "capitals") == ("sorting", ("capitals",))
         assert session.settings["others"] == ["capitals"]
@@ -47,7 +47,7 @@ def test_names_become_settings():
 
 
 def test_a_run_is_identified_by_its_verb_and_its_settings():
-    """Items are cut by the seed; stages are told."""
+    """A run's settings are its verb and the session's settings, and its stages are reported."""
     stages = []
     with opening(stages=stages) as session:
         run = session.run("locate", {"locate": ["sorting"]})

@@ -1,4 +1,4 @@
-"""Halves of tasks are compared."""
+"""Overlaps of neurons between halves of tasks."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from broca.options import RuleOptions
 
 
 def test_halves_are_compared_and_relations_named(ask):
-    """Two tasks of two halves each: six pairs; the summary is their mean by relation."""
+    """Two tasks of two halves give six pairs; the summary is the mean over a relation's pairs."""
     run = ask(letters(8), letters(8, name="others", start=12), rule=RuleOptions(count=6, steps=3))
     overlaps = overlapped(run, ["letters", "others"])
     assert len(overlaps.pairs) == 6
@@ -21,7 +21,7 @@ def test_halves_are_compared_and_relations_named(ask):
 
 
 def test_halves_are_disjoint_and_seeded():
-    """All items, each in one half."""
+    """Every item is in exactly one half, and the seed determines the halves."""
     first, second = halves(np.arange(10, 19), seed=1)
     assert sorted([*first, *second]) == list(range(10, 19))
     assert np.array_equal(first, halves(np.arange(10, 19), seed=1)[0])

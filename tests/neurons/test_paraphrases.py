@@ -1,4 +1,4 @@
-"""Shipped paraphrases and pairs: right answers, shared contents, seeded."""
+"""Shipped paraphrases and pairs have right answers, share contents and are seeded."""
 
 import re
 
@@ -19,7 +19,7 @@ from broca.neurons.paraphrases import (
 
 @pytest.mark.parametrize("task", PARAPHRASED)
 def test_paraphrases_share_content_and_differ_in_wording(task):
-    """Every content in four different prompts; same seed, same items."""
+    """Every content has four different prompts, and the seed determines the items."""
     examples = paraphrased(task, contents=6, wordings=4, seed=1).examples
     assert examples == paraphrased(task, contents=6, wordings=4, seed=1).examples
     assert examples != paraphrased(task, contents=6, wordings=4, seed=2).examples
@@ -33,7 +33,7 @@ def test_paraphrases_share_content_and_differ_in_wording(task):
 
 
 def test_answers_are_right():
-    """Sums are sums; the letter names the same option in every turn; capitals are the country's."""
+    """Sums, right options and capitals are correct in every wording."""
     for example in paraphrased("addition", contents=5).examples:
         assert sum(map(int, re.findall(r"\d+", example["prompt"]))) == int(example["answer"])
     rights = {}
@@ -49,7 +49,7 @@ def test_answers_are_right():
 
 
 def test_pairs_share_what_they_say():
-    """Capability is the first word, content the letters or numbers; lengths are equal."""
+    """The first word is the capability and the others are the content; pairs differ as labelled."""
     pairs = shipped_pairs(count=9, seed=3)
     assert pairs == shipped_pairs(count=9, seed=3)
     for pair in pairs:
@@ -71,7 +71,7 @@ def test_pairs_share_what_they_say():
 
 
 def test_tasks_without_paraphrases_are_refused():
-    """Naming those that have some."""
+    """The message names the tasks with paraphrases or the limit of the count."""
     with pytest.raises(BadInput, match="use capitals"):
         paraphrased("sorting", contents=5)
     with pytest.raises(BadInput, match="at least 2"):

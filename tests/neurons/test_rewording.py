@@ -1,4 +1,4 @@
-"""Paraphrases are compared with different items."""
+"""Overlaps of paraphrases compared with overlaps of different items."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ RULE = RuleOptions(count=6, steps=3)
 
 
 def test_paraphrases_are_compared_as_they_say(neurons, ask):
-    """Their overlap is the mean over contents, recomputed here from the items' sets."""
+    """The overlap of paraphrases is the mean over contents, recomputed from the items' sets."""
     run = ask(letters(8), rule=RULE)  # four contents in two wordings
     fidelity = reworded(run, "letters")
     scores = run.item_scores(run.places("letters")).scores
@@ -31,7 +31,7 @@ def test_paraphrases_are_compared_as_they_say(neurons, ask):
 
 
 def test_data_without_paraphrases_are_refused(ask):
-    """Contents that come in one wording each."""
+    """Contents with a single wording each are refused."""
     plain = tuple({"prompt": prompt, "answer": " x"} for prompt in "ab")
     with pytest.raises(BadInput, match="no paraphrases"):
         reworded(ask(replace(letters(), examples=plain)), "letters")

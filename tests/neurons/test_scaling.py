@@ -14,7 +14,7 @@ RULE = RuleOptions(count=6, steps=3)
 
 
 def test_each_item_is_moved_with_its_own_neurons(neurons, ask):
-    """The located change of one item equals erasing its set by hand."""
+    """The mean change by located neurons equals erasing each item's set by hand."""
     run = ask(letters(4), letters(3, name="unrelated", start=9), rule=RULE)
     moved = move(run, "letters", RandomSets(2), unrelated=run.places("unrelated"))
     assert [factor.factor for factor in moved.moved] == [0.0, 2.0]
@@ -31,13 +31,13 @@ def test_each_item_is_moved_with_its_own_neurons(neurons, ask):
 
 
 def test_no_located_neurons_are_refused(ask):
-    """With what to do."""
+    """The message says to lower `sigma`."""
     with pytest.raises(BadInput, match="lower `sigma`"):
         move(ask(letters(2), rule=RuleOptions(sigma=1e6, steps=3)), "letters", RandomSets())
 
 
 def test_factors_are_numbers():
-    """From a list or one string."""
+    """Factors are read from a list or a comma-separated string; other text is refused."""
     assert numbers_of("0,2") == numbers_of([0, 2]) == (0.0, 2.0)
     with pytest.raises(BadInput, match="`factors` 'a'"):
         numbers_of("a")

@@ -1,4 +1,4 @@
-"""Which neurons stand out."""
+"""Selection of the neurons with outstanding scores."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ LAYERS = np.repeat([0, 1], 50)
 
 
 def scores(**high):
-    """Noise of deviation about 1, with some neurons raised."""
+    """Noise of standard deviation about 1, with some neurons raised."""
     values = np.random.default_rng(0).normal(size=100)
     for neuron, value in high.items():
         values[int(neuron[1:])] = value
@@ -19,7 +19,7 @@ def scores(**high):
 
 
 def test_rule_is_mean_plus_sigma_deviations():
-    """Exactly those above the bound, by the definition written out."""
+    """Exactly the neurons above mean + sigma standard deviations are selected."""
     values = scores(n3=30.0, n70=12.0)
     bound = values.mean() + 2.5 * values.std()
     assert (
@@ -29,7 +29,7 @@ def test_rule_is_mean_plus_sigma_deviations():
 
 
 def test_scope_layer_judges_each_layer_by_itself():
-    """A neuron that is ordinary among all stands out in a quiet layer."""
+    """A neuron that is ordinary among all neurons is selected in a quiet layer."""
     values = np.concatenate([scores()[:50] * 100, scores()[50:]])
     values[60] = 20.0
     assert 60 not in item_set(values, LAYERS, RuleOptions(sigma=4))
@@ -41,7 +41,7 @@ def test_scope_layer_judges_each_layer_by_itself():
 
 
 def test_vote_counts_items_and_mean_weighs_them():
-    """One loud item decides the mean and not the vote."""
+    """A single loud item decides the mean and not the vote."""
     items = np.stack([scores(n5=20.0) for _ in range(9)] + [scores(n8=1e4)])
     assert commonality_set(items, LAYERS, RuleOptions(sigma=5)).tolist() == [8]
     assert commonality_set(items, LAYERS, RuleOptions(sigma=5, aggregate="vote")).tolist() == [5]
@@ -54,7 +54,7 @@ def test_vote_counts_items_and_mean_weighs_them():
 
 
 def test_count_takes_the_highest():
-    """Regardless of sigma, sorted by column."""
+    """The `count` highest scores are selected regardless of sigma, sorted by column."""
     values = scores(n40=9.0, n7=8.0)
     assert item_set(values, LAYERS, RuleOptions(count=2)).tolist() == [7, 40]
     assert commonality_set(
@@ -65,8 +65,8 @@ def test_count_takes_the_highest():
     ]
 
 
-def test_constant_scores_have_no_one_standing_out():
-    """No division by zero."""
+def test_constant_scores_select_no_neuron():
+    """Constant scores select no neuron and do not divide by zero."""
     assert not len(item_set(np.ones(100), LAYERS, RuleOptions()))
 
 
@@ -74,6 +74,6 @@ def test_constant_scores_have_no_one_standing_out():
     "wrong", [{"scope": "heads"}, {"aggregate": "max"}, {"share": 0.0}, {"count": 0}, {"steps": 0}]
 )
 def test_wrong_values_are_refused(wrong):
-    """Each in one line that names the option."""
+    """The message names the wrong option."""
     with pytest.raises(BadInput, match=next(iter(wrong))):
         RuleOptions(**wrong)

@@ -1,4 +1,4 @@
-"""Neurons found by random ablation: planted ones are found, budgets are kept."""
+"""Neurons located by random ablation: planted neurons are found and budgets are kept."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ PLANTED = [5, 70, 100]
 
 
 class Planted:
-    """Stands in for a run: ablating a planted neuron costs, all others cost nothing."""
+    """Stands in for a run in which ablating a planted neuron costs 1 and any other nothing."""
 
     def __init__(self, run):
         self.run, self.neurons, self.rule = run.run, run.neurons, run.rule
@@ -21,7 +21,7 @@ class Planted:
         self.rows = 0
 
     def log_probability(self, places, sets, index, **_):
-        """Additive effects and small noise."""
+        """Returns additive effects with small noise."""
         self.rows += len(places)
         rng = np.random.default_rng(self.rows)
         cost = np.array([len(np.intersect1d(columns, PLANTED)) for columns in sets])
@@ -30,7 +30,7 @@ class Planted:
 
 @pytest.mark.parametrize("method", ["cs-stratified", "one-shot", "greedy"])
 def test_coarse_to_fine_finds_planted_neurons(ask, method):
-    """By every search, within the budget, in levels that grow finer."""
+    """Every search finds the planted neurons within the budget, in levels of smaller groups."""
     options = SensingOptions(method=method, rows=3000, groups=32, keep=4, items=4, sparsity=0.1)
     run = ask(letters(8), rule=RuleOptions(count=3))
     planted = Planted(run)
@@ -42,7 +42,7 @@ def test_coarse_to_fine_finds_planted_neurons(ask, method):
 
 
 def test_masked_gradients_are_the_mean_over_random_masks(neurons, ask):
-    """Equal to finite differences of the gates, averaged over the same masks."""
+    """Masked gradients equal finite differences of the gates, averaged over the same masks."""
     run = ask(letters(3), rule=RuleOptions(count=4))
     options = SensingOptions(rows=18, rate=0.3)
     sensed = sense(run, run.places("letters"), options)
@@ -66,20 +66,22 @@ def test_masked_gradients_are_the_mean_over_random_masks(neurons, ask):
 
 
 def test_groups_cover_every_neuron_once_within_layers(neurons):
-    """A partition; no group spans two layers."""
+    """The groups partition the neurons, and no group spans two layers."""
     groups = first_groups(neurons, 10, np.random.default_rng(0))
     assert sorted(np.concatenate(groups).tolist()) == list(range(128))
     assert all(len(set(neurons.layers[group].tolist())) == 1 for group in groups)
 
 
 def test_equal_cost_grows_with_steps(ask):
-    """Twice the steps, nearly twice the rows; by hand for one item."""
+    """The rows of equal cost agree with a count by hand and nearly double with the steps."""
     run = ask(letters(1), rule=RuleOptions(steps=19))
     places = run.places("letters")
     (gold,) = run.golds(places)
     reads, answers = len(gold.context) + len(gold.continuation), len(gold.continuation)
     by_hand = (reads + 3 * answers * 20 * (1 + 0.5)) / reads
     assert equal_rows(run, places) == round(by_hand)
+    doubled = ask(letters(1), rule=RuleOptions(steps=38))
+    assert 1.8 < equal_rows(doubled, places) / equal_rows(run, places) < 2
 
 
 @pytest.mark.parametrize(
@@ -88,12 +90,12 @@ def test_equal_cost_grows_with_steps(ask):
      ({"rows": 0}, "rows")],
 )  # fmt: skip
 def test_wrong_options_are_refused(wrong, name):
-    """Each by its name."""
+    """The message names the wrong option."""
     with pytest.raises(BadInput, match=name):
         SensingOptions(**wrong)
 
 
 def test_options_of_a_verb_say_search_and_rows():
-    """The rest is as it was tuned."""
+    """The options of a verb set search and rows; all others keep their tuned values."""
     options = SensingOptions.of(MethodOptions(search="greedy", rows=12))
     assert options == SensingOptions("greedy", 12)

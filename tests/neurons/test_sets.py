@@ -1,4 +1,4 @@
-"""Overlaps and random sets."""
+"""Overlaps of sets and random sets."""
 
 import numpy as np
 import pytest
@@ -10,27 +10,27 @@ LAYERS = np.repeat([0, 1, 2, 3], 50)
 
 
 def test_overlap_is_what_the_definitions_say():
-    """Two of four and two of three."""
+    """Two common neurons are 2/4 of the first set, 2/3 of the second and 2/5 of the union."""
     common = shared(np.array([1, 2, 3, 4]), np.array([3, 4, 9]), neurons=200)
     assert (common.common, common.of_first, common.of_second) == (2, 0.5, pytest.approx(2 / 3))
     assert (common.of_larger, common.iou) == (0.5, pytest.approx(2 / 5))
 
 
 def test_expectation_is_that_of_random_sets():
-    """Against simulation; IoU to first order."""
+    """Expected overlaps agree with simulated random sets, IoU to first order."""
     rng = np.random.default_rng(0)
     draws = [
         shared(rng.choice(200, 30, replace=False), rng.choice(200, 50, replace=False), neurons=200)
         for _ in range(2000)
     ]
-    assert np.mean([one.of_larger for one in draws]) == pytest.approx(
+    assert np.mean([draw.of_larger for draw in draws]) == pytest.approx(
         draws[0].expected_of_larger, rel=0.03
     )
-    assert np.mean([one.iou for one in draws]) == pytest.approx(draws[0].expected_iou, rel=0.05)
+    assert np.mean([draw.iou for draw in draws]) == pytest.approx(draws[0].expected_iou, rel=0.05)
 
 
 def test_empty_sets_share_nothing_that_is_known():
-    """NaN, not zero and no error."""
+    """The overlap of an empty set is NaN, not zero and not an error."""
     common = shared(np.array([], dtype=int), np.array([1]), neurons=10)
     assert np.isnan(common.of_first)
     assert common.of_second == 0
@@ -39,7 +39,7 @@ def test_empty_sets_share_nothing_that_is_known():
 
 @pytest.mark.parametrize("matching", ["size", "layer"])
 def test_random_sets_match_and_avoid_the_located(matching):
-    """Same size, disjoint, repeatable, different from draw to draw; by layer where wanted."""
+    """Random sets have the same size, are disjoint from the located, differ and are repeatable."""
     like = np.array([0, 1, 2, 60, 199])
     sets = RandomSets(5, matching).like(like, LAYERS, seed=0)
     for columns in sets:
@@ -53,13 +53,13 @@ def test_random_sets_match_and_avoid_the_located(matching):
 
 
 def test_too_few_others_are_refused():
-    """Named with what to do."""
+    """The message says to raise `sigma`."""
     with pytest.raises(BadInput, match="raise `sigma`"):
         RandomSets(1).like(np.arange(150), LAYERS, seed=0)
 
 
 def test_wrong_values_are_refused():
-    """No draws, an unknown way to match, and any other value that does not exist."""
+    """Zero draws, an unknown matching and an unknown choice are refused."""
     with pytest.raises(BadInput, match="`draws`"):
         RandomSets(0)
     with pytest.raises(BadInput, match="`matching`"):

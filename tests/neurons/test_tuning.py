@@ -1,4 +1,4 @@
-"""Training touches the neurons' parameters and nothing else, and puts everything back."""
+"""Training changes the selected neurons' parameters alone and restores them afterwards."""
 
 import copy
 import pickle
@@ -19,14 +19,14 @@ COLUMNS = np.array([3, 10, 64, 127])
 
 
 def snapshot(neurons):
-    """Copies of all weights."""
+    """Returns copies of all weights."""
     return {
         name: value.detach().clone() for name, value in neurons.model.model.state_dict().items()
     }
 
 
 def belongs(name, shape):
-    """Which numbers of a weight are the chosen neurons', by hand: each layer has 64."""
+    """Returns which entries of a weight belong to `COLUMNS`, by hand: each layer has 64 neurons."""
     chosen = torch.zeros(shape, dtype=torch.bool)
     for layer, neurons_ in ((0, [3, 10]), (1, [0, 63])):
         if f"layers.{layer}.mlp.down_proj" in name:
@@ -38,7 +38,7 @@ def belongs(name, shape):
 
 @pytest.fixture
 def golds(ask):
-    """Gold answers of some letters."""
+    """Returns a function that gives the gold answers of `count` examples."""
 
     def make(count):
         run = ask(letters(count))
@@ -48,7 +48,7 @@ def golds(ask):
 
 
 def test_only_the_neurons_parameters_change_to_the_bit(neurons, golds):
-    """All others are equal bit for bit under the delta; everything is without it."""
+    """Under the delta all other parameters are bitwise equal; without it all parameters are."""
     before = snapshot(neurons)
     trainable = [weight.requires_grad for weight in neurons.model.model.parameters()]
     options = TrainingOptions(lr=0.01, epochs=3, patience=3)
@@ -72,7 +72,7 @@ def test_only_the_neurons_parameters_change_to_the_bit(neurons, golds):
 
 
 def test_training_equals_adam_with_masked_gradients(neurons, golds):
-    """One step of plain Adam on the whole model, gradients masked by hand, gives the same."""
+    """Training equals a step of plain Adam on the whole model with gradients masked by hand."""
     answers = golds(4)
     plain = copy.deepcopy(neurons.model.model).requires_grad_(True)
     options = TrainingOptions(lr=0.01, epochs=1, batch=4)
@@ -96,13 +96,13 @@ def test_training_equals_adam_with_masked_gradients(neurons, golds):
         if not chosen.any():
             torch.testing.assert_close(ours[name], value, atol=2e-5, rtol=0)
         else:
-            # where a gradient is next to nothing Adam's first step turns noise into its sign
+            # where a gradient is almost zero, Adam's first step turns noise into its sign
             close = (ours[name][chosen] - value[chosen]).abs() < 2e-5
             assert close.float().mean() > 0.98, name
 
 
 def test_weights_that_do_not_help_are_not_kept(neurons, golds):
-    """Validation on what the model already says can only get worse: training stops early."""
+    """Training stops early and keeps the initial weights if the validation loss only rises."""
     before = snapshot(neurons)
     likely = []
     for gold in golds(4):
@@ -118,7 +118,7 @@ def test_weights_that_do_not_help_are_not_kept(neurons, golds):
 
 
 def test_weights_are_put_back_after_an_error(neurons, golds, monkeypatch):
-    """When training fails, and when what is done under a delta fails."""
+    """Weights are restored when training fails and when work under a delta fails."""
     before = snapshot(neurons)
     delta = zeros(neurons, COLUMNS)
     with pytest.raises(RuntimeError, match="on purpose"), delta.applied(neurons.model):
@@ -139,8 +139,8 @@ def test_weights_are_put_back_after_an_error(neurons, golds, monkeypatch):
     assert all(torch.equal(value, before[name]) for name, value in snapshot(neurons).items())
 
 
-def test_zeroed_neurons_are_zero_and_back(neurons):
-    """All their parameters, and no others."""
+def test_zeroed_neurons_are_zero_and_restored(neurons):
+    """All parameters of the neurons are zero under the delta, and no others change."""
     before = snapshot(neurons)
     with zeros(neurons, COLUMNS).applied(neurons.model):
         for name, value in snapshot(neurons).items():
@@ -151,7 +151,7 @@ def test_zeroed_neurons_are_zero_and_back(neurons):
 
 
 def test_training_without_neurons_leaves_them_zero(neurons, golds):
-    """The base of a training is part of its delta."""
+    """Neurons that the base sets to zero stay zero while the others are trained."""
     others = np.setdiff1d(np.arange(128), COLUMNS)
     options = TrainingOptions(lr=0.01, epochs=1)
     base = zeros(neurons, COLUMNS)
@@ -162,7 +162,7 @@ def test_training_without_neurons_leaves_them_zero(neurons, golds):
 
 
 def test_trained_weights_are_kept_and_taken_again(neurons, golds, tmp_path, monkeypatch):
-    """The same training reads its file, to the bit; another seed trains anew."""
+    """The same training reads its file with equal weights; another seed trains anew."""
     training = Training(COLUMNS, golds(4), golds(4), TrainingOptions(lr=0.01, epochs=2))
     done = trained(neurons, training, tmp_path)
     assert trained(neurons, training).delta.digest == done.delta.digest
@@ -181,7 +181,7 @@ def test_trained_weights_are_kept_and_taken_again(neurons, golds, tmp_path, monk
 
 
 def test_deltas_are_plain_data(neurons):
-    """Pickled and unpickled they change the same; others have other digests."""
+    """A pickled delta changes the same parameters; other deltas have other digests."""
     delta = zeros(neurons, COLUMNS)
     copied = pickle.loads(pickle.dumps(delta))
     assert copied.digest == delta.digest != zeros(neurons, COLUMNS[:2]).digest
@@ -191,7 +191,7 @@ def test_deltas_are_plain_data(neurons):
 
 
 def test_measuring_under_a_delta_is_measuring_the_changed_model(neurons, ask):
-    """Zeroed parameters answer as zeroed activations do; the run without it is as before."""
+    """Zeroed parameters answer like zeroed activations, and the unchanged run is not affected."""
     run = ask(letters(6))
     places = run.places("letters")
     before, erased = run.scaled(places, [INTACT, COLUMNS]).log_probability
@@ -203,7 +203,7 @@ def test_measuring_under_a_delta_is_measuring_the_changed_model(neurons, ask):
 
 
 def test_nothing_to_train_is_refused(golds):
-    """No neurons, or no items."""
+    """Training without neurons or without items is refused."""
     options = TrainingOptions()
     with pytest.raises(BadInput, match="no neuron"):
         Training(COLUMNS[:0], golds(2), golds(2), options)
@@ -213,6 +213,6 @@ def test_nothing_to_train_is_refused(golds):
 
 @pytest.mark.parametrize("wrong", [{"lr": 0}, {"epochs": 0}, {"batch": 0}, {"patience": 0}])
 def test_wrong_options_are_refused(wrong):
-    """Each by its name."""
+    """The message names the wrong option."""
     with pytest.raises(BadInput, match=next(iter(wrong))):
         TrainingOptions(**wrong)

@@ -20,19 +20,19 @@ SHAPE = {"layers": 32, "heads": 32}
 def test_every_head_exists_in_its_model():
     """No list names a layer or head that the model lacks; all have five heads, or are universal."""
     models = published_models()
-    assert len({one.name for one in published_lists()}) == len(published_lists())
-    for one in published_lists():
-        model = models[one.model]
-        for head in map(Component.parse, one.heads):
-            assert head.layer < model.layers, one
-            assert head.index < model.heads, one
-        assert len(set(one.heads)) == (5 if one.task != "universal" else len(one.heads))
+    assert len({entry.name for entry in published_lists()}) == len(published_lists())
+    for entry in published_lists():
+        model = models[entry.model]
+        for head in map(Component.parse, entry.heads):
+            assert head.layer < model.layers, entry
+            assert head.index < model.heads, entry
+        assert len(set(entry.heads)) == (5 if entry.task != "universal" else len(entry.heads))
 
 
 def test_lists_of_one_model_are_found():
     """The lists of a model are in order; a model without lists is refused."""
     of_model = published_lists("llama-3.1-8b")
-    assert of_model == tuple(one for one in published_lists() if one.model == "llama-3.1-8b")
+    assert of_model == tuple(entry for entry in published_lists() if entry.model == "llama-3.1-8b")
     assert 0 < len(of_model) < len(published_lists())
     with pytest.raises(UnknownName, match=r"`model` 'llama-3.1' has no published lists.*did you"):
         published_lists("llama-3.1")
@@ -40,7 +40,7 @@ def test_lists_of_one_model_are_found():
 
 def test_contradictions_are_corrected_and_noted():
     """The copied rows are removed, and the number of layers is the model's."""
-    names = {one.name for one in published_lists()}
+    names = {entry.name for entry in published_lists()}
     assert not [name for name in names if name.startswith("published:llama-3.2-3b/wmdp")]
     assert "published:llama-3.1-8b/wmdp_bio/css" in names
     assert published_models()["qwen2.5-3b"].layers == 36
