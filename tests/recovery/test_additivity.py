@@ -22,7 +22,7 @@ def test_additive_responses_are_explained():
 
 
 def test_what_does_not_add_up_is_not_explained():
-    """The parity of two columns has no main effects, and noise cannot be predicted."""
+    """The parity of two columns has no main effects and is not explained."""
     masks = np.random.default_rng(0).random((200, 12)) < 0.5
     parity = (masks[:, 0] ^ masks[:, 1]).astype(float)
     assert additivity(masks, parity, PaperLasso(), seed=0).explained < 0.1
@@ -38,7 +38,7 @@ def test_held_out_masks_are_not_seen():
 
 
 def test_few_or_equal_responses_give_none():
-    """The result is None."""
+    """Fewer than 20 responses or equal responses give None."""
     masks = designs.stratified(30, 12, sparsity=0.1, seed=0)
     assert additivity(masks, np.ones(30), PaperLasso(), seed=0) is None
     assert additivity(masks[:19], np.arange(19.0), PaperLasso(), seed=0) is None

@@ -21,7 +21,7 @@ def problem():
 
 @pytest.mark.parametrize("name", RECOVERIES)
 def test_scikit_learn_takes_every_recovery_as_a_regressor(name, problem):
-    """Cross-validation scores it by the explained variance, and a pipeline fits it."""
+    """Cross-validation scores a recovery by the explained variance, and a pipeline fits it."""
     masks, responses = problem
     recovery = make_recovery(name)
     assert is_regressor(recovery)
@@ -43,7 +43,7 @@ def test_parameters_are_read_and_set_by_name(problem):
 
 
 def test_text_shows_what_differs_from_the_defaults():
-    """A result names an estimator by this text, as it does for those of scikit-learn."""
+    """The text has the parameters that differ from the defaults, like those of scikit-learn."""
     assert repr(PaperLasso()) == "PaperLasso()"
     assert repr(PaperLasso(alpha=0.1, baseline=1.0)) == "PaperLasso(alpha=0.1, baseline=1.0)"
     assert repr(Guarded(Ridge(alpha=2.0))) == "Guarded(inner=Ridge(alpha=2.0))"

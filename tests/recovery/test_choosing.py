@@ -37,7 +37,7 @@ def test_each_finds_what_matters(name):
 
 @pytest.mark.parametrize("name", RECOVERIES)
 def test_each_sees_nothing_where_nothing_varies(name):
-    """All coefficients are exactly zero."""
+    """Equal responses give coefficients of exactly zero."""
     masks, _, _ = problem(masks=20)
     fitted = make_recovery(name).fit(masks, np.full(20, 0.5))
     assert not fitted.coef_.any()
@@ -76,13 +76,13 @@ def test_any_linear_regressor_of_scikit_learn_can_be_passed(recovery):
     ],
 )
 def test_parts_that_do_not_fit_are_refused_before_work_starts(options, message):
-    """The message names the part that is missing."""
+    """The message names the unsuitable part and the cause."""
     with pytest.raises(BadInput, match=message):
         make_search("cs-stratified", Problem(30, np.arange(10), 5, None, 0), **options)
 
 
 def test_recovery_without_coefficients_is_refused():
-    """The check runs after the fit, since `coef_` exists only then."""
+    """A recovery without `coef_` is refused after its fit, since `coef_` exists only then."""
     search = make_search(
         "cs-stratified", Problem(30, np.arange(4), 5, 80, 0), recovery=KMeans(n_clusters=2)
     )
@@ -91,6 +91,6 @@ def test_recovery_without_coefficients_is_refused():
 
 
 def test_unknown_recovery_is_an_unknown_name():
-    """The error is the same as for unknown models and tasks."""
+    """An unknown recovery raises `UnknownName`, like unknown models and tasks."""
     with pytest.raises(UnknownName, match="in Python any scikit-learn regressor"):
         make_recovery("magic")

@@ -25,7 +25,7 @@ def problem():
     ],
 )
 def test_coefficients_are_those_of_scikit_learn_in_the_responses_units(problem, make, plain):
-    """They equal a manual fit to standardized responses, scaled back."""
+    """Coefficients equal a manual fit to standardized responses, scaled back."""
     masks, responses = problem
     recovered = make().fit(masks, responses)
     standardized = (responses - responses.mean()) / responses.std()
@@ -56,7 +56,7 @@ def test_without_anything_to_say_all_effects_are_zero(masks):
 
 
 def test_the_fitted_regression_can_be_looked_at(problem):
-    """The given regression stays unfitted."""
+    """`inner_` is the fitted regression, and the given regression stays unfitted."""
     inner = LassoCV(cv=5, alphas=30)
     fitted = Guarded(inner).fit(*problem)
     assert fitted.inner_.alpha_ > 0

@@ -21,7 +21,7 @@ def problem(rows, components, *, seed=0, responses=2, noise=0.3, effects=None):
 
 @pytest.mark.parametrize(("rows", "components"), [(200, 30), (40, 90)])
 def test_equals_ridge_of_scikit_learn(rows, components):
-    """Each response as if it were alone, whichever system of equations is the smaller."""
+    """Effects equal a ridge of each response alone, for more rows than components and for fewer."""
     masks, _, y = problem(rows, components)
     found = joint_effects(masks, y, resamples=2, rng=np.random.default_rng(0))
     for number, effects in enumerate(found.effects):
@@ -30,7 +30,7 @@ def test_equals_ridge_of_scikit_learn(rows, components):
 
 
 def test_explained_is_that_of_held_out_masks():
-    """As scikit-learn's cross-validation on the same folds; noise alone is not explained."""
+    """Explained variance equals scikit-learn's cross-validation on the same folds."""
     masks, _, y = problem(300, 20)
     y = np.column_stack([y, np.random.default_rng(5).normal(size=300)])
     found = joint_effects(masks, y, resamples=1, rng=np.random.default_rng(3))
@@ -44,7 +44,7 @@ def test_explained_is_that_of_held_out_masks():
 
 
 def test_intervals_cover_the_truth():
-    """Nine in ten, of strong effects and of none, and of differences of two responses."""
+    """About 90 % of the intervals of effects and of differences of responses cover the truth."""
     inside = []
     for seed in range(8):
         masks, truth, y = problem(300, 30, seed=seed)
@@ -63,7 +63,7 @@ def test_intervals_cover_the_truth():
 
 
 def test_one_bound_for_all_components():
-    """Of 40 components without effect none is below it, in most repetitions; strong ones are."""
+    """Strong effects are below the bound; components without effect are in few repetitions."""
     false = 0
     for seed in range(20):
         masks, truth, y = problem(300, 40, seed=seed, responses=1)
@@ -75,7 +75,7 @@ def test_one_bound_for_all_components():
 
 
 def test_few_masks_are_said():
-    """With fewer than four masks for each component the effects are shrunk, and that is marked."""
+    """With fewer than four masks for each component the effects are shrunk and marked as shrunk."""
     masks, _, y = problem(60, 40)
     found = joint_effects(masks, y, resamples=2, rng=np.random.default_rng(0))
     assert found.shrunk
@@ -87,16 +87,16 @@ def test_few_masks_are_said():
 
 
 def test_same_seed_same_bits():
-    """Resamples are drawn by the generator alone."""
+    """The generator's seed determines the resamples."""
     masks, _, y = problem(100, 10)
-    one, other = (
+    first, second = (
         joint_effects(masks, y, resamples=5, rng=np.random.default_rng(9)) for _ in range(2)
     )
-    assert np.array_equal(one.resampled, other.resampled)
+    assert np.array_equal(first.resampled, second.resampled)
 
 
 def test_constant_responses_have_no_effect():
-    """A task that no mask changes: zeros, nothing explained, nothing sure."""
+    """Constant responses have zero effects, no explained variance and no effect below the bound."""
     masks, _, _ = problem(100, 10)
     found = joint_effects(masks, np.zeros((100, 2)), resamples=5, rng=np.random.default_rng(0))
     assert not found.effects.any()

@@ -48,7 +48,7 @@ def test_solution_satisfies_the_optimality_conditions(problem, baseline):
 
 
 def test_intercept_can_be_fixed_at_the_baseline(problem):
-    """The fit then predicts the intact model's response exactly (eq. 1)."""
+    """A fixed intercept is the predicted response of the intact model (eq. 1)."""
     masks, responses, effects = problem
     fit = PaperLasso(baseline=0.9).fit(masks, responses)
     assert fit.intercept_ == 0.9
@@ -66,7 +66,7 @@ def test_constant_responses_are_no_evidence(baseline):
 
 
 def test_recoveries_are_scikit_learn_estimators(problem):
-    """Each can be cloned, has defaults for every parameter, and finds the strongest effect."""
+    """Each recovery can be cloned, has default parameters and finds the strongest effect."""
     masks, responses, _ = problem
     for recovery in RECOVERIES.values():
         fit = clone(recovery.make()).fit(masks, responses)

@@ -1,4 +1,4 @@
-"""Records by name: those of a package's files and those of other packages, in a new process."""
+"""Menus list the records of broca's files and of other packages, in a new process."""
 
 import subprocess
 import sys
@@ -54,7 +54,7 @@ TAKEN = Method(name="greedy", measures="", answers="", rows="", make=Chosen)
 
 
 def package(folder, entries):
-    """An installed package `theirs` with some entry points."""
+    """Writes an installed package `theirs` with the given entry points."""
     (folder / "theirs.py").write_text(MODULE)
     info = folder / "theirs-1.0.dist-info"
     info.mkdir()
@@ -70,7 +70,7 @@ def python(folder, program):
 
 
 def test_methods_and_recoveries_of_another_package_are_on_the_menus(tmp_path):
-    """They come last, take options, run and fit as broca's own."""
+    """Methods and recoveries of a package come last, take options, run and fit like broca's."""
     package(
         tmp_path,
         "[broca.searches]\nm = theirs:METHOD\n[broca.recoveries]\nr = theirs:RECOVERY\n",

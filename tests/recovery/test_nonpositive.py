@@ -26,7 +26,7 @@ def test_no_coefficient_is_positive_and_harm_is_found():
 
 
 def test_is_optimal_for_the_penalty_that_it_chose():
-    """Karush-Kuhn-Tucker: residuals pull on no column by more than the penalty."""
+    """The Karush-Kuhn-Tucker conditions hold: no column's gradient exceeds the penalty."""
     masks, responses = problem(seed=1)
     matrix = masks.astype(float)
     fitted = NonPositiveLasso().fit(masks, responses)

@@ -17,7 +17,7 @@ def worth(sets):
 
 
 def every_set():
-    """All subsets."""
+    """Returns all subsets."""
     return np.array(list(itertools.product([False, True], repeat=COUNT)))
 
 
@@ -56,13 +56,13 @@ def test_fit_is_ridge_regression_towards_the_prior(pairs):
         .predict(features)
         for scale in (0.01, 0.03, 0.1, 0.3)
     ]
-    gaps = [np.abs(model.values(sets) - one).max() for one in candidates]
+    gaps = [np.abs(model.values(sets) - candidate).max() for candidate in candidates]
     assert min(gaps) < 1e-9
     assert sorted(gaps)[1] > 1e-3
 
 
 def test_what_members_add_says_what_sets_are_worth():
-    """Differences between sets fit as well as the sets' own values, where they reach all pairs."""
+    """Differences between sets that reach all pairs identify the sets' values."""
     sets = every_set()
     rows, columns = np.nonzero(sets)
     smaller = sets[rows].copy()

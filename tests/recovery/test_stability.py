@@ -22,7 +22,7 @@ def test_effects_are_least_squares_on_what_was_kept():
 
 
 def test_same_seed_same_frequencies():
-    """Another seed draws other halves."""
+    """The same seed gives the same frequencies; another seed draws other halves."""
     masks = designs.stratified(60, 30, sparsity=0.1, seed=0)
     y = np.random.default_rng(1).normal(size=60)
     first, again, other = (StabilitySelection(seed=s).fit(masks, y).frequency_ for s in (0, 0, 1))

@@ -18,7 +18,7 @@ def simulated(seed, *, masks=150, components=60, planted=4, noise=0.1):
 
 
 def known(design, y, *, k=5, seed=0, resamples=30, alpha=0.01):
-    """The uncertainty of the paper's Lasso."""
+    """Returns the uncertainty of the paper's Lasso."""
     fitted = PaperLasso(alpha=alpha).fit(design, y)
     return uncertainty(design, y, fitted, k=k, seed=seed, resamples=resamples)
 
@@ -28,9 +28,9 @@ def test_intervals_cover_the_truth_and_discoveries_are_true():
     covered, false, found, planted = [], 0, 0, 0
     for seed in range(8):
         design, y, effects = simulated(seed)
-        one = known(design, y)
-        covered.append((one.intervals[:, 0] <= effects) & (effects <= one.intervals[:, 1]))
-        discoveries = one.q_values <= DISCOVERY
+        result = known(design, y)
+        covered.append((result.intervals[:, 0] <= effects) & (effects <= result.intervals[:, 1]))
+        discoveries = result.q_values <= DISCOVERY
         false += int((discoveries & (effects == 0)).sum())
         found += int(discoveries.sum())
         planted += int((discoveries & (effects < 0)).sum())
@@ -40,43 +40,43 @@ def test_intervals_cover_the_truth_and_discoveries_are_true():
 
 
 def test_p_values_are_those_of_least_squares():
-    """With one sure column, the p-value of every other is Student's t beside it."""
+    """With one sure column, other p-values are Student's t in a regression with this column."""
     design, y, effects = simulated(3, planted=1, noise=0.03)
-    one = known(design, y, alpha=0.1)
+    result = known(design, y, alpha=0.1)
     (sure,) = np.flatnonzero(effects)
-    assert one.frequency[sure] == 1
+    assert result.frequency[sure] == 1
     column = (sure + 1) % 60
     matrix = np.column_stack([np.ones(150), design[:, [sure, column]]])
     solution, (squares,), _, _ = np.linalg.lstsq(matrix, y, rcond=None)
     error = np.sqrt(squares / 147 * np.linalg.inv(matrix.T @ matrix)[2, 2])
-    assert one.estimates[column] == pytest.approx(solution[2])
-    assert one.p_values[column] == pytest.approx(stats.t.cdf(solution[2] / error, 147))
+    assert result.estimates[column] == pytest.approx(solution[2])
+    assert result.p_values[column] == pytest.approx(stats.t.cdf(solution[2] / error, 147))
     half = stats.t.ppf(0.95, 147) * error
-    np.testing.assert_allclose(one.intervals[column], [solution[2] - half, solution[2] + half])
-    np.testing.assert_allclose(one.q_values, stats.false_discovery_control(one.p_values))
+    np.testing.assert_allclose(result.intervals[column], [solution[2] - half, solution[2] + half])
+    np.testing.assert_allclose(result.q_values, stats.false_discovery_control(result.p_values))
 
 
-def test_nothing_is_said_where_nothing_can_be():
+def test_equal_responses_and_few_masks_are_no_evidence():
     """Equal responses or fewer than eight masks give no interval and p-values of one."""
     design, y, _ = simulated(0)
     for masks, responses in ((design, np.ones(150)), (design[:6], y[:6])):
-        one = known(masks, responses)
-        assert np.isnan(one.intervals).all()
-        assert (one.p_values == 1).all()
-        assert not one.frequency[one.p_values < 1].any()
+        result = known(masks, responses)
+        assert np.isnan(result.intervals).all()
+        assert (result.p_values == 1).all()
+    assert not known(design, np.ones(150)).frequency.any()
 
 
 def test_a_column_that_is_never_ablated_has_no_interval():
-    """The design has no information about this column."""
+    """A column that is never ablated has no interval and a p-value of one."""
     design, y, _ = simulated(1)
     design[:, 7] = False
-    one = known(design, y)
-    assert np.isnan(one.intervals[7]).all()
-    assert one.p_values[7] == 1
+    result = known(design, y)
+    assert np.isnan(result.intervals[7]).all()
+    assert result.p_values[7] == 1
 
 
 def test_same_seed_same_frequencies():
-    """The seed determines the resamples."""
+    """The same seed gives the same resamples and another seed gives others."""
     design, y, _ = simulated(2, noise=0.3)
     first, again, other = (known(design, y, seed=s).frequency for s in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
@@ -88,12 +88,12 @@ def test_within_strata_it_is_least_squares_with_a_level_for_each():
     design, y, _ = simulated(5, planted=0)
     strata = np.arange(150) % 3
     y = y + 0.5 * strata
-    one = estimate(design, y, strata)
+    result = estimate(design, y, strata)
     matrix = np.column_stack([*(strata == number for number in range(3)), design[:, 7]])
     solution, (squares,), _, _ = np.linalg.lstsq(matrix.astype(float), y, rcond=None)
     error = np.sqrt(squares / 146 * np.linalg.inv(matrix.T.astype(float) @ matrix)[3, 3])
-    assert one.estimates[7] == pytest.approx(solution[3])
-    assert one.p_values[7] == pytest.approx(stats.t.cdf(solution[3] / error, 146))
+    assert result.estimates[7] == pytest.approx(solution[3])
+    assert result.p_values[7] == pytest.approx(stats.t.cdf(solution[3] / error, 146))
     for same in (None, np.full(150, 4)):
         np.testing.assert_array_equal(estimate(design, y, same).p_values, known(design, y).p_values)
 
@@ -118,8 +118,8 @@ def test_no_component_takes_the_blame_for_the_size_of_masks():
 
 
 def test_equal_responses_of_a_stratum_are_no_evidence():
-    """Rounding errors of their mean count as zero."""
+    """Rounding errors of a stratum's mean count as zero."""
     masks = np.random.default_rng(0).random((40, 6)) < 0.3
-    one = estimate(masks, np.where(np.arange(40) < 20, 0.1, 0.7), np.arange(40) // 20)
-    assert np.isnan(one.intervals).all()
-    assert (one.p_values == 1).all()
+    result = estimate(masks, np.where(np.arange(40) < 20, 0.1, 0.7), np.arange(40) // 20)
+    assert np.isnan(result.intervals).all()
+    assert (result.p_values == 1).all()
