@@ -21,7 +21,7 @@ def test_page_needs_nothing_from_outside():
 
 
 def test_page_shows_the_findings():
-    """Universal components, selections with intervals, clusters, groups, cost and notes."""
+    """The page shows universal components, selections, clusters, groups, cost and notes."""
     html = render_atlas_page(make_atlas())
     body = html[html.index("<main") :]
     for text in (
@@ -33,7 +33,7 @@ def test_page_shows_the_findings():
 
 
 def test_heat_map_is_the_matrix():
-    """Every cell as measured, own components framed in their cells."""
+    """Every cell has the measured effect, and the components of a task are framed."""
     atlas = make_atlas()
     chart = matrix_figure(atlas).chart
     assert chart.values == atlas.effects
@@ -57,7 +57,7 @@ def test_picture_of_the_model_is_the_mean_over_tasks():
 
 
 def test_a_large_atlas_has_a_small_page():
-    """80 layers x 128 heads on 12 tasks: under 1 MB; the matrix has the columns that matter."""
+    """The page of 80 layers x 128 heads and 12 tasks is under 1 MB and says what it leaves out."""
     columns = tuple(f"L{layer}H{head}" for layer in range(80) for head in range(128))
     random = np.random.default_rng(0)
     effects = tuple(map(tuple, random.normal(0, 0.1, (12, len(columns))).tolist()))
@@ -76,7 +76,7 @@ def test_a_large_atlas_has_a_small_page():
 
 
 def test_page_without_findings():
-    """Nothing universal, no clusters, no groups: each is said."""
+    """The page states that nothing is universal or harmful, and why there are no groups."""
     html = render_atlas_page(
         make_atlas(
             universal=(), clusters=(), task_clusters=(), groups=None, groups_note="no pairs",
@@ -89,7 +89,7 @@ def test_page_without_findings():
 
 @pytest.mark.parametrize("place", ["model", "task", "note"])
 def test_text_from_files_is_escaped(place):
-    """A script tag in a name is shown, never run."""
+    """A script tag in a name or note never appears unescaped."""
     evil = "<script>alert('x')</script>"
     zero = {evil: 0.0, "sorting": 0.0}
     changes = {

@@ -1,4 +1,4 @@
-"""Charts keep their data, and place them where the axes say."""
+"""Charts draw their data at the places of their axes."""
 
 import pytest
 
@@ -8,13 +8,13 @@ from broca.results.base import Interval
 
 
 def symbols(chart, width=600.0):
-    """The symbols of a chart but for those of its legend."""
+    """Returns the symbols of a chart without those of its legend."""
     drawn = list(walk(chart.draw(width).marks))
     return [mark for mark in drawn if isinstance(mark, Symbol) and mark.title]
 
 
 def ticks(chart, width=600.0):
-    """Numbers on the horizontal axis with their places."""
+    """Returns the numbers on the horizontal axis with their places."""
     found = {}
     for mark in walk(chart.draw(width).marks):
         if isinstance(mark, Label) and mark.anchor == "middle" and mark.size == 11:
@@ -35,7 +35,7 @@ CHART = charts.IntervalChart(
 
 
 def test_points_lie_where_the_axis_says():
-    """Between the numbers of the axis, at any width."""
+    """Points lie at their value between the numbers of the axis, at any width."""
     for width in (430.0, 820.0):
         places = ticks(CHART, width)
         unit = places[1.0] - places[0.0]
@@ -45,7 +45,7 @@ def test_points_lie_where_the_axis_says():
 
 
 def test_an_interval_is_a_line_between_its_ends():
-    """Only where the ends are known."""
+    """A line is drawn only if the ends of the interval are known."""
     places = ticks(CHART)
     unit = places[1.0] - places[0.0]
     lines = [m for m in walk(CHART.draw(600).marks) if isinstance(m, Segment) and m.role == "harm"]
@@ -58,7 +58,7 @@ def test_an_interval_is_a_line_between_its_ends():
 
 
 def test_stacked_series_have_a_line_each():
-    """And joined ones are joined."""
+    """Stacked series have different heights, and joined points are connected by lines."""
     stacked = charts.IntervalChart(CHART.rows, CHART.series, "score", stacked=True)
     first, second = (mark for mark in symbols(stacked) if mark.x != symbols(stacked)[2].x)
     assert first.y != second.y
@@ -67,13 +67,13 @@ def test_stacked_series_have_a_line_each():
 
 
 def test_a_point_of_an_interval_keeps_its_ends():
-    """In the unit that is wanted."""
+    """A point has the value and ends of its interval in the unit of the scale."""
     point = charts.Point.of(Interval(0.5, 0.4, 0.7), scale=100)
     assert point.ends == (50, 40, 70)
 
 
 def test_lines_rise_with_their_values():
-    """Over a linear and a logarithmic axis; the mark stands at its number."""
+    """Values rise on linear and logarithmic axes, and the dashed mark is at its number."""
     line = charts.Line(
         "a",
         (1.0, 10.0, 100.0),
@@ -93,7 +93,7 @@ def test_lines_rise_with_their_values():
 
 @pytest.mark.parametrize("rows", [(1940, 9420), (100, 100), (95, 1_000_000), (3,)])
 def test_logarithmic_axes_have_round_numbers_around_all_values(rows):
-    """Written out, and no value lies outside of the axis."""
+    """All values lie within the axis, and its numbers are written in full."""
     low, high, numbers = charts.logarithmic_axis([float(value) for value in rows])
     assert all(int(text.replace(",", "")) == value for value, text in numbers)
     assert len(numbers) >= 2
@@ -102,7 +102,7 @@ def test_logarithmic_axes_have_round_numbers_around_all_values(rows):
 
 
 def test_a_matrix_has_a_cell_for_every_value():
-    """Unknown ones are said to be, and are no zeros."""
+    """Unknown values have no colour step and are explained as not measured."""
     chart = charts.Matrix(("a", "b"), ("x", "y"), ((1.0, None), (-0.5, 0.0)), 1.0, "unit",
                    texts=(("1", ""), ("-.5", "0")), framed=frozenset({(1, 0)}))  # fmt: skip
     marks = list(walk(chart.draw(400).marks))
@@ -113,7 +113,7 @@ def test_a_matrix_has_a_cell_for_every_value():
 
 
 def test_panels_stand_side_by_side_where_there_is_room():
-    """Each with its title."""
+    """Panels are stacked where they are too wide, and each has its title."""
     panels = charts.Panels(("one", "two"), (CHART, CHART))
     assert panels.draw(430).height > panels.draw(820).height
     texts = [mark.text for mark in walk(panels.draw(820).marks) if isinstance(mark, Label)]
@@ -121,7 +121,7 @@ def test_panels_stand_side_by_side_where_there_is_room():
 
 
 def test_bars_are_as_long_as_their_values():
-    """A count of none has no bar."""
+    """A bar is as long as its value, and a count of zero has no bar."""
     from broca.reports.drawing import Rect
 
     bars = [
@@ -133,7 +133,7 @@ def test_bars_are_as_long_as_their_values():
 
 
 def test_the_scale_of_colours_states_its_ends():
-    """And only what is used; without known values there is no scale."""
+    """The legend has the ends and the marks in use; without known values it has no scale."""
     marks, end = charts.colour_legend(0.25, "effect", 0, 0, 600, framed="selected")
     texts = [mark.text for mark in walk(marks) if isinstance(mark, Label)]
     assert {"−0.25", "0", "0.25", "selected", "Colour: effect"} <= set(texts)
@@ -144,5 +144,5 @@ def test_the_scale_of_colours_states_its_ends():
 
 
 def test_numbers_are_short():
-    """With a minus sign."""
+    """Numbers have three significant digits and a typographic minus sign."""
     assert [charts.short(value) for value in (-0.12345, 1234.5, 2.0)] == ["−0.123", "1,234", "2"]

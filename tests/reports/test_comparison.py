@@ -1,4 +1,4 @@
-"""The page of a comparison: map of differences, curves, tables."""
+"""The page of a comparison has a map of differences, curves and tables."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from broca.reports.comparison import change_table, comparison_figures
 
 
 def test_the_page_says_what_changed():
-    """As its headline, with the picture, the tables and the models' weights."""
+    """The page has a headline, the needed components, notes and the models' weights."""
     page = render(make_comparison())
     assert "1 component changed from base to tuned" in page
     for part in ("needed more", "needed less", "L0H0, L1H1", "a note", "<code>abc</code>"):
@@ -19,7 +19,7 @@ def test_the_page_says_what_changed():
 
 
 def test_many_models_have_curves():
-    """One line for each selected component."""
+    """The curves have a line for each selected component and a point for each model."""
     comparison = make_comparison(("step1", "step2", "step3"))
     assert "Selected components over the models" in render(comparison)
     names = [figure.name for figure in comparison_figures(comparison)]
@@ -30,13 +30,13 @@ def test_many_models_have_curves():
 
 
 def test_names_of_models_are_escaped():
-    """They may come from anywhere."""
+    """A script tag in a model's name is escaped."""
     page = render(make_comparison(("<script>alert(1)</script>", "b")))
     assert "<script>alert(1)" not in page
 
 
 def test_the_surest_differences_come_first_and_changed_ones_stand_out():
-    """By p-value."""
+    """Rows are sorted by p-value, and changed components are emphasized."""
     table = change_table(make_comparison())
     assert [row[0] for row in table.rows] == ["L0H0", "L1H1", "L1H0", "L0H1"]
     assert table.strong == {0}
@@ -46,7 +46,7 @@ def test_the_surest_differences_come_first_and_changed_ones_stand_out():
 
 
 def test_where_nothing_changed_a_line_says_so():
-    """The table waits behind it."""
+    """If no difference is significant, a line with the lowest q-value precedes the folded table."""
     comparison = make_comparison()
     assert "No difference is sure" not in render(comparison)
     same = replace(

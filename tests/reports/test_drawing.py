@@ -1,4 +1,4 @@
-"""Drawings are written as one SVG element that is valid XML and safe with any text."""
+"""A drawing is written as a single SVG element that is valid XML and safe with any text."""
 
 from xml.etree import ElementTree
 
@@ -25,12 +25,12 @@ ROW = Cells(5, 8, 6, (Cell(0, -16, "L0H0", framed=True), Cell(9, None, "L0H1", d
 
 
 def drawn(*marks, alone=False):
-    """The element of a drawing of these marks."""
+    """Returns the SVG element of a drawing of these marks."""
     return ElementTree.fromstring(svg(Drawing(100, 50, marks, "some <marks>"), alone=alone))
 
 
 def test_every_mark_is_an_element():
-    """Text, lines and all shapes; the text alternative is the label of the picture."""
+    """Text, lines and all shapes are elements; the text alternative labels the picture."""
     marks = (
         Rect(0, 0, 5, 5, "harm", title="a & b"), Segment(0, 0, 1, 1, "ink", dashed=True),
         Curve(((0, 0), (1, 2)), "gain", dash="2 2"), Label(1, 1, "<b>", turned=True),
@@ -45,7 +45,7 @@ def test_every_mark_is_an_element():
 
 
 def test_cells_name_their_components():
-    """Each is an element; on a page colours are classes, alone they are written out."""
+    """Each cell is an element; a page has colour classes, a file of its own has fill colours."""
     page, alone = drawn(ROW), drawn(ROW, alone=True)
     for root in (page, alone):
         names = [cell.attrib["data-component"] for cell in root.iter(f"{SVG}rect")]
@@ -57,7 +57,7 @@ def test_cells_name_their_components():
 
 
 def test_frames_and_dots_are_drawn_over_all_rows():
-    """In the plane of their row."""
+    """Frames and dots of the cells are groups at the place of their row."""
     frames, dots = overlay(ROW)
     (frame,), (rim, dot) = frames.marks, dots.marks
     assert (frames.label, frames.y, dots.y, frame.outline > 0) == ("frames", 5, 5, True)
@@ -67,7 +67,7 @@ def test_frames_and_dots_are_drawn_over_all_rows():
 
 
 def test_groups_move_their_marks():
-    """And are walked through."""
+    """A group translates its marks, and `walk` yields the marks within groups."""
     label = Label(1, 2, "x")
     group = Group(10, 20, (Group(1, 1, (label,)),))
     assert list(walk((group,))) == [label]
@@ -75,7 +75,7 @@ def test_groups_move_their_marks():
 
 
 def test_long_texts_are_cut():
-    """With a sign that they were."""
+    """A text that is cut ends with an ellipsis."""
     assert shortened("short", 100) == "short"
     assert shortened("a" * 50, 70).endswith("…")
     assert len(shortened("a" * 50, 70)) < 13

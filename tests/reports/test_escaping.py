@@ -1,4 +1,4 @@
-"""Outputs, names and notes may hold anything: in every page a script tag is shown, not run."""
+"""Every page shows a script tag in outputs, names and notes as text and never runs it."""
 
 from dataclasses import fields, is_dataclass, replace
 
@@ -21,81 +21,84 @@ from broca.results.verification import TaskFailures
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>"
 KEPT = {"kind", "kinds", "role", "response", "level", "components", "modes", "label"}
-"""Fields whose words broca itself writes and looks up."""
+"""Fields whose values are words of broca."""
 
 
 def planted(value):
-    """The same with the tag before every text, keys of dictionaries too."""
+    """Returns the value with the tag before every text, including keys of dictionaries."""
     if isinstance(value, str):
         return EVIL + value
     if is_dataclass(value):
-        own = {one.name: getattr(value, one.name) for one in fields(value) if one.init}
-        kept = {*KEPT, *(("before", "after") if isinstance(value, TaskFailures) else ())}
-        return replace(value, **{k: planted(v) for k, v in own.items() if k not in kept})
+        values = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        unchanged = {*KEPT, *(("before", "after") if isinstance(value, TaskFailures) else ())}
+        return replace(value, **{k: planted(v) for k, v in values.items() if k not in unchanged})
     if isinstance(value, dict):
-        return {planted(key): planted(one) for key, one in value.items()}
+        return {planted(key): planted(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        return type(value)(planted(one) for one in value)
+        return type(value)(planted(item) for item in value)
     return value
 
 
 @pytest.fixture(scope="module")
 def verification():
-    """Of a simulated model: random sets, failures, outputs side by side."""
+    """A verification of a simulated model with random sets, failures and outputs."""
     return toy_verification()
 
 
 def make_stress():
-    """A small stress test."""
-    one = Interval(0.5, 0.4, 0.6)
+    """Returns a small stress test."""
+    interval = Interval(0.5, 0.4, 0.6)
     return StressTest(
         model=ModelInfo("toy", "abc"), family="letters", heads=("L0H1",), seed=0, pairs=48,
-        necessity=(Necessity("zero", one, {"sums": 0.1}, 0.4, (0.0, 0.1), 1),),
+        necessity=(Necessity("zero", interval, {"sums": 0.1}, 0.4, (0.0, 0.1), 1),),
         probe=Probe(0.9, 0.8, 0.5, 0.5, 0.5, 96),
-        reversals=(Reversal("the last token", one),),
-        shifts=(Shift("same template", one, one, None), Shift("noise", one, None, one)),
-        self_patch=0.0, positive_control=one, verdict="transfers", text="it does",
+        reversals=(Reversal("the last token", interval),),
+        shifts=(
+            Shift("same template", interval, interval, None),
+            Shift("noise", interval, None, interval),
+        ),
+        self_patch=0.0, positive_control=interval, verdict="transfers", text="it does",
         notes=("a note",),
     )  # fmt: skip
 
 
 def shown_as_text(page):
-    """Whether the tag is in the page as text, and nowhere as a tag."""
+    """Returns whether the tag is in the page as text and nowhere as a tag."""
     as_tag = "<script>alert" in page or "<img" in page
     return not as_tag and "&lt;script&gt;alert" in page
 
 
 def test_report_escapes_everything():
-    """Task, model, notes, options, heads."""
+    """Task, model, notes, options and heads of a result are escaped."""
     assert shown_as_text(render_html(planted(make_result())))
 
 
 def test_verification_escapes_everything(verification):
-    """Prompts and what the model answered to them, among the rest."""
+    """Prompts and the model's outputs are escaped with all other texts."""
     assert verification.samples
     evil = planted(verification)
     assert shown_as_text(render_verification_page(evil))
     assert shown_as_text(render_html(make_result(), evil))
-    answers = [text for one in evil.samples for text in (one.before, one.after)]
+    answers = [text for sample in evil.samples for text in (sample.before, sample.after)]
     assert all(text.startswith(EVIL) for text in answers)
 
 
 def test_stress_page_escapes_everything():
-    """Families come from files of the user."""
+    """Names of families, which come from files of the user, are escaped."""
     assert shown_as_text(render_stress_page(planted(make_stress())))
 
 
 def test_atlas_escapes_everything():
-    """In the tables and in what the figure shows."""
+    """Texts of an atlas are escaped in its tables and in its figure."""
     assert shown_as_text(render_atlas_page(planted(make_atlas())))
 
 
 def test_overlap_page_escapes_everything():
-    """Names of data sets and of the model."""
+    """Names of data sets and of the model are escaped."""
     from broca.neurons.sets import Overlap
     from broca.reports.overlap import overlap_page
 
-    measured = Overlap(**dict.fromkeys((one.name for one in fields(Overlap)), 0.5))
+    measured = Overlap(**dict.fromkeys((field.name for field in fields(Overlap)), 0.5))
     pairs = (Compared(f"{EVIL}/first", f"{EVIL}/second", "same data", (3, 4), measured),)
     result = NeuronExperiment(
         command="broca neurons overlap",

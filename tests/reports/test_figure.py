@@ -1,4 +1,4 @@
-"""A figure: a chart with a name, shown alone or in a notebook."""
+"""A figure is a named chart that is shown alone or in a notebook."""
 
 from broca.reports.charts import Bars
 from broca.reports.colours import LIGHT
@@ -7,8 +7,8 @@ from broca.reports.figure import Figure
 FIGURE = Figure("counts", "How many.", Bars(("a",), (3.0,), "n"))
 
 
-def test_a_notebook_shows_it():
-    """One SVG element that needs no style."""
+def test_a_notebook_shows_the_figure():
+    """A notebook shows one SVG element with colours and without classes."""
     html = FIGURE._repr_html_()
     assert html == FIGURE.svg()
     assert html.startswith("<svg")
@@ -16,7 +16,7 @@ def test_a_notebook_shows_it():
     assert LIGHT["series1"] in html
 
 
-def test_it_is_laid_out_for_a_width():
-    """The chart's own by default."""
+def test_a_figure_is_laid_out_for_a_width():
+    """A figure has the width that is asked for and by default the chart's width."""
     assert FIGURE.draw().width == FIGURE.chart.draw().width
     assert FIGURE.draw(300).width == 300

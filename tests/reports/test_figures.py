@@ -1,4 +1,4 @@
-"""Figures of results hold the results' numbers."""
+"""Figures of results contain the results' numbers."""
 
 from dataclasses import replace
 
@@ -13,12 +13,12 @@ from broca.results.neurons import LocatedNeuron
 
 @pytest.fixture(scope="module")
 def verification():
-    """Of a simulated model."""
+    """A verification of a simulated model."""
     return toy_verification()
 
 
 def test_the_picture_has_every_effect():
-    """And what is selected."""
+    """The grid contains every effect of the ranking and the selection."""
     result = make_result()
     grid = figures.components(result).chart
     assert grid.effects == {line.name: line.effect for line in result.ranking}
@@ -26,7 +26,7 @@ def test_the_picture_has_every_effect():
 
 
 def test_scores_stand_beside_one_another(verification):
-    """Intact and ablated, task by task; an empty set was not ablated."""
+    """Scores are paired by task; an empty set has no ablated scores."""
     chart = figures.before_after(verification).chart
     intact, ablated = chart.series
     for series, scores in ((intact, verification.baseline), (ablated, verification.after)):
@@ -35,14 +35,14 @@ def test_scores_stand_beside_one_another(verification):
 
 
 def test_members_are_coloured_by_what_they_cost(verification):
-    """Alone; a loss is negative."""
+    """A member's effect is its loss when ablated alone, as a negative number."""
     grid = figures.members(verification).chart
     for member in verification.members:
         assert grid.effects[member.head] == -member.alone.value
 
 
 def test_random_sets_are_points_and_the_real_set_is_another(verification):
-    """On the same axis, in points."""
+    """Random sets and the real set share an axis in percentage points."""
     chart = figures.controls(verification.controls).chart
     drawn, real = chart.series
     kinds = verification.controls
@@ -51,7 +51,7 @@ def test_random_sets_are_points_and_the_real_set_is_another(verification):
 
 
 def test_the_curve_has_the_drops_of_every_k(verification):
-    """With intervals, and a mark where it becomes flat."""
+    """The curve has the drop with its interval for every k and a mark where it becomes flat."""
     swept = verification.curve
     chart = figures.curve(swept).chart
     task = chart.lines[0]
@@ -62,7 +62,7 @@ def test_the_curve_has_the_drops_of_every_k(verification):
 
 
 def test_the_real_write_stands_out_among_its_controls():
-    """In the order of the result."""
+    """Rows come in the order of the result, and the real write is a series of its own."""
     stress = make_stress()
     chart = figures.shifts(stress).chart
     assert chart.rows == ("same template", "noise")
@@ -71,7 +71,7 @@ def test_the_real_write_stands_out_among_its_controls():
 
 
 def test_located_neurons_lie_in_their_layers():
-    """The place within the layer is that of all its neurons."""
+    """The grid has all layers and the number of all neurons of a layer."""
     from results.test_base import make_neurons
 
     found = make_neurons()

@@ -1,4 +1,4 @@
-"""The picture of the model: every component is one element, at its layer and place."""
+"""The picture of the model has an element for every component at its layer and place."""
 
 import itertools
 import re
@@ -11,7 +11,7 @@ from broca.results.base import ModelInfo
 
 
 def cells(grid, width=900.0):
-    """Cells by the name of their component, with their row and the row's height."""
+    """Returns by component its vertical position, its cell and its row."""
     return {
         cell.component: (row.y, cell, row)
         for row in walk(grid.draw(width).marks)
@@ -23,7 +23,7 @@ def cells(grid, width=900.0):
 
 @pytest.mark.parametrize(("layers", "heads", "group"), [(2, 3, None), (32, 32, 4), (80, 128, 16)])
 def test_no_two_components_overlap(layers, heads, group):
-    """Whatever the size of the model; layers from top to bottom, heads from left to right."""
+    """Layers run from top to bottom and heads from left to right in models of any size."""
     effects = {f"L{la}H{he}": 0.1 for la in range(layers) for he in range(heads)}
     grid = ComponentGrid(effects, "effect", layers=layers, group=group)
     drawn = cells(grid)
@@ -40,7 +40,7 @@ def test_no_two_components_overlap(layers, heads, group):
 
 
 def test_key_value_groups_are_set_apart():
-    """The gap between two groups is wider than that within one."""
+    """The gap between two groups is wider than the gap within a group."""
     grid = ComponentGrid({f"L0H{head}": 0.0 for head in range(4)}, "effect", group=2)
     x = [cell.x for _, cell, _ in cells(grid).values()]
     assert x[2] - x[1] > x[1] - x[0] == x[3] - x[2]
@@ -49,7 +49,7 @@ def test_key_value_groups_are_set_apart():
 
 
 def test_kinds_of_components_have_blocks():
-    """Attention, MLP and experts of one layer stand beside one another, each with its name."""
+    """Attention, MLP and experts of a layer are side by side, and each kind has its name."""
     names = [f"L{layer}{part}" for layer in (0, 1) for part in ("A", "M", "E0", "E1")]
     grid = ComponentGrid(dict.fromkeys(names, 0.5), "effect")
     drawn = cells(grid)
@@ -61,7 +61,7 @@ def test_kinds_of_components_have_blocks():
 
 
 def test_what_is_not_known_is_not_zero():
-    """It is hatched, and the legend says so; a layer without the component has no cell."""
+    """An unmeasured component is hatched and explained in the legend; a missing one has no cell."""
     grid = ComponentGrid({"L0H0": None, "L0H1": 0.0, "L2H0": -1.0}, "effect", layers=3)
     drawn = cells(grid)
     assert [drawn[name][1].step for name in ("L0H0", "L0H1", "L2H0")] == [None, 0, -16]
@@ -70,7 +70,7 @@ def test_what_is_not_known_is_not_zero():
 
 
 def test_marks_are_those_of_the_selection():
-    """Framed, and dotted where universal."""
+    """Selected components are framed and universal ones dotted."""
     grid = ComponentGrid(
         {"L0H0": -1.0, "L0H1": -0.5}, "effect", selected=("L0H0",), universal=("L0H1",)
     )
@@ -80,7 +80,7 @@ def test_marks_are_those_of_the_selection():
 
 
 def test_the_strongest_of_many_neurons_are_drawn():
-    """At their places within the layer."""
+    """Many neurons are reduced to the strongest and the selected."""
     effects = {f"L0N{place}": -place / 1e4 for place in range(MOST_NEURONS + 500)}
     grid = ComponentGrid(effects, "score", neurons=10_000, selected=("L0N3",))
     drawn = cells(grid)
@@ -91,7 +91,7 @@ def test_the_strongest_of_many_neurons_are_drawn():
 
 
 def test_a_set_is_shown_among_heads_that_were_not_measured():
-    """All heads of the model are drawn where the result knows how many there are."""
+    """All heads are drawn if the model's shape is known, and otherwise those of the set."""
     model = ModelInfo("toy", "f", "A", 2, 4, 2, "float32")
     grid = grid_of_set(model, ("L1H2",), unit="effect", effects={"L1H2": -0.4})
     assert len(cells(grid)) == 8
@@ -102,15 +102,15 @@ def test_a_set_is_shown_among_heads_that_were_not_measured():
 
 
 def test_components_are_counted_by_kind():
-    """In words."""
+    """Counts name the kinds of components in words."""
     assert counted(["L0H0", "L0H1"]) == "2 heads"
     assert counted(["L0M", "L0A", "L1A"]) == "2 attention layers and 1 MLP block"
     assert noun(["L0M", "L1M"]) == "MLP blocks"
     assert noun(["L0M", "L1A"], many=False) == "component"
 
 
-def test_a_name_that_is_none_is_not_drawn():
-    """A file may hold anything."""
+def test_an_invalid_component_name_is_not_drawn():
+    """Text from a file that is not a component's name is left out of the picture."""
     grid = ComponentGrid({"<b>": 1.0, "L0H0": 1.0}, "effect")
     assert re.findall(r'data-component="([^"]*)"', svg(grid.draw())) == ["L0H0"]
     assert counted(["<b>"]) == "1 components"

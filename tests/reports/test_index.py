@@ -1,4 +1,4 @@
-"""Lines of the index say what each result found."""
+"""Lines of the index state what each result found."""
 
 import pytest
 from reports.test_escaping import EVIL, make_stress
@@ -11,7 +11,7 @@ from broca.results.localization import AnswerInfo
 
 
 def line(result):
-    """The index line of a result."""
+    """Returns the index line of a result."""
     return entry_of(result, name="out", page="out/page.html", date="2026-01-01")
 
 
@@ -30,7 +30,7 @@ def test_a_run_has_its_verdict_drop_and_rows():
 
 @pytest.mark.parametrize("make", [make_atlas, make_stress, make_neurons, make_refit])
 def test_other_results_have_lines(make):
-    """What they do not have is left out."""
+    """Other results have a kind and a task but no specific drop."""
     entry = line(make())
     assert entry.specific is None
     assert entry.kind == make().kind
@@ -38,7 +38,7 @@ def test_other_results_have_lines(make):
 
 
 def test_text_is_escaped():
-    """Folders may be called anything."""
+    """Names of folders, which may contain any text, are escaped."""
     entry = entry_of(make_result(), name=EVIL, page=f'x"{EVIL}', date="")
     html = render_index([entry], [EVIL])
     assert "<script>alert" not in html

@@ -9,7 +9,7 @@ from broca.reports.neurons import record_tables
 
 
 def test_located_neurons_have_a_page():
-    """The picture first, then the list."""
+    """The picture comes before the list, and every neuron is in it."""
     found = make_neurons()
     html = render(found)
     assert html.index("<h1>") < html.index("<svg") < html.index("<table>")
@@ -18,7 +18,7 @@ def test_located_neurons_have_a_page():
 
 
 def test_a_chart_counts_neurons_only_where_a_reader_cannot():
-    """A few are counted in the picture."""
+    """A chart by layer is drawn only if there are too many neurons to count in the picture."""
     found = make_neurons()
     assert 'data-figure="layers"' not in render(found)
     many = replace(found, selected=found.selected * 41)
@@ -26,14 +26,14 @@ def test_a_chart_counts_neurons_only_where_a_reader_cannot():
 
 
 def test_any_experiment_has_a_page_of_tables():
-    """Whatever its result holds."""
+    """An experiment with any result has a page with a table."""
     html = render(make_experiment())
     assert "Results" in html
     assert "<table>" in html
 
 
 def test_records_within_records_become_tables():
-    """Plain values in one table, with those of dictionaries; lists of records in one each."""
+    """Values of records and inner records share a table; a list of records has its own table."""
     first, second = record_tables([
         {"a_b": 1, "inner": {"c": 0.5}, "lines": [{"x": 1}, {"x": 2}]},
     ])  # fmt: skip

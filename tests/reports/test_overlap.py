@@ -1,4 +1,4 @@
-"""The overlap of tasks' neurons: its matrix, figure and page."""
+"""The overlap of tasks' neurons has a matrix, a figure and a page."""
 
 import pytest
 
@@ -17,7 +17,7 @@ PAIRS = [
 
 
 def made(command="broca neurons overlap"):
-    """An experiment with these pairs."""
+    """Returns an experiment with these pairs."""
     return NeuronExperiment(
         command=command,
         model=ModelInfo(name="<b>", fingerprint=""),
@@ -27,14 +27,14 @@ def made(command="broca neurons overlap"):
 
 
 def test_matrix_has_the_halves_on_its_diagonal():
-    """Off it the mean of four pairs; what is not known stays unknown."""
+    """Entries off the diagonal are means of four pairs; unknown values remain unknown."""
     (first, across), (mirrored, unknown) = matrix(["a", "b"], PAIRS)
     assert (first, unknown) == (0.5, None)
     assert across == mirrored == pytest.approx(0.2)
 
 
 def test_page_and_figure_are_made_of_a_file_too(tmp_path):
-    """Saved beside the result; the model's name is escaped."""
+    """A decoded result is saved with its page and plotted, and the model's name is escaped."""
     again = decode(NeuronExperiment, encode(made()))
     files = again.save(tmp_path)
     assert [file.name for file in files] == ["overlap.json", "overlap.html"]
@@ -43,7 +43,7 @@ def test_page_and_figure_are_made_of_a_file_too(tmp_path):
 
 
 def test_other_experiments_have_no_figure(tmp_path):
-    """A page of their tables."""
+    """Other experiments have a page of tables, and `plot` refuses them."""
     files = made("broca neurons erase").save(tmp_path)
     assert [file.name for file in files] == ["erase.json", "erase.html"]
     with pytest.raises(BadInput, match="no figure"):

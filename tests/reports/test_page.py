@@ -1,4 +1,4 @@
-"""The report: self-contained, complete, and safe with any text."""
+"""The report is self-contained, complete and safe with any text."""
 
 import re
 from dataclasses import replace
@@ -22,7 +22,7 @@ from broca.results.verification import TaskDrop, Verification
 
 
 def make_result(*, after=None, **changes):
-    """A small finished result; `after` are the scores without its selection."""
+    """Returns a small finished result; `after` are the scores without its selection."""
     values = {
         "broca": "0.1.0",
         "model": ModelInfo("toy", "abc123", "LlamaForCausalLM", 2, 3, 1, "float32"),
@@ -47,7 +47,7 @@ def make_result(*, after=None, **changes):
 
 
 def verified(localization, after):
-    """The scores of a localization without its selection, and no statistics."""
+    """Returns the verification of a localization with these scores and without statistics."""
     baseline, task = localization["baseline"], localization["task"]
     drops = {name: baseline[name] - after[name] for name in baseline}
     others = [drop for name, drop in drops.items() if name != task]
@@ -82,7 +82,7 @@ def test_page_needs_nothing_from_outside():
 
 
 def test_page_shows_pairs_where_they_were_measured():
-    """Names, effects, interval; no empty table."""
+    """The page has names, effects and interval of a pair; without pairs it has no section."""
     pair = Interaction("L1H2", "L0H0", -0.1, -0.2, -0.75, -0.45, (-0.61, -0.29))
     html = render_html(make_result(interactions=(pair,)))
     for text in ("L1H2, L0H0", "−0.750", "−0.450", "−0.610", "−0.290"):
@@ -91,7 +91,7 @@ def test_page_shows_pairs_where_they_were_measured():
 
 
 def test_page_says_how_often_each_component_is_selected():
-    """Where the search was repeated, and nowhere else."""
+    """The page has the overlap of repeated searches; without repeats it has no section."""
     html = render_html(make_result(repeats=(Repeat(1, ("L1H2", "L2H3"), "found", 900),)))
     assert "overlap by 33 % on average" in html
     assert "Number of 2 searches, each on other items" in html
@@ -99,7 +99,7 @@ def test_page_says_how_often_each_component_is_selected():
 
 
 def test_page_shows_the_figures():
-    """Drops, scores, heads, intervals, cost and notes can be read in it."""
+    """The page contains drops, scores, heads, intervals, cost and notes."""
     html = render_html(make_result())
     for text in ("96.0", "95.0", "0.975", "0.015", "L1H2, L0H0", "−0.200", "−0.020", "0.93"):
         assert text in html
@@ -108,17 +108,17 @@ def test_page_shows_the_figures():
 
 
 def test_abstention_is_said_first():
-    """A page without selected heads says so in its title, with the reason."""
+    """The title of a page without selected heads says so, and the page has the reason."""
     html = render_html(
         make_result(selected=(), abstained=True, reason="no component alone lowers the score")
     )
     assert "No heads found" in html[html.index("<h1>") : html.index("</h1>")]
     assert "no component alone lowers the score" in html
-    assert "with the set ablated" not in html  # nothing was
+    assert "with the set ablated" not in html  # nothing is ablated
 
 
 def test_the_picture_comes_before_any_table():
-    """One SVG element with an element for each component; the verdict stands before it."""
+    """The verdict comes before the picture, which has one element for each component."""
     result = make_result()
     html = render_html(result)
     assert html.index("<h1>") < html.index("<svg") < html.index("<table>")
@@ -129,7 +129,7 @@ def test_the_picture_comes_before_any_table():
 
 
 def test_headline_names_what_the_components_are():
-    """MLP blocks are no heads."""
+    """Headlines and messages name the kinds of components, such as MLP blocks."""
     ranking = tuple(RankedComponent(f"L{i}{kind}", i, None, -0.1) for i in (0, 1) for kind in "MA")
     html = render_html(make_result(ranking=ranking, selected=("L0M",)))
     assert "2 attention layers and 2 MLP blocks" in html
@@ -141,7 +141,7 @@ def test_headline_names_what_the_components_are():
 
 
 def test_a_large_model_has_a_small_page():
-    """80 layers x 128 heads, all that is known of each: under 1 MB."""
+    """The full ranking of 80 layers x 128 heads has a page under 1 MB."""
     random = np.random.default_rng(0)
     effects = np.sort(random.normal(0, 0.02, 80 * 128) ** 3 * 1e4)
     names = [(int(i) // 128, int(i) % 128) for i in random.permutation(80 * 128)]
@@ -163,14 +163,14 @@ def test_a_large_model_has_a_small_page():
 
 
 def test_result_without_other_tasks_has_a_page():
-    """Off-target damage is left out, not shown as zero."""
+    """Off-target damage is left out and not shown as zero."""
     result = make_result(others=(), baseline={"adding": 0.9}, after={"adding": 0.1})
     assert "on the others" not in render_html(result)
 
 
 @pytest.mark.parametrize("place", ["model", "task", "note"])
 def test_text_from_files_is_escaped(place):
-    """A script tag in a name is shown, never run."""
+    """A script tag in a name or note never appears unescaped."""
     evil = "<script>alert('x')</script>"
     changes = {
         "model": {"model": ModelInfo(evil, "f", "A", 2, 3, 1, "float32")},
@@ -185,18 +185,18 @@ def test_text_from_files_is_escaped(place):
 
 
 def test_heads_that_the_others_need_are_shown_apart():
-    """With what each costs every task, and which of them are universal; no section without any."""
+    """The section has the cost for every task and the universal components, if any are shared."""
     result = make_result()
-    one, other = (head.name for head in result.ranking[:2])
+    first, second = (head.name for head in result.ranking[:2])
     costs = dict.fromkeys(result.tasks, -0.125)
     shown = {
-        "shared_effects": {one: costs, other: {**costs, result.task: -0.375}},
+        "shared_effects": {first: costs, second: {**costs, result.task: -0.375}},
         "off_target_effects": {head.name: -0.25 for head in result.ranking},
     }
-    page = render_html(make_result(**shown, universal=(one,)))
+    page = render_html(make_result(**shown, universal=(first,)))
     for text in (
         "Components that the other tasks need too",
-        f"{one} is universal: most tasks need it",
+        f"{first} is universal: most tasks need it",
         "−0.375",
         "−0.250",
     ):
@@ -207,7 +207,7 @@ def test_heads_that_the_others_need_are_shown_apart():
 
 
 def test_page_says_how_well_effects_add_up():
-    """Where the method knows it; and how sure the effects are."""
+    """The page has the additivity if the method estimates it, and the p-values of effects."""
     sure = RankedComponent("L1H2", 1, 2, -0.42, (-0.5, -0.3), 1.0, 0.0001, 0.0042)
     html = render_html(make_result(additivity=AdditivityInfo(0.613, 0.72, 200), ranking=(sure,)))
     html = " ".join(html.split())
@@ -217,7 +217,7 @@ def test_page_says_how_well_effects_add_up():
 
 
 def test_the_ranking_says_its_order():
-    """By effect, or by what the others lose besides."""
+    """The caption says whether rows are sorted by effect or in the order of the method."""
     result = make_result()
     by_effect = replace(result, ranking=tuple(sorted(result.ranking, key=lambda line: line.effect)))
     assert "most harmful ablation first" in ranking_table(by_effect).caption

@@ -1,4 +1,4 @@
-"""Figures for papers: the width of a column or a page, fonts inside, the same file every time."""
+"""Figures for papers fit a column or a page, embed their fonts and are reproducible."""
 
 import re
 import sys
@@ -19,7 +19,7 @@ def figure():
 
 @pytest.mark.parametrize("width", ["column", "page"])
 def test_pdf_has_its_width_and_its_fonts(figure, width, tmp_path):
-    """In points, with TrueType fonts embedded."""
+    """A PDF has its width in points and embedded TrueType fonts."""
     content = figure.save(tmp_path / "figure.pdf", width=width).read_bytes()
     assert content.startswith(b"%PDF")
     box = re.search(rb"/MediaBox \[ ?0 0 ([\d.]+)", content)
@@ -29,7 +29,7 @@ def test_pdf_has_its_width_and_its_fonts(figure, width, tmp_path):
 
 
 def test_svg_and_png_are_written(figure, tmp_path):
-    """SVG text is outlines, so that it needs no font; PNG has 300 dots per inch."""
+    """SVG text is drawn as outlines that need no font; PNG has 300 dots per inch."""
     drawn = figure.save(tmp_path / "figure.svg", width="column").read_text()
     assert "<text" not in drawn
     assert "<svg" in drawn
@@ -40,13 +40,13 @@ def test_svg_and_png_are_written(figure, tmp_path):
 
 @pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])
 def test_the_same_figure_is_the_same_file(figure, suffix, tmp_path):
-    """No date, no random names."""
+    """Files contain no date and no random names."""
     first, second = (figure.save(tmp_path / f"{n}.{suffix}").read_bytes() for n in (1, 2))
     assert first == second
 
 
 def test_unknown_formats_and_places_are_refused(figure, tmp_path):
-    """In one line that names what there is."""
+    """The message names the format, width or path that cannot be used."""
     with pytest.raises(BadInput, match="`format` 'gif' is unknown: use pdf, svg, png"):
         figure.save(tmp_path / "figure.gif")
     with pytest.raises(BadInput, match="`width` 'poster' is unknown"):
@@ -56,7 +56,7 @@ def test_unknown_formats_and_places_are_refused(figure, tmp_path):
 
 
 def test_without_matplotlib_the_extra_is_named(figure, tmp_path, monkeypatch):
-    """It is no part of the core: pages draw without it."""
+    """Matplotlib is optional, and the message has the command that installs it."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match=r"pip install 'broca\[figures\]'"):
         figure.save(tmp_path / "figure.pdf")

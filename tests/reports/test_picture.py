@@ -1,4 +1,4 @@
-"""What a notebook shows of a result: small, self-contained, and safe with any text."""
+"""A notebook shows a small, self-contained picture of a result, safe with any text."""
 
 import re
 
@@ -13,7 +13,7 @@ from broca.results.base import ModelInfo
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_picture_is_small_and_needs_nothing(make):
-    """No script, no address; the first line of the result comes first."""
+    """The picture has no script and no address, and starts with the result's first line."""
     result = make()
     html = result._repr_html_()
     assert html == picture(result)
@@ -23,7 +23,7 @@ def test_picture_is_small_and_needs_nothing(make):
 
 
 def test_heads_are_a_grid():
-    """A row for each layer, a cell for each head; harm is orange, what is selected is framed."""
+    """Each head is a cell; harm is orange, and selected heads are framed."""
     html = picture(make_result())
     assert html.count("data-component=") == 6
     cell = re.search(r'data-component="L1H2"[^/]*fill="(#\w+)"', html)
@@ -33,7 +33,7 @@ def test_heads_are_a_grid():
 
 
 def test_other_results_are_tables():
-    """The first lines, with the number of the others."""
+    """A table shows the first lines and the number of the others."""
     html = picture(make_estimate())
     assert html.count("<tr>") == 3
     assert "<td>one-shot</td>" in html
@@ -44,6 +44,6 @@ def test_other_results_are_tables():
 
 
 def test_text_is_escaped():
-    """Names of models come from files."""
+    """A model's name, which may come from a file, is escaped."""
     evil = "<script>alert('x')</script>"
     assert evil not in picture(make_result(model=ModelInfo(evil, "f")))

@@ -1,4 +1,4 @@
-"""Tables: what is shown, and what their CSV files have."""
+"""Tables show rounded values, and their CSV files have every digit."""
 
 import csv
 import io
@@ -15,12 +15,12 @@ TABLE = Table(
 
 
 def test_columns_without_anything_known_are_left_out():
-    """The first always stays."""
+    """Empty columns are left out."""
     assert [column.name for column, _ in TABLE.headings] == ["name", "drop", "p"]
 
 
 def test_cells_show_what_is_known():
-    """In points with the interval; nothing where nothing is known."""
+    """Drops are in points with their interval; unknown values are blank."""
     assert [[cell.text for cell in line] for line in TABLE.lines] == [
         ["a, b", "50.0 [40.0, 60.0]", "0.012"],
         ["c", "", ""],
@@ -28,7 +28,7 @@ def test_cells_show_what_is_known():
 
 
 def test_csv_has_every_digit_and_the_ends_of_intervals():
-    """Text with commas is quoted."""
+    """Values have full precision, intervals have columns of their own, and commas are quoted."""
     rows = list(csv.reader(io.StringIO(TABLE.as_csv())))
     assert rows == [
         ["name", "drop", "drop low", "drop high", "p"],
@@ -38,7 +38,7 @@ def test_csv_has_every_digit_and_the_ends_of_intervals():
 
 
 def test_long_tables_show_their_first_rows():
-    """The others are data of the page, as short as they can be."""
+    """The other rows are embedded in the page in a short form."""
     rows = tuple((f"L0H{n}", -n / 1000) for n in range(SHOWN + 2))
     table = Table("t", "c", (Column("head", components=True), Column("effect", fixed(3))), rows)
     assert (len(table.lines), table.hidden_rows) == (SHOWN, 2)
@@ -46,7 +46,7 @@ def test_long_tables_show_their_first_rows():
 
 
 def test_numbers_have_a_minus_sign():
-    """And a plus sign where that says something."""
+    """Negative numbers have a minus sign, and positive ones a plus sign if `sign` is set."""
     assert fixed(2, sign=True)(-0.5) == "−0.50"
     assert fixed(2, sign=True)(0.5) == "+0.50"
     assert interval(Interval(-1, -2, 0.5)) == "−1.00 [−2.00, +0.50]"

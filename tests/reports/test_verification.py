@@ -1,4 +1,4 @@
-"""The sections of a verification: the verdict first, outputs side by side."""
+"""The sections of a verification start with the verdict and show outputs side by side."""
 
 import re
 from dataclasses import replace
@@ -17,12 +17,12 @@ from broca.results.verification import Sample
 
 @pytest.fixture(scope="module")
 def verification():
-    """Of a simulated model."""
+    """A verification of a simulated model."""
     return toy_verification()
 
 
 def test_the_verdict_stands_first_with_its_numbers(verification):
-    """In words, before any table."""
+    """The verdict is in words and comes before any table."""
     html = render_verification_page(verification)
     label = html.index(f">{verification.verdict.label}</span>")
     assert html.index("<h1>") < label < html.index("<svg") < html.index("<table>")
@@ -31,7 +31,7 @@ def test_the_verdict_stands_first_with_its_numbers(verification):
 
 
 def test_ten_outputs_stand_side_by_side(verification):
-    """Prompt, answer, intact and ablated; an empty output is said to be one."""
+    """A line has prompt, answer and both outputs; an empty output is shown as `(nothing)`."""
     samples = tuple(
         Sample("adding", f"prompt {n}", "x", f"before {n}", " \n" if n else "y") for n in range(10)
     )
@@ -42,7 +42,7 @@ def test_ten_outputs_stand_side_by_side(verification):
 
 
 def test_an_empty_set_has_no_ablated_scores(verification):
-    """Nothing was ablated, so nothing is drawn or listed as if it had been."""
+    """Ablated scores of an empty set are neither drawn nor listed."""
     empty = replace(verification, heads=())
     names = [column.name for column, _ in task_table(empty).headings]
     assert "ablated" not in names
@@ -51,7 +51,7 @@ def test_an_empty_set_has_no_ablated_scores(verification):
 
 
 def test_failures_are_listed_where_there_are_any(verification):
-    """Tasks without a degenerate output take one line together."""
+    """Tasks without a degenerate output share a single line."""
     calm = tuple(
         replace(line, before=dict.fromkeys(line.before, 0.0), after=dict.fromkeys(line.after, 0.0),
                 excess=0.0)

@@ -1,4 +1,4 @@
-"""The headline says what the verdict allows, in plain words."""
+"""The headline states what the verdict allows, in plain words."""
 
 from dataclasses import replace
 from typing import get_args
@@ -13,7 +13,7 @@ from broca.results.verification import Label, Verdict
 
 @pytest.mark.parametrize("label", get_args(Label))
 def test_every_verdict_has_a_headline(label):
-    """That a model needs a set is said only where the verdict says so."""
+    """The headline says that a model needs a set only if the verdict proves it."""
     result = make_result()
     verified = replace(result.verification, verdict=Verdict(label, "why"))
     for shown in (verified, replace(result, verification=verified)):
@@ -24,7 +24,7 @@ def test_every_verdict_has_a_headline(label):
 
 
 def test_without_a_verdict_nothing_is_claimed():
-    """Not verified, or nothing found."""
+    """Without a verdict the headline says "not verified" or "No heads found"."""
     assert "not verified" in headline(make_result())
     nothing = make_result(selected=(), abstained=True, reason="no harm")
     assert headline(nothing) == "No heads found that toy needs for adding"
@@ -44,13 +44,13 @@ def test_without_a_verdict_nothing_is_claimed():
     ],
 )
 def test_not_seeing_is_not_called_nothing(answer, text):
-    """An abstention says which of the two it is, where the method knows."""
+    """An abstention says whether nothing was found or the rows do not suffice."""
     result = make_result(selected=(), abstained=True, reason="why", answer=answer)
     assert headline(result) == text
 
 
 def test_verdicts_bring_their_own_sentence():
-    """But a set that is needed is said to be, with the model's name."""
+    """The verdict's headline is used, except for a set that is needed, which names the model."""
     result = make_result()
     for label, text in (
         ("inconclusive", "So it is"),
@@ -61,7 +61,7 @@ def test_verdicts_bring_their_own_sentence():
 
 
 def test_a_folder_is_named_by_its_last_part():
-    """A headline has no path of the machine."""
+    """The headline contains no path of the machine."""
     result = make_result(selected=(), abstained=True, reason="no harm")
     for name, shown in (
         ("/data/models/mine/", "mine"),

@@ -1,4 +1,4 @@
-"""The report of a run gains what later commands found about its heads, and only that."""
+"""The report of a run includes what later commands found about the same heads."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from broca.verification import Scope
 
 @pytest.fixture(scope="module")
 def result(planted):
-    """A small run that selects something."""
+    """A small run that selects components."""
     return broca.localize(
         planted, task="sorting", others=[], method="one-shot", rows=970, items=10, k=2, verify=False
     )
@@ -24,12 +24,12 @@ def result(planted):
 
 @pytest.fixture(scope="module")
 def stressed(planted, result):
-    """A stress test of what it selected."""
+    """A stress test of the selected components."""
     return stress(planted, heads=result, pairs=16, sets=1)
 
 
 def test_a_stress_test_is_summed_up_and_linked(result, stressed, tmp_path):
-    """With its verdict; the record reads back equal; without the file there is no section."""
+    """The report shows the verdict and a link; without `stress.json` it has no such section."""
     data, page = result.save(tmp_path)
     assert (data.name, page.name) == ("result.json", "report.html")
     assert Localization.read(tmp_path) == result
@@ -42,7 +42,7 @@ def test_a_stress_test_is_summed_up_and_linked(result, stressed, tmp_path):
 
 
 def test_what_is_of_other_heads_or_weights_does_not_count(result, stressed, tmp_path):
-    """A file that an earlier run left in the folder."""
+    """Files about other heads or other weights, as left by an earlier run, are ignored."""
     for other in (
         replace(stressed, heads=("L0H0",)),
         replace(stressed, model=replace(stressed.model, fingerprint="0" * 16)),
@@ -52,7 +52,7 @@ def test_what_is_of_other_heads_or_weights_does_not_count(result, stressed, tmp_
 
 
 def test_a_verification_stays_when_the_stress_test_comes(planted, result, stressed, tmp_path):
-    """Both are in the report, whichever came first."""
+    """The report contains both the verification and the stress test."""
     verification = verify(
         planted, task="sorting", heads=result.selected, others=[], limit=8,
         scope=Scope(controls=0, curve=0, failure_items=4, resamples=50),
@@ -64,15 +64,15 @@ def test_a_verification_stays_when_the_stress_test_comes(planted, result, stress
     assert "Stress test" in html
 
 
-def test_files_that_are_none_are_refused(result, tmp_path):
-    """In one line that names the file."""
+def test_files_of_another_kind_are_refused(result, tmp_path):
+    """A file with other content is refused, and the message has its name."""
     (tmp_path / "stress.json").write_text('{"schema": 1}')
     with pytest.raises(broca.BrocaError, match=r"stress\.json' is not a stress test of broca"):
         result.save(tmp_path)
 
 
 def test_later_results_write_the_report_again(result, stressed, tmp_path):
-    """Saved beside the run that they are of; elsewhere each has a page of its own."""
+    """A result saved in its run's folder rewrites the report; elsewhere it has its own page."""
     result.save(tmp_path / "run")
     files = stressed.save(tmp_path / "run")
     assert [file.name for file in files] == ["stress.json", "report.html", "stress.html"]
@@ -88,7 +88,7 @@ def test_later_results_write_the_report_again(result, stressed, tmp_path):
 
 
 def test_a_later_result_of_other_heads_leaves_the_report(result, stressed, tmp_path):
-    """It is written beside it with a page of its own; a run that is given counts."""
+    """Another selection gets its own page; a given run has precedence over the folder's run."""
     result.save(tmp_path)
     report = (tmp_path / "report.html").read_text()
     other = replace(result.verification, heads=("L0H0",))
@@ -99,7 +99,7 @@ def test_a_later_result_of_other_heads_leaves_the_report(result, stressed, tmp_p
 
 
 def test_a_folder_that_cannot_be_written_is_refused(result, tmp_path):
-    """In one line."""
+    """A folder that cannot be created is refused."""
     (tmp_path / "file").write_text("")
     with pytest.raises(broca.BrocaError, match="cannot be written"):
         result.save(tmp_path / "file" / "out")
