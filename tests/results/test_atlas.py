@@ -1,4 +1,4 @@
-"""`atlas.json`: what is written is read again, what is not an atlas is refused in one line."""
+"""`atlas.json` is read as it was written, and other content is refused."""
 
 import json
 
@@ -11,7 +11,7 @@ from broca.results.codec import decode, encode
 
 
 def make_atlas(**changes):
-    """A small finished atlas: two tasks, three heads."""
+    """Returns a small finished atlas of two tasks and three heads."""
     values = {
         "model": ModelInfo("toy", "abc123", "LlamaForCausalLM", 1, 3, 1, "float32"),
         "tasks": (
@@ -60,7 +60,7 @@ def make_atlas(**changes):
 
 @pytest.mark.parametrize("changes", [{}, {"groups": None, "groups_note": "no groups", "notes": ()}])
 def test_round_trip(changes, tmp_path):
-    """Read back, it is equal; from a folder, from a file, from text."""
+    """An atlas that is read from a folder, a file or text equals the written one."""
     atlas = make_atlas(**changes)
     (tmp_path / "atlas.json").write_text(encode(atlas))
     assert decode(results.Atlas, encode(atlas)) == atlas
@@ -69,7 +69,7 @@ def test_round_trip(changes, tmp_path):
 
 
 def test_cells_and_selections_by_name():
-    """Names instead of positions."""
+    """Effects and selections are looked up by the names of tasks and components."""
     atlas = make_atlas()
     assert atlas.effect("sorting", "L0H1") == 0.02
     assert atlas.selected("adding") == ("L0H0",)
@@ -89,7 +89,7 @@ def test_cells_and_selections_by_name():
     ],
 )
 def test_what_is_no_atlas_is_refused(damage):
-    """A missing, surplus, or wrong part is one clear error."""
+    """A missing, surplus or wrong part is refused."""
     data = json.loads(encode(make_atlas()))
     damage(data)
     with pytest.raises(BadInput, match="not an atlas of broca"):
@@ -97,7 +97,7 @@ def test_what_is_no_atlas_is_refused(damage):
 
 
 def test_refusals_name_the_cause(tmp_path):
-    """Other schemas, absent files, other files."""
+    """The message distinguishes another schema, a missing file and other content."""
     data = {**json.loads(encode(make_atlas())), "schema": 3}
     with pytest.raises(BadInput, match="schema 3"):
         decode(results.Atlas, json.dumps(data))

@@ -1,4 +1,4 @@
-"""What every result can do: say itself in a few lines, become a table, a figure and files."""
+"""Every result has a short summary and becomes a table, a figure and files."""
 
 import sys
 
@@ -23,7 +23,7 @@ from broca.testing import tiny_llama
 MODEL = ModelInfo("toy", "abc")
 
 
-# lines of each table, and the columns that it begins with
+# number of lines of each table, and its first columns
 MAKERS = {
     make_result: (6, ["component", "layer", "head", "effect", "low", "high"]),
     toy_verification: (5, ["task", "role", "metric", "items", "before", "after", "drop"]),
@@ -39,13 +39,13 @@ MAKERS = {
 
 
 def test_every_kind_is_tried_here():
-    """A new kind of result must say what it can do."""
+    """`MAKERS` has an example of every kind of result."""
     assert {type(make()) for make in MAKERS} == set(KINDS)
 
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_repr_is_short_and_to_frame_has_a_row_for_each_thing(make):
-    """At most five lines; the table's rows and columns as documented."""
+    """The text has at most five lines; the table has the documented rows and columns."""
     result = make()
     rows, columns = MAKERS[make]
     assert 1 <= len(repr(result).splitlines()) <= 5
@@ -55,7 +55,7 @@ def test_repr_is_short_and_to_frame_has_a_row_for_each_thing(make):
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_what_is_saved_is_read_again(make, tmp_path):
-    """From the folder, whatever the kind; pages are written too."""
+    """Every kind is read again from its folder and its file, and its pages are written."""
     result = make()
     first, *pages = result.save(tmp_path / "new")
     assert read(tmp_path / "new") == read(first) == result
@@ -64,7 +64,7 @@ def test_what_is_saved_is_read_again(make, tmp_path):
 
 
 def test_the_verdict_comes_first():
-    """In words; without one, what the selection costs or why there is none."""
+    """The text starts with the verdict, or else with the drop or the reason for no selection."""
     verification = toy_verification()
     text = f"{verification.verdict.label}: {verification.verdict.text}"
     assert repr(verification).startswith(text)
@@ -79,7 +79,7 @@ def test_the_verdict_comes_first():
 
 
 def test_selected_components_are_marked_in_the_frame():
-    """With intervals where there are some."""
+    """Selected components have True in the column `selected`; intervals have two columns."""
     frame = make_result().to_frame().set_index("component")
     assert list(frame.index[frame["selected"]]) == ["L1H2", "L0H0"]
     assert (frame.loc["L0H0", "low"], frame.loc["L0H0", "high"]) == (-0.2, -0.02)
@@ -90,7 +90,7 @@ def test_selected_components_are_marked_in_the_frame():
     "make", [make for make in MAKERS if make not in (make_experiment, make_estimate, make_export)]
 )
 def test_plot_shows_the_numbers(make):
-    """One figure with something in it, as one SVG element."""
+    """The figure is an SVG element with several marks."""
     drawn = make().plot().svg()
     assert drawn.startswith("<svg")
     assert drawn.count("<rect") + drawn.count("<circle") > 1
@@ -98,19 +98,19 @@ def test_plot_shows_the_numbers(make):
 
 @pytest.mark.parametrize("make", [make_experiment, make_estimate, make_export])
 def test_what_has_no_figure_says_so(make):
-    """And what to use instead."""
+    """The message names `to_frame()` instead."""
     with pytest.raises(BadInput, match="has no figure: use `to_frame"):
         make().plot()
 
 
 def test_long_lists_are_cut():
-    """The number that is left out is said."""
+    """The text ends with the number of names that are left out."""
     assert listed(("a", "b")) == "a, b"
     assert listed(tuple("abcd"), most=2) == "a, b and 2 more"
 
 
 def test_a_result_ablates_its_selection_in_any_model():
-    """A loaded model or a plain one; by default as the run did, or by another factor."""
+    """`ablated` takes a gated or a plain model, and the run's factor or another one."""
     plain = tiny_llama(heads=4)
     tokens = torch.tensor([[3, 4, 5]])
     result = make_result(ablation=AblationInfo("zero", 0.5))
@@ -135,7 +135,7 @@ def test_a_result_ablates_its_selection_in_any_model():
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_the_frame_of_polars_has_the_same_cells(make):
-    """Columns, rows and values; what is not known is null."""
+    """Columns, rows and values equal those of pandas, and unknown values are null."""
     result = make()
     frame = result.to_frame("polars")
     assert frame.to_dicts() == result.records()
@@ -143,7 +143,7 @@ def test_the_frame_of_polars_has_the_same_cells(make):
 
 
 def test_other_frames_are_refused(monkeypatch):
-    """In one line."""
+    """An unknown library is refused, and so is polars if it is not installed."""
     with pytest.raises(BadInput, match="`library` 'arrow' is unknown: use pandas or polars"):
         make_refit().to_frame("arrow")
     monkeypatch.setitem(sys.modules, "polars", None)

@@ -1,4 +1,4 @@
-"""One codec: what is written is read again, what is something else is refused in one line."""
+"""Results are decoded as they were encoded, and data of another shape are refused."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from broca.results.codec import encode, plain, restored
 
 @dataclass(frozen=True)
 class Point:
-    """A data class with a number, a pair and anything."""
+    """A data class with a number, an optional pair and an optional dictionary."""
 
     x: float
     pair: tuple[int, int] | None = None
@@ -19,7 +19,7 @@ class Point:
 
 
 def test_any_data_class_comes_back():
-    """Nested tuples, optional parts, and types that are no data classes."""
+    """Nested tuples, optional fields and types other than data classes are restored."""
     points = (Point(0.1), Point(1e-300, (1, 2), {"a": [1, None]}))
     assert restored(json.loads(encode(points)), tuple[Point, ...]) == points
     assert restored(None, int | None) is None
@@ -27,21 +27,21 @@ def test_any_data_class_comes_back():
 
 
 def test_keys_stand_in_the_order_of_the_fields():
-    """Whatever the order in which they were read."""
+    """The order of the keys in the read data does not matter."""
     read = restored({"more": {}, "pair": [1, 2], "x": 1}, Point)
     assert list(plain(read)) == ["x", "pair", "more"]
     assert encode(read) == encode(Point(1.0, (1, 2), {}))
 
 
 def test_what_json_lacks_is_null():
-    """NaN and infinities; NumPy's numbers are plain ones."""
+    """NaN and infinity are written as null, and NumPy's numbers as plain numbers."""
     found = plain(Point(float("nan"), None, {"a": np.float32(1.5), "b": np.array([1.0, np.inf])}))
     assert found == {"x": None, "pair": None, "more": {"a": 1.5, "b": [1.0, None]}}
     assert json.loads(encode(Point(np.inf)))["x"] is None
 
 
 def test_lines_have_no_breaks():
-    """For files of one line for each piece."""
+    """Without indentation an object takes a single line."""
     assert encode(Point(1.0, more={"a": "\n"}), indent=None).count("\n") == 1
 
 
@@ -58,13 +58,13 @@ def test_lines_have_no_breaks():
     ],
 )
 def test_what_is_of_another_shape_is_refused(data, message):
-    """Missing, wrong and unknown parts, each with its place."""
+    """The message names the missing, wrong or unknown field and its place."""
     with pytest.raises(ValueError, match=message):
         restored(data, Point)
 
 
 def test_numbers_keep_every_digit():
-    """As Python writes them."""
+    """Numbers are written as by Python's `repr`."""
     values = np.random.default_rng(0).normal(size=200).tolist()
     assert restored(json.loads(encode(values)), tuple[float, ...]) == tuple(values)
     assert repr(values[0]) in encode(values)

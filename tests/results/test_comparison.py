@@ -1,4 +1,4 @@
-"""What a comparison says of itself."""
+"""The summary, table and curves of a comparison."""
 
 from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.comparison import (
@@ -15,7 +15,7 @@ NAMES = ("L0H0", "L0H1", "L1H0", "L1H1")
 
 
 def make_comparison(models=("base", "tuned")):
-    """Two components by two, of which one changed in every later model."""
+    """Returns a comparison of two by two components, one of which changed in all later models."""
     effects, differences = [], []
     for number, label in enumerate(models):
         values = (-0.4 + 0.1 * number, 0.0, 0.05, -0.1)
@@ -58,7 +58,7 @@ def make_comparison(models=("base", "tuned")):
 
 
 def test_the_summary_says_what_changed_and_what_is_carried():
-    """In words."""
+    """The summary is in words, with the drop and the number of rows."""
     assert make_comparison().summary() == (
         "1 of 4 components changed on adding from base to tuned: L0H0",
         "base, adding carry adding in tuned (drop 30.0 points)",
@@ -76,16 +76,16 @@ def test_a_line_for_each_component_and_model():
 
 
 def test_curves_follow_the_selected_components_over_the_models():
-    """With their intervals, in the order of the models."""
+    """Curves have intervals and follow the order of the models."""
     found = make_comparison(("step1", "step2", "step3")).curves()
     assert set(found) == {("adding", "L0H0"), ("adding", "L1H1")}
-    values = [round(one.value, 6) for one in found["adding", "L0H0"]]
+    values = [round(point.value, 6) for point in found["adding", "L0H0"]]
     assert values == [-0.4, -0.3, -0.2]
-    assert all(one.low < one.value < one.high for one in found["adding", "L1H1"])
+    assert all(point.low < point.value < point.high for point in found["adding", "L1H1"])
 
 
 def test_effects_are_found_by_model_and_task():
-    """None where they were not measured."""
+    """Effects that were not measured are None."""
     comparison = make_comparison()
     assert comparison.effects_of("tuned", "adding").effects[0] == -0.30000000000000004
     assert comparison.effects_of("tuned", "sorting") is None

@@ -1,4 +1,4 @@
-"""What methods would take."""
+"""The estimated cost of methods."""
 
 from dataclasses import fields
 
@@ -9,7 +9,7 @@ MODEL = ModelInfo("toy", "abc")
 
 
 def make_estimate():
-    """Two methods, of which one can run."""
+    """Returns an estimate of two methods, one of which can run."""
     methods = (
         MethodCost("one-shot", 970, 9700, 4.0, "accuracy"),
         MethodCost("focus", 0, 0, 0.0, "", "too few"),
@@ -21,14 +21,14 @@ def make_estimate():
 
 
 def test_methods_that_cannot_run_are_not_counted():
-    """The summary says how many can."""
+    """The summary has the number of methods that can run."""
     first, second = make_estimate().summary()
     assert first == "1 of 2 methods can search for adding in toy: 96 components, 10 items"
     assert second == "from 64 timed rows"
 
 
 def test_a_line_for_each_method_with_its_problem():
-    """All fields of the record."""
+    """A record has all fields of `MethodCost`."""
     lines = make_estimate().records()
     assert [line["method"] for line in lines] == ["one-shot", "focus"]
     assert [line["problem"] for line in lines] == ["", "too few"]

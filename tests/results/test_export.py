@@ -1,4 +1,4 @@
-"""What an export says of itself."""
+"""The summary and table of an export."""
 
 from simulated import toy_verification
 
@@ -7,7 +7,7 @@ from broca.results.export import BaseModel, Export, HeldOut, ReloadCheck, ScoreC
 
 
 def make_export(*, form="adapter", scale=0.0, base=None):
-    """A small export with everything that one can have."""
+    """Returns a small export with every optional part."""
     found = toy_verification()
     held_out = HeldOut(found.task, found.verdict, found.drops, found.baseline, found.after)
     return Export(
@@ -26,7 +26,7 @@ def make_export(*, form="adapter", scale=0.0, base=None):
 
 
 def test_the_summary_says_what_was_checked():
-    """Size, libraries, scores, where it went."""
+    """The summary has size, libraries, scores and address."""
     assert make_export().summary() == (
         "adapter of toy without L1H2, L0H0",
         "2 files, 1,584 bytes",
@@ -39,7 +39,7 @@ def test_the_summary_says_what_was_checked():
 
 
 def test_the_components_are_the_selection_and_the_lines():
-    """So that an export can be given to what takes a result."""
+    """An export has `selected` and one record for each component, like other results."""
     export = make_export(scale=0.5)
     assert export.selected == ("L1H2", "L0H0")
     assert export.to_frame().to_dict("list") == {

@@ -1,4 +1,4 @@
-"""Files that a reader never meets half of, and out folders that can be written."""
+"""Files are replaced as a whole, and out folders are checked to be writable."""
 
 import os
 
@@ -9,7 +9,7 @@ from broca.results.files import check_out_folder, write_beside
 
 
 def test_text_replaces_what_was_there(tmp_path):
-    """As UTF-8 with plain line ends; nothing lies beside it."""
+    """The file is UTF-8 with plain line ends, and no temporary file remains."""
     file = tmp_path / "result.json"
     file.write_text("before")
     write_beside(file, "é\nsecond\n")
@@ -18,7 +18,7 @@ def test_text_replaces_what_was_there(tmp_path):
 
 
 def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch):
-    """The disk is full when the text is brought to it."""
+    """If the disk is full, the old file remains and the message says so."""
     file = tmp_path / "result.json"
     file.write_text("before")
 
@@ -32,14 +32,14 @@ def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_missing_is_refused(tmp_path):
-    """In one line."""
+    """The message is a single line."""
     with pytest.raises(BadInput, match="cannot be written") as error:
         write_beside(tmp_path / "nowhere" / "file", "text")
     assert "\n" not in str(error.value)
 
 
 def test_an_out_folder_is_made_and_left_empty(tmp_path, monkeypatch):
-    """Folders above it too; a tilde is the home."""
+    """Parent folders are created, and a tilde is expanded to the home folder."""
     assert check_out_folder(tmp_path / "a" / "b") == tmp_path / "a" / "b"
     assert list((tmp_path / "a" / "b").iterdir()) == []
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -48,7 +48,7 @@ def test_an_out_folder_is_made_and_left_empty(tmp_path, monkeypatch):
 
 
 def test_a_place_that_is_a_file_is_refused(tmp_path):
-    """The parameter is named."""
+    """The message names the parameter and the path."""
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match=r"`out` '.*file' cannot be written"):
         check_out_folder(tmp_path / "file")

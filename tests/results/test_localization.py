@@ -1,4 +1,4 @@
-"""`result.json`, schema 2."""
+"""`result.json` of schema 2."""
 
 import json
 
@@ -11,7 +11,7 @@ from broca.results.localization import AdditivityInfo, AnswerInfo, Interaction, 
 
 
 def test_result_reads_back_what_it_wrote():
-    """Nothing is lost on the way through JSON."""
+    """A result with all parts equals itself after encoding and decoding."""
     assert decode(Localization, encode(make_result())) == make_result()
     pair = Interaction("L1H2", "L0H0", -0.1, -0.2, -0.75, -0.45, (-0.61, -0.29))
     result = make_result(interactions=(pair,))
@@ -19,7 +19,7 @@ def test_result_reads_back_what_it_wrote():
 
 
 def test_schema_2_has_the_promised_fields():
-    """What outside scripts rely on."""
+    """The file has the fields on which outside scripts rely."""
     data = json.loads(encode(make_result()))
     assert data["schema"] == 2
     assert {
@@ -39,7 +39,7 @@ def test_schema_2_has_the_promised_fields():
 
 
 def test_repeats_say_how_stable_a_selection_is():
-    """How often each component is selected, and what two selections share on average."""
+    """A result has the number of selections of each component and their mean overlap."""
     repeats = (
         Repeat(1, ("L1H2", "L2H3"), "found", 900),
         Repeat(2, (), "not enough rows", 900),
@@ -54,7 +54,7 @@ def test_repeats_say_how_stable_a_selection_is():
 
 
 def test_a_verification_inside_leaves_out_what_the_localization_says():
-    """Model, task, heads, ablation, seed, baseline and rows stand once; reading restores them."""
+    """Fields that are equal in the localization are written once, and reading restores them."""
     result = make_result()
     inner = json.loads(encode(result))["verification"]
     said = {"broca", "schema", "kind", "model", "task", "heads", "ablation", "seed", "baseline"}
@@ -70,26 +70,26 @@ def test_a_verification_inside_leaves_out_what_the_localization_says():
     "text", ["", "{}", "[]", "null", '{"schema": 1}', '{"schema": 1, "model": 3}']
 )
 def test_text_that_is_no_result_is_refused(text):
-    """In one line that says what to give."""
+    """The message names the file to give."""
     with pytest.raises(BadInput, match=r"not a localization of broca.*result\.json"):
         decode(Localization, text)
 
 
 def test_result_of_another_schema_is_refused():
-    """The message names both."""
+    """The message names both schemas."""
     text = encode(make_result()).replace('"schema": 2', '"schema": 9')
     with pytest.raises(BadInput, match="schema 9, this broca reads schema 2 and older"):
         decode(Localization, text)
 
 
 def test_folder_without_result_is_refused(tmp_path):
-    """An unfinished run has no result."""
+    """A folder without `result.json`, as of an unfinished run, is refused."""
     with pytest.raises(BadInput, match=r"result\.json' does not exist"):
         Localization.read(tmp_path)
 
 
 def test_additivity_is_kept():
-    """And a result from before there was one can be read."""
+    """Additivity is stored, and files of earlier versions without it are read."""
     result = make_result(additivity=AdditivityInfo(0.5, 0.25, 40))
     assert decode(Localization, encode(result)) == result
     data = json.loads(encode(make_result()))

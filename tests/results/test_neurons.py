@@ -1,4 +1,4 @@
-"""Neuron sets and experiments."""
+"""Sets of neurons and experiments on neurons."""
 
 from dataclasses import dataclass, replace
 
@@ -9,7 +9,7 @@ MODEL = ModelInfo("toy", "abc")
 
 
 def make_neurons():
-    """Two neurons."""
+    """Returns a set of two neurons."""
     neurons = tuple(LocatedNeuron(f"L0N{n}", 0, n, 1.0 - n / 4, 3.0) for n in (1, 2))
     return NeuronSet(
         model=MODEL, task="adding", capability="sums", method="cnl", settings={}, items=4,
@@ -19,14 +19,14 @@ def make_neurons():
 
 
 def make_experiment():
-    """An experiment with two lines."""
+    """Returns an experiment with two lines."""
     return NeuronExperiment(
         command="broca neurons erase", model=MODEL, settings={}, result=[{"a": 1}, {"a": 2}]
     )
 
 
 def test_a_set_is_summed_up_with_its_share_and_its_first_neurons():
-    """Lines of the table are the selected neurons, best first."""
+    """The summary has count, share and first neurons; the records are the neurons, best first."""
     neurons = make_neurons()
     first, second = neurons.summary()
     assert first == "2 neurons of adding in toy (10.00% of all): L0N1, L0N2"
@@ -46,7 +46,7 @@ class Arm:
 
 
 def test_an_experiments_lines_are_those_of_its_result():
-    """Of data classes, of one data class alone, and of plain values."""
+    """Results that are data classes, in a list or alone, and plain values become records."""
     experiment = make_experiment()
     lines = replace(experiment, result=(Arm("a", 0.5), Arm("b", 1.0))).records()
     assert lines == [{"arm": "a", "score": 0.5}, {"arm": "b", "score": 1.0}]

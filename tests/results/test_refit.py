@@ -1,4 +1,4 @@
-"""What another recovery makes of a run."""
+"""The selection of another recovery on a run's measurements."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from broca.results.refit import Refit
 
 
 def make_refit():
-    """A refit of the small result."""
+    """Returns a refit of the small result."""
     run = make_result()
     return Refit(
         task=run.task, method="cs-stratified", recovery="ridge", response="accuracy", rows=900,
@@ -17,7 +17,7 @@ def make_refit():
 
 
 def test_a_refit_says_what_is_selected_now_and_from_what():
-    """Or why nothing is."""
+    """The summary has the selection, or the reason that nothing is selected."""
     refit = make_refit()
     first, second = refit.summary()
     assert first == f"adding: {', '.join(refit.selected)}"
@@ -27,9 +27,9 @@ def test_a_refit_says_what_is_selected_now_and_from_what():
 
 
 def test_its_table_is_the_ranking():
-    """The selected components are marked."""
+    """The records follow the ranking, and selected components are marked."""
     refit = make_refit()
     records = refit.records()
-    assert [line["component"] for line in records] == [one.name for one in refit.ranking]
+    assert [line["component"] for line in records] == [line.name for line in refit.ranking]
     chosen = [line["component"] for line in records if line["selected"]]
     assert set(chosen) == set(refit.selected)

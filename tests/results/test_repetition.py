@@ -1,4 +1,4 @@
-"""What counts as reproduced."""
+"""Grades of repetitions that count as reproduced."""
 
 import pytest
 
@@ -15,5 +15,5 @@ from broca.results.repetition import Repetition
     ],
 )
 def test_equal_numbers_are_a_reproduction(grade, passed):
-    """The same selection with other effects is none."""
+    """The same selection with other effects is not reproduced."""
     assert Repetition(grade, ("a detail",)).passed is passed

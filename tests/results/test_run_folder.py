@@ -1,4 +1,4 @@
-"""`reproduce.json`: what an out folder says of its run."""
+"""`reproduce.json` is the record of the run in an out folder."""
 
 import json
 
@@ -18,8 +18,8 @@ RECORD = RunFolderRecord(
 )
 
 
-def test_it_is_read_as_it_was_written():
-    """With the version of the layout; digests are empty until the run has begun."""
+def test_the_record_is_read_as_it_was_written():
+    """The record has the version of the layout; digests are empty until the run has begun."""
     text = encode(RECORD)
     assert json.loads(text)["schema"] == SCHEMA
     assert json.loads(text)["digests"] == {}
@@ -28,7 +28,7 @@ def test_it_is_read_as_it_was_written():
 
 @pytest.mark.parametrize("field", ["command", "asked", "journal", "machine"])
 def test_a_field_that_is_missing_is_an_error(field):
-    """A folder whose run is unknown is not gone on with."""
+    """A record without one of these fields is refused, so that its run is not continued."""
     data = json.loads(encode(RECORD))
     del data[field]
     with pytest.raises(ValueError, match=field):

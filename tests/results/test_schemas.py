@@ -1,4 +1,4 @@
-"""The JSON schemas: those of the documentation are current, and files keep to them."""
+"""The JSON schemas in the documentation are current, and files conform to them."""
 
 import json
 from pathlib import Path
@@ -19,29 +19,29 @@ DATA = Path(__file__).parent / "data"
 
 @pytest.mark.parametrize("name", FILES)
 def test_schemas_in_the_docs_are_current(name):
-    """`python -m broca.results.schemas docs` writes them."""
+    """Files in `docs/schemas` equal the output of `python -m broca.results.schemas docs`."""
     assert (DOCS / "schemas" / f"{name}.json").read_text(encoding="utf-8") == text_of(FILES[name])
 
 
 def test_no_schema_is_left_over():
-    """Each is of a kind that there is."""
+    """Every schema in `docs/schemas` belongs to a kind of result."""
     assert {file.stem for file in (DOCS / "schemas").iterdir()} == set(FILES)
 
 
 def test_the_page_explains_every_key():
-    """From the docstrings of the data classes."""
+    """The tables of the page are made from the docstrings of the data classes."""
     page = (DOCS / "results.md").read_text(encoding="utf-8")
     assert page[page.index(START) + len(START) : page.index(END)] == tables()
 
 
 def conforms(data, schema, definitions):
-    """Whether data are of a schema, as far as the schemas here go: the first place where not."""
+    """Returns whether data conform to a schema, for the keywords that broca's schemas use."""
     if "$ref" in schema:
         schema = definitions[schema["$ref"].rsplit("/", 1)[-1]]
     if "type" not in schema and not {"anyOf", "enum"} & set(schema):
         return True
     if "anyOf" in schema:
-        return any(conforms(data, one, definitions) for one in schema["anyOf"])
+        return any(conforms(data, alternative, definitions) for alternative in schema["anyOf"])
     if "enum" in schema:
         return data in schema["enum"]
     if isinstance(data, dict) and "properties" in schema:
@@ -77,7 +77,7 @@ def conforms(data, schema, definitions):
     ],
 )
 def test_files_keep_to_their_schemas(make):
-    """With all keys and no others; with a key taken out or of another type they do not."""
+    """Files conform; files with a wrong type or an additional key do not."""
     result = make()
     schema = schema_of(type(result))
     data = json.loads(encode(result))

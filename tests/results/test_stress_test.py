@@ -1,4 +1,4 @@
-"""A stress test as a result: its summary and its table of intervals."""
+"""The summary and the table of a stress test."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from broca.results.base import Interval
 
 
 def test_the_verdict_comes_first():
-    """Then the set, and what was measured."""
+    """The summary has the verdict, then the set, then the number of pairs."""
     stress = make_stress()
     verdict, heads, pairs = stress.summary()
     assert verdict == "transfers: it does"
@@ -18,7 +18,7 @@ def test_the_verdict_comes_first():
 
 
 def test_every_interval_has_a_line():
-    """Necessity, reversals, transfers, what was copied, and the positive control."""
+    """Necessity, reversals, transfers, copied sources and the positive control have records."""
     stress = make_stress()
     measures = [(line["measure"], line["of"]) for line in stress.records()]
     assert measures == [
@@ -32,7 +32,7 @@ def test_every_interval_has_a_line():
 
 
 def test_lines_hold_the_numbers_of_their_interval():
-    """Value and both ends."""
+    """A record has the value and both ends of its interval."""
     stress = replace(make_stress(), positive_control=Interval(3.0, 2.0, 4.5))
     last = stress.records()[-1]
     assert (last["value"], last["low"], last["high"]) == (3.0, 2.0, 4.5)

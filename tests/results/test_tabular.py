@@ -1,4 +1,4 @@
-"""Every list of a result is a table."""
+"""Every list of records in a result is a table."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,14 @@ from broca.results.tabular import tables
 
 @dataclass(frozen=True)
 class Inner:
-    """A line of a line."""
+    """A record within a record."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line with values within values, and lines of its own."""
+    """A record with nested values and inner records."""
 
     head: str
     drop: Interval
@@ -30,7 +30,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Holder:
-    """What holds a table, alone or within."""
+    """An object with a table of its own and a table in an inner object."""
 
     lines: tuple[Line, ...]
     none: tuple[Line, ...] = ()
@@ -41,7 +41,7 @@ LINE = Line("L0H1", Interval(0.5, 0.4, 0.6), {"a": 1.0}, (1.0, 2.0), (Inner("x")
 
 
 def test_lines_have_dotted_columns_and_tables_of_their_own():
-    """A table without lines is none."""
+    """Nested values become dotted columns, inner records become tables, empty lists do not."""
     found = tables(Holder((LINE,), within=Holder((LINE,))))
     assert list(found) == ["lines", "lines.inner", "within.lines", "within.lines.inner"]
     assert found["lines"] == [
@@ -55,7 +55,7 @@ def test_lines_have_dotted_columns_and_tables_of_their_own():
 
 
 def test_a_verification_has_all_its_tables_as_frames():
-    """Of pandas and of polars, with the numbers of the result."""
+    """Every table is a frame of pandas and of polars with the numbers of the result."""
     pytest.importorskip("polars", reason="polars is not installed")
     result = toy_verification()
     assert set(result.tables) >= {

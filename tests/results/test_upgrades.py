@@ -1,4 +1,4 @@
-"""Files of schema 1, as broca 0.1.0 wrote them, are read; each number keeps its value."""
+"""Files of schema 1, written by broca 0.1.0, are read, and every number keeps its value."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def old(name):
-    """A file of schema 1, parsed."""
+    """Returns a file of schema 1, parsed."""
     return json.loads((DATA / f"{name}.schema1.json").read_text())
 
 
@@ -35,14 +35,14 @@ def old(name):
     ],
 )
 def test_every_old_file_is_read_and_written_as_schema_2(name, kind):
-    """And reads back equal from then on."""
+    """A file of schema 1 is read as schema 2, and its new encoding is read as an equal result."""
     read = kind.read(DATA / f"{name}.schema1.json")
     assert (read.schema, read.kind) == (2, kind.kind)
     assert decode(kind, encode(read)) == read
 
 
 def test_a_localization_keeps_its_numbers():
-    """Scores, drops, intervals, controls and the verdict of what was called evidence."""
+    """Scores, drops, intervals, controls and verdict of the old `evidence` are kept."""
     data, read = old("result"), Localization.read(DATA / "result.schema1.json")
     evidence, verification = data["evidence"], read.verification
     assert read.selected == tuple(data["selected"]) == verification.heads
@@ -64,7 +64,7 @@ def test_a_localization_keeps_its_numbers():
 
 
 def test_a_localization_without_statistics_keeps_its_scores():
-    """No verdict; what each task lost follows from its scores."""
+    """The result has no verdict, and the drops follow from the scores."""
     data = old("result-without-evidence")
     read = Localization.read(DATA / "result-without-evidence.schema1.json")
     assert read.verdict is None
@@ -76,7 +76,7 @@ def test_a_localization_without_statistics_keeps_its_scores():
 
 
 def test_a_verification_keeps_its_numbers():
-    """The model has the name and the weights that were written; scores move to their place."""
+    """The model has its name and fingerprint, and scores move to `baseline` and `after`."""
     data, read = old("verification"), Verification.read(DATA / "verification.schema1.json")
     assert (read.model.name, read.model.fingerprint) == (data["model"], data["fingerprint"])
     assert (read.ablation.kind, read.ablation.scale) == (data["ablation"], data["scale"])
@@ -90,15 +90,15 @@ def test_a_verification_keeps_its_numbers():
 
 
 def test_the_others_keep_their_numbers():
-    """Atlas, stress test, neurons."""
+    """Atlas, stress test and neurons keep their numbers."""
     atlas = Atlas.read(DATA / "atlas.schema1.json")
     assert [list(row) for row in atlas.effects] == old("atlas")["effects"]
     stress = StressTest.read(DATA / "stress.schema1.json")
     assert stress.model.fingerprint == old("stress")["fingerprint"]
     assert stress.verdict == old("stress")["verdict"]
     neurons = NeuronSet.read(DATA / "neurons.schema1.json")
-    assert [(one.name, one.score) for one in neurons.selected] == [
-        (one["name"], one["score"]) for one in old("neurons")["selected"]
+    assert [(neuron.name, neuron.score) for neuron in neurons.selected] == [
+        (neuron["name"], neuron["score"]) for neuron in old("neurons")["selected"]
     ]
     erased = NeuronExperiment.read(DATA / "erase.schema1.json")
     assert erased.result == old("erase")["result"]
@@ -106,7 +106,7 @@ def test_the_others_keep_their_numbers():
 
 @pytest.mark.parametrize("missing", ["verification", "baseline", "cost", "metrics"])
 def test_an_incomplete_old_file_is_refused(missing):
-    """In one line, as any other."""
+    """The message is the same as for any other file."""
     data = old("result-without-evidence")
     del data[missing]
     with pytest.raises(BadInput, match="not a localization of broca"):

@@ -1,4 +1,4 @@
-"""Verification as JSON."""
+"""Verifications as JSON and as a page."""
 
 import json
 
@@ -13,12 +13,12 @@ from broca.results.verification import Verification
 
 @pytest.fixture(scope="module")
 def verification():
-    """Of a simulated model."""
+    """A verification of a simulated model, with HTML tags in its name and note."""
     return toy_verification(name="toy <b>", notes=["<i>a note</i>"])
 
 
 def test_verification_reads_back_equal(verification, tmp_path):
-    """From text, a file, and the folder of it."""
+    """A verification that is read from text, a file or its folder equals the written one."""
     text = encode(verification)
     (tmp_path / "verification.json").write_text(text)
     assert decode(Verification, text) == verification
@@ -27,7 +27,7 @@ def test_verification_reads_back_equal(verification, tmp_path):
 
 
 def test_scores_stand_once(verification):
-    """Scores in `baseline` and `after`; what follows from numbers of the file is not in it."""
+    """Scores are in `baseline` and `after`; numbers that follow from others are not in the file."""
     data = json.loads(encode(verification))
     assert not {"before", "after"} & set(data["drops"][0])
     assert not {"drop", "off_target", "specific", "selected"} & set(data)
@@ -51,7 +51,7 @@ def test_scores_stand_once(verification):
     ],
 )
 def test_other_json_is_refused(verification, spoil):
-    """One line that says which file is meant."""
+    """The message says that a verification is expected."""
     data = json.loads(encode(verification))
     spoil(data)
     with pytest.raises(BadInput, match="verification"):
@@ -61,13 +61,13 @@ def test_other_json_is_refused(verification, spoil):
 
 
 def test_a_folder_without_one_names_the_command(tmp_path):
-    """The next step is said."""
+    """The message names the command that writes a verification."""
     with pytest.raises(BadInput, match="broca verify"):
         Verification.read(tmp_path)
 
 
 def test_the_page_shows_everything_and_escapes_text(verification):
-    """Verdict, tables, figures; names and notes from outside are shown, not run."""
+    """The page has verdict, tables and figures, and HTML tags in names and notes are escaped."""
     from broca.reports import render_verification_page
 
     html = render_verification_page(verification)
