@@ -1,4 +1,4 @@
-"""What a run measured, in the shape that is written: costs, notes, effects on the others."""
+"""Costs, notes and effects on other tasks in a finished localization."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from broca.journal import Journal
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """A small localization with two others, one of the same capability, and its journal."""
+    """A small localization with two other tasks, one of the same capability, and its journal."""
     journal = tmp_path_factory.mktemp("run") / "j.sqlite"
     result = broca.localize(
         broca.load("reference", device="cpu"), "addition",
@@ -19,7 +19,7 @@ def found(tmp_path_factory):
 
 
 def test_costs_are_what_the_journal_holds(found):
-    """Rows measured and tokens; the search keeps its budget."""
+    """Measured rows and tokens equal the sums in the journal, and the search keeps its budget."""
     result, journal = found
     with Journal(journal, read_only=True) as opened:
         ((rows, tokens),) = opened.query("SELECT sum(rows), sum(tokens) FROM batches")
@@ -30,7 +30,7 @@ def test_costs_are_what_the_journal_holds(found):
 
 
 def test_settings_identify_the_run(found):
-    """In the journal, as plain values."""
+    """The journal has the settings of the run as plain values."""
     _, journal = found
     with Journal(journal, read_only=True) as opened:
         (run,) = broca_runs(opened)
@@ -42,14 +42,14 @@ def test_settings_identify_the_run(found):
 
 
 def broca_runs(journal):
-    """The runs of a journal."""
+    """Returns the runs of a journal."""
     from broca.journal import read_runs
 
     return read_runs(journal)
 
 
 def test_ranking_and_selection_fit_together(found):
-    """All components, the selected ones first; each with its effect on the others."""
+    """The ranking has all components, the selected ones first; the verification is of these."""
     result, _ = found
     names = [component.name for component in result.ranking]
     assert len(set(names)) == 96
@@ -60,7 +60,7 @@ def test_ranking_and_selection_fit_together(found):
 
 
 def test_a_task_of_the_same_capability_is_noted(found):
-    """It is reported apart, and is no off-target drop."""
+    """A task of the same capability has a role of its own and a note."""
     result, _ = found
     assert result.same_skill == ("addition_words",)
     assert any("addition_words measures the same capability" in note for note in result.notes)

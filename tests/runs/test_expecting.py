@@ -1,4 +1,4 @@
-"""Rows that are expected, against those that a run measures."""
+"""Expected rows agree with the rows that a run measures."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def model():
 
 @pytest.fixture
 def forecasts(monkeypatch):
-    """Every forecast that steps are added to, with the steps as they were expected."""
+    """Every forecast to which steps are added, with the steps as they were expected."""
     made = []
     add = Forecast.add
 
@@ -35,7 +35,7 @@ def forecasts(monkeypatch):
 
 
 def test_a_localization_measures_what_is_expected_step_by_step(model, forecasts):
-    """No step is missed, none measures more but random sets that are doubled."""
+    """Every step is expected, and none measures more except random sets, which may double."""
     result = broca.localize(
         model, "sorting", others=["capitals"], limit=40, interactions=2, k=3, **SMALL
     )
@@ -59,14 +59,14 @@ def test_a_localization_measures_what_is_expected_step_by_step(model, forecasts)
 
 
 def test_a_search_without_a_budget_is_counted(model, forecasts):
-    """Every head alone, and the intact model."""
+    """The search is expected to measure every head alone and the intact model."""
     broca.localize(model, "capitals", others=[], limit=40, method="one-shot", items=4, verify=False)
     ((expected, _),) = forecasts
     assert {step.stage: step.rows for step in expected}["searching (one-shot)"] == 49 * 4
 
 
 def test_an_atlas_measures_its_budget(model, forecasts):
-    """Intact scores, right answers, then random masks."""
+    """The last step is expected to measure the budget and does not exceed it."""
     broca.atlas(model, ["sorting", "capitals"], items=10, rows=400, limit=40, seed=0)
     ((expected, forecast),) = forecasts
     assert [step.rows for step in expected][-1] == 400
@@ -75,7 +75,7 @@ def test_an_atlas_measures_its_budget(model, forecasts):
 
 
 def test_localizations_of_same_skill_tasks_are_expected(model):
-    """Each with the rows of its search, and then both masks on every report item of the task."""
+    """The steps have the rows of a search and of two masks on every report item of the task."""
     catalog, options = Catalog(), SearchOptions(k=2, rows=600, items=12)
     tasks = claimed(
         model, "addition", catalog, others=["addition_words", "capitals"], items=100, seed=0,

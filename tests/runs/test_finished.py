@@ -1,4 +1,4 @@
-"""A command that shares its folder is recognized by its options and by the files that it read."""
+"""A finished command is recognized by its options and by the files that it read and wrote."""
 
 import json
 import os
@@ -9,7 +9,7 @@ ASKED = {"verb": "verify", "seed": 0, "others": ("capitals",)}
 
 
 def make(folder):
-    """A folder in which a verification is finished; its result, its page and what it read."""
+    """Makes a folder with a finished verification; returns its result, its page and its input."""
     folder.mkdir()
     result, page, read = (folder / name for name in ("verification.json", "report.html", "model"))
     for path in (result, page, read):
@@ -19,7 +19,7 @@ def make(folder):
 
 
 def test_the_same_command_finds_what_it_wrote(tmp_path):
-    """Other options, another verb and an empty folder find nothing."""
+    """Other options, another verb and another folder have no finished files."""
     result, page, _ = make(tmp_path / "out")
     assert finished_files(tmp_path / "out", ASKED) == (result, page)
     assert finished_files(tmp_path / "out", {**ASKED, "seed": 1}) == ()
@@ -28,7 +28,7 @@ def test_the_same_command_finds_what_it_wrote(tmp_path):
 
 
 def test_changed_files_end_it(tmp_path):
-    """What was read or written has another time; a page may be written again and must be there."""
+    """A changed input or result invalidates the record; a page may change but must exist."""
     result, page, read = make(tmp_path / "out")
     page.write_text("with another section")
     assert finished_files(tmp_path / "out", ASKED)
@@ -42,7 +42,7 @@ def test_changed_files_end_it(tmp_path):
 
 
 def test_commands_have_entries_of_their_own(tmp_path):
-    """One does not hide another; a command whose sources cannot be told has none."""
+    """A command keeps its entry when another finishes; unknown sources remove the entry."""
     result, page, read = make(tmp_path / "out")
     other = tmp_path / "out" / "stress.json"
     other.write_text("{}")
@@ -54,7 +54,7 @@ def test_commands_have_entries_of_their_own(tmp_path):
 
 
 def test_a_file_of_another_kind_is_no_record(tmp_path):
-    """It is as if there were none."""
+    """A damaged record counts as no record."""
     make(tmp_path / "out")
     for text in ("", "[]", '{"verify": 3}', json.dumps({"verify": {"asked": {}}})):
         (tmp_path / "out" / NAME).write_text(text)
@@ -62,7 +62,7 @@ def test_a_file_of_another_kind_is_no_record(tmp_path):
 
 
 def test_a_folder_that_was_read_has_the_same_files(tmp_path):
-    """Python's cache of an imported module changes nothing; a new file of tasks does."""
+    """Python's cache in a source folder changes nothing; a new file of tasks does."""
     result, page, _ = make(tmp_path / "out")
     tasks = tmp_path / "tasks"
     tasks.mkdir()

@@ -1,4 +1,4 @@
-"""Out folders: claimed, gone on with, replaced, given back."""
+"""Out folders are claimed, resumed, replaced and recognized as finished."""
 
 import json
 
@@ -20,7 +20,7 @@ def claim(folder, *, seed=0, **options):
 
 
 def test_another_command_is_refused_with_the_first_difference(tmp_path):
-    """The same goes on, whatever only decides how it is computed."""
+    """The same command resumes; another one is refused, as are `fresh` and `resume` together."""
     assert not claim(tmp_path / "out").resumed
     assert claim(tmp_path / "out").resumed
     with pytest.raises(OutFolderTaken, match=r"there `seed` is 0, here 1; .*`fresh`"):
@@ -30,7 +30,7 @@ def test_another_command_is_refused_with_the_first_difference(tmp_path):
 
 
 def test_fresh_removes_everything_that_a_run_writes(tmp_path):
-    """Results, pages and journals of the run and of later verbs; what is not broca's stays."""
+    """Results, pages and journals of the run and of later verbs are removed; other files stay."""
     folder = tmp_path / "out"
     claim(folder)
     written = [
@@ -48,26 +48,26 @@ def test_fresh_removes_everything_that_a_run_writes(tmp_path):
 
 
 def test_fresh_leaves_a_journal_that_is_being_written(tmp_path):
-    """Another process measures into the folder."""
+    """A folder into which another process measures is refused."""
     claim(tmp_path / "out")
     with Journal(tmp_path / "out" / "journal.sqlite"), pytest.raises(JournalBusy):
         claim(tmp_path / "out", fresh=True)
 
 
 def finish(folder, *sources):
-    """A finished run of the small command."""
+    """Finishes a run of the small command."""
     taken = claim(folder)
     (folder / "result.json").write_text("{}")
     taken.finish(sources, [folder / "result.json"])
 
 
 def is_finished(folder, **asked):
-    """Whether the small command has nothing to do."""
+    """Returns whether the small command is finished in the folder."""
     return RunFolder.is_finished(folder, verb="localize", asked={"task": "a", "seed": 0, **asked})
 
 
 def test_a_finished_run_is_known_by_its_options_and_files(tmp_path):
-    """Another option, a changed file, a new file in a folder or a changed result: not finished."""
+    """With other options or changed sources, source folders or results a run is not finished."""
     model, out = tmp_path / "model", tmp_path / "out"
     model.mkdir()
     weights = model / "weights"
@@ -89,14 +89,14 @@ def test_a_finished_run_is_known_by_its_options_and_files(tmp_path):
 
 
 def test_a_moved_folder_is_still_finished(tmp_path):
-    """Its own files are known by their names in it."""
+    """Files in the folder are recorded relative to it."""
     finish(tmp_path / "out")
     (tmp_path / "out").rename(tmp_path / "moved")
     assert is_finished(tmp_path / "moved")
 
 
 def test_files_that_cannot_be_told_are_checked_in_full(tmp_path):
-    """So is a run that was begun again after it was finished, and one of another version."""
+    """Runs with unknown sources, claimed again or of other versions are not finished."""
     claim(tmp_path / "out").finish(None, [])
     assert not is_finished(tmp_path / "out")
     finish(tmp_path / "out")
@@ -110,7 +110,7 @@ def test_files_that_cannot_be_told_are_checked_in_full(tmp_path):
 
 
 def test_resume_needs_a_run(tmp_path):
-    """And a result of unknown origin is not overwritten."""
+    """`resume` needs a run in the folder, and a result of unknown origin is not overwritten."""
     with pytest.raises(BadInput, match="holds no run to resume"):
         claim(tmp_path / "out", resume=True)
     claim(tmp_path / "out")
@@ -122,7 +122,7 @@ def test_resume_needs_a_run(tmp_path):
 
 
 def test_changed_weights_or_tasks_are_told(tmp_path):
-    """A run is not continued with other weights in silence."""
+    """A run with other weights is refused."""
     folder = claim(tmp_path / "out")
     folder.note({"run": "1", "weights": "a" * 32, "items": "c" * 32})
     again = claim(tmp_path / "out")
@@ -132,14 +132,14 @@ def test_changed_weights_or_tasks_are_told(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 9}', '{"schema": 1}', "\ufeff", "1"])
 def test_broken_reproduce_json_is_one_line(tmp_path, text):
-    """Whatever is in it."""
+    """Any content that is not a record is refused with the name of the file."""
     (tmp_path / "reproduce.json").write_text(text, encoding="utf-8")
     with pytest.raises(BadInput, match=r"reproduce\.json"):
         claim(tmp_path)
 
 
 def test_a_run_is_loaded_again_as_its_record_says(tmp_path):
-    """Sources, questions and loading come from the record; what is given now replaces them."""
+    """Options come from the run's record unless they are given."""
     asked = {
         "task": "a", "seed": 0, "include_path": "/tasks", "allow_code": True, "revision": "step9",
         "dtype": "bfloat16", "components": "heads+mlp", "merge_adapter": False,
@@ -167,7 +167,7 @@ def test_a_run_is_loaded_again_as_its_record_says(tmp_path):
 
 
 def test_options_that_an_older_version_lacks_have_their_defaults(tmp_path):
-    """Its folder is gone on with, unless one of them is wanted."""
+    """The folder of an older version is resumed unless an option that it lacks is set."""
     (tmp_path / "out").mkdir()
     older = {"task": "a", "task_options": {"metric": None}}
     newer = {**older, "trust_remote_code": False}

@@ -1,4 +1,4 @@
-"""Forecasts of a run, on a clock that the tests turn."""
+"""Forecasts of a run, on a clock that the tests set."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,13 @@ from broca.runs.forecast import Forecast, Outlook, Step
 
 
 class Clock:
-    """Tells the time that the test says."""
+    """A clock that shows the time that the test sets."""
 
     def __init__(self):
         self.now = 100.0
 
     def __call__(self):
-        """The time."""
+        """Returns the time."""
         return self.now
 
 
@@ -26,7 +26,7 @@ SECONDS_A_ROW = {"scores": 0.25, "search": 0.04}
 
 
 def simulate(steps, measured, *, chunk=20, noise=0.0, between=0.0):
-    """Runs the steps on a clock: what was forecast after every chunk, and what then remained.
+    """Runs the steps on a clock; returns the stages, outlooks and seconds that then remained.
 
     Args:
         steps: The steps as they are expected.
@@ -36,7 +36,7 @@ def simulate(steps, measured, *, chunk=20, noise=0.0, between=0.0):
         between: Seconds of a search between two chunks.
     """
     clock, rng = Clock(), np.random.default_rng(0)
-    forecast, said = Forecast(steps, clock=clock), []
+    forecast, outlooks = Forecast(steps, clock=clock), []
     for step in steps:
         forecast.enter(step.stage)
         for start in range(0, measured[step.stage], chunk):
@@ -44,15 +44,17 @@ def simulate(steps, measured, *, chunk=20, noise=0.0, between=0.0):
             pace = SECONDS_A_ROW[step.kind] * (1 + noise * rng.uniform(-1, 1))
             clock.now += rows * pace + between * (step.kind == "search")
             forecast.measure(rows)
-            said.append((step.stage, clock.now, forecast.outlook()))
-    return [(stage, outlook, clock.now - now) for stage, now, outlook in said]
+            outlooks.append((step.stage, clock.now, forecast.outlook()))
+    return [(stage, outlook, clock.now - now) for stage, now, outlook in outlooks]
 
 
 @pytest.mark.parametrize(("noise", "between"), [(0.0, 0.0), (0.5, 0.0), (0.3, 0.4)])
 def test_the_time_left_is_true_once_every_speed_is_known(noise, between):
-    """From the search's third report on it is within a fifth or 3 s of what then passes."""
-    said = simulate(STEPS, {step.stage: step.rows for step in STEPS}, noise=noise, between=between)
-    known = [(outlook, left) for stage, outlook, left in said if stage != "intact"][2:]
+    """From the third report of the search on, the error of the time left is at most 20 % or 3 s."""
+    outlooks = simulate(
+        STEPS, {step.stage: step.rows for step in STEPS}, noise=noise, between=between
+    )
+    known = [(outlook, left) for stage, outlook, left in outlooks if stage != "intact"][2:]
     assert len(known) > 100
     for outlook, left in known:
         assert not outlook.guessed
@@ -60,16 +62,16 @@ def test_the_time_left_is_true_once_every_speed_is_known(noise, between):
 
 
 def test_a_speed_that_is_not_known_is_guessed_from_the_slowest():
-    """While the intact model is scored, the search is taken to be as slow, and this is said."""
-    said = simulate(STEPS, {step.stage: step.rows for step in STEPS})
-    stage, outlook, _ = said[3]
+    """While the intact model is scored, the search is assumed to be as slow, marked as a guess."""
+    outlooks = simulate(STEPS, {step.stage: step.rows for step in STEPS})
+    stage, outlook, _ = outlooks[3]
     assert (stage, outlook.guessed) == ("intact", True)
     rows_left = sum(step.rows for step in STEPS) - 80
     assert outlook.seconds_left == pytest.approx(rows_left * SECONDS_A_ROW["scores"])
 
 
 def test_speeds_that_change_are_followed():
-    """Rows of the proof that take twice as long are noticed within two minutes."""
+    """A speed that halves is followed within two minutes."""
     clock = Clock()
     forecast = Forecast([Step("intact", 400), Step("proof", 4000)], clock=clock)
     forecast.enter("intact")
@@ -85,24 +87,24 @@ def test_speeds_that_change_are_followed():
 
 
 def test_a_step_that_ends_early_leaves_the_total():
-    """A search that stops at half its budget: the bar goes on, it never goes back."""
-    said = simulate(STEPS, {"intact": 300, "search": 1000, "proof": 900})
-    shares = [outlook.done / outlook.total for _, outlook, _ in said]
+    """When a search stops at half its budget, the share never falls and ends at one."""
+    outlooks = simulate(STEPS, {"intact": 300, "search": 1000, "proof": 900})
+    shares = [outlook.done / outlook.total for _, outlook, _ in outlooks]
     assert shares == sorted(shares)
-    assert said[-1][1] == Outlook(2200, 2200, 0.0, guessed=False)
-    proof = [(outlook, left) for stage, outlook, left in said if stage == "proof"]
+    assert outlooks[-1][1] == Outlook(2200, 2200, 0.0, guessed=False)
+    proof = [(outlook, left) for stage, outlook, left in outlooks if stage == "proof"]
     assert all(o.seconds_left == pytest.approx(left, rel=0.15, abs=1.0) for o, left in proof)
 
 
 def test_a_step_that_measures_more_adds_to_the_total():
-    """Random sets that are doubled: what is done is never more than all."""
-    said = simulate(STEPS, {"intact": 300, "search": 2000, "proof": 1700})
-    assert all(outlook.done <= outlook.total for _, outlook, _ in said)
-    assert said[-1][1] == Outlook(4000, 4000, 0.0, guessed=False)
+    """When random sets are doubled, the done rows never exceed the total."""
+    outlooks = simulate(STEPS, {"intact": 300, "search": 2000, "proof": 1700})
+    assert all(outlook.done <= outlook.total for _, outlook, _ in outlooks)
+    assert outlooks[-1][1] == Outlook(4000, 4000, 0.0, guessed=False)
 
 
 def test_a_plan_beyond_the_step_counts_before_it_is_measured():
-    """A step of unknown size: its rows have their time as soon as they are known."""
+    """The rows of a step of unknown size are in the total as soon as they are planned."""
     clock = Clock()
     forecast = Forecast([Step("intact", 10), Step("alone", 0)], clock=clock)
     forecast.enter("intact")
@@ -114,7 +116,7 @@ def test_a_plan_beyond_the_step_counts_before_it_is_measured():
 
 
 def test_a_step_that_is_left_out_leaves_the_total():
-    """Where nothing is selected, nothing is proven."""
+    """If a later step is entered, the rows of the steps between are removed from the total."""
     forecast = Forecast([*STEPS, Step("pairs", 10)], clock=Clock())
     forecast.enter("intact")
     forecast.enter("pairs")
@@ -122,7 +124,7 @@ def test_a_step_that_is_left_out_leaves_the_total():
 
 
 def test_rows_that_were_known_have_no_speed():
-    """A run that goes on is not taken for a fast one."""
+    """Rows from the journal are done but do not change the measured speed."""
     clock = Clock()
     forecast = Forecast(STEPS, clock=clock)
     forecast.enter("intact")
@@ -135,7 +137,7 @@ def test_rows_that_were_known_have_no_speed():
 
 
 def test_a_stage_that_is_no_step_counts_nothing():
-    """Its rows are those of another step, read again."""
+    """Rows of a stage that is not an expected step change neither done rows nor total."""
     clock = Clock()
     forecast = Forecast(STEPS, clock=clock)
     forecast.enter("intact")
@@ -149,7 +151,7 @@ CELLS = tuple(Step(f"cell {number}", 1000, "focus", verb=True) for number in ran
 
 
 def test_later_verbs_are_expected_to_take_what_the_first_took():
-    """A search that stops at half its budget halves the cells of its method that are to come."""
+    """A search that stops at half its budget halves the expected rows of its method's cells."""
     clock = Clock()
     forecast = Forecast([*CELLS, Step("another", 1000, "greedy", verb=True)], clock=clock)
     forecast.enter("cell 0")
@@ -160,7 +162,7 @@ def test_later_verbs_are_expected_to_take_what_the_first_took():
 
 
 def test_the_time_of_a_verb_is_its_own():
-    """The verb tells how long the current step takes, its speed so far how long the others take."""
+    """The verb's own time is used for the current step, and its speed for the others."""
     clock = Clock()
     forecast = Forecast(CELLS[:2], clock=clock)
     forecast.enter("cell 0")
@@ -170,7 +172,7 @@ def test_the_time_of_a_verb_is_its_own():
 
 
 def test_a_step_that_the_run_comes_back_to():
-    """Searches and the scores of their heads alternate; the scores end with the table."""
+    """Alternating steps keep their rows until they are completed."""
     clock = Clock()
     steps = [Step("table", 60, returns=True), *CELLS[:2], Step("figure", 30, returns=True)]
     forecast = Forecast(steps, clock=clock)
@@ -189,7 +191,7 @@ def test_a_step_that_the_run_comes_back_to():
 
 
 def test_steps_replace_the_one_that_stood_for_them():
-    """A model that is loaded later: the models after it stay where they are."""
+    """Steps that replace another take its place before the later steps."""
     forecast = Forecast([CELLS[0], Step("model 1", 1000), Step("model 2", 1000)], clock=Clock())
     forecast.enter("cell 0")
     forecast.add([Step("a", 10), Step("b", 10)], instead_of="model 1")

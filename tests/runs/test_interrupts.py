@@ -1,4 +1,4 @@
-"""Ctrl+C ends a run after the batch, a second one at once."""
+"""The first Ctrl+C ends a run after the batch, and the second one immediately."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from broca.runs.interrupts import Stopper
 
 
 def test_second_interrupt_ends_at_once():
-    """And so does a first one when nothing is being measured."""
+    """The second interrupt ends at once, and so does the first one outside a measurement."""
     with Stopper() as stopper, stopper.measuring():
         os.kill(os.getpid(), signal.SIGINT)
         assert stopper.requested

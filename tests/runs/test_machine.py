@@ -1,4 +1,4 @@
-"""What a machine offers, and the line that mends what is missing."""
+"""The diagnosis of a machine, with a remedy for what is missing."""
 
 import builtins
 import importlib
@@ -12,17 +12,17 @@ from broca.runs import machine as module
 
 @pytest.fixture(scope="module")
 def diagnosis():
-    """That of the machine that runs the tests."""
+    """The diagnosis of the machine that runs the tests."""
     return broca.doctor()
 
 
 def named(diagnosis, name):
-    """One check."""
+    """Returns the check of this name."""
     return next(check for check in diagnosis.checks if check.name == name)
 
 
 def test_broca_can_run_where_its_tests_run(diagnosis):
-    """Everything was looked at; what is missing has a line that mends it."""
+    """All checks are present, and each that failed has a remedy."""
     assert diagnosis.can_run
     names = {check.name for check in diagnosis.checks}
     assert {
@@ -36,7 +36,7 @@ def test_broca_can_run_where_its_tests_run(diagnosis):
 
 
 def test_a_package_that_cannot_be_imported_is_fatal(monkeypatch):
-    """The cause is named, and nothing is tried that needs it."""
+    """The cause is named, and checks that need the package are left out."""
     genuine = importlib.import_module
 
     def broken(name, *rest):
@@ -54,7 +54,7 @@ def test_a_package_that_cannot_be_imported_is_fatal(monkeypatch):
 
 
 def test_a_model_that_does_not_load_is_fatal_and_a_missing_sandbox_is_not(monkeypatch):
-    """Whatever a machine raises is a check, not a traceback."""
+    """An exception of a check is reported as a failed check, not as a traceback."""
 
     def fails():
         raise OSError("no such luck")
@@ -68,7 +68,7 @@ def test_a_model_that_does_not_load_is_fatal_and_a_missing_sandbox_is_not(monkey
 
 
 def test_an_extra_that_is_not_installed_has_its_line(monkeypatch):
-    """Of the package, by pip."""
+    """The remedy is a pip command with the extra."""
 
     def none(name):
         raise module.PackageNotFoundError(name)
@@ -80,7 +80,7 @@ def test_an_extra_that_is_not_installed_has_its_line(monkeypatch):
 
 
 def test_an_extra_names_each_of_its_packages_once(monkeypatch):
-    """Bounds for newer versions of Python add no line, neither the core's nor the extra's own."""
+    """Each package is listed once although requirements differ between versions of Python."""
     lines = [
         "numpy>=1.26",
         "numpy>=1.27; python_version >= '3.9'",
@@ -99,7 +99,7 @@ def test_an_extra_names_each_of_its_packages_once(monkeypatch):
 
 
 def test_memory_is_told_where_there_is_no_proc(monkeypatch):
-    """As on macOS."""
+    """Without `/proc/meminfo`, as on macOS, the memory is still reported."""
     genuine = module.Path.read_text
 
     def missing(path, *args, **kwargs):

@@ -1,4 +1,4 @@
-"""The bar of a notebook: shown in one place, and only below a cell."""
+"""The progress bar of a notebook is shown only under a kernel and is updated in place."""
 
 import sys
 from types import ModuleType, SimpleNamespace
@@ -12,7 +12,7 @@ from broca.runs.progress import silent, usual_report
 
 @pytest.fixture
 def kernel(monkeypatch):
-    """A kernel of IPython; returns what is shown, with what replaces it."""
+    """A kernel of IPython; returns the list of shown and changed displays."""
     shown = []
     ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
 
@@ -28,7 +28,7 @@ def kernel(monkeypatch):
 
 
 def test_outside_of_notebooks_nothing_is_shown(monkeypatch):
-    """Nor in the shell of IPython, which has no kernel."""
+    """Without IPython and in its shell, which has no kernel, the report is silent."""
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
     assert usual_report() is silent
     shell = ModuleType("IPython")
@@ -38,7 +38,7 @@ def test_outside_of_notebooks_nothing_is_shown(monkeypatch):
 
 
 def test_one_bar_changes_in_its_place(kernel):
-    """A new stage and the last row are always shown."""
+    """The bar is updated in place for a new stage and for the last row."""
     report = usual_report()
     report("loading <the model>", None)
     report("searching", Progress(5, 10, 40))
@@ -50,7 +50,7 @@ def test_one_bar_changes_in_its_place(kernel):
 
 
 def test_rows_change_it_seldom(kernel, monkeypatch):
-    """A plan of a million rows does not send a million messages."""
+    """Updates within a short time are left out, however many rows are measured."""
     monkeypatch.setattr(notebook.time, "monotonic", lambda: 1.0)
     report = usual_report()
     for done in range(10):

@@ -1,4 +1,4 @@
-"""Rows that a run measured before, as points to fit."""
+"""Rows of a finished run are read as points for another fit."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def finished(tmp_path_factory):
 
 
 def test_rows_are_those_of_the_task(finished):
-    """Each once, of the run's components; the search comes out again."""
+    """Each row of the task is read once, and the journal's ranking has the same selection."""
     folder, result = finished
     run_folder = localized_in(folder)
     with Journal(run_folder.journal, read_only=True) as journal:
@@ -50,13 +50,13 @@ def test_rows_are_those_of_the_task(finished):
 
 
 def rows_of(*rows):
-    """Rows of (ablated, item, response)."""
+    """Returns rows from triples (ablated, item, response)."""
     masks, items, responses = zip(*rows, strict=True)
     return TaskRows(np.array(masks, dtype=bool), np.array(items), np.array(responses), "margin")
 
 
 def test_changes_are_against_the_intact_model_on_the_same_items():
-    """Mask by mask in the order they were asked; items that the intact model lacks are left out."""
+    """Changes are means over a mask's items; items without an intact response are left out."""
     rows = rows_of(
         ([0, 1], 1, 2.0), ([0, 0], 1, 5.0), ([1, 0], 2, 1.0), ([0, 0], 2, 7.0),
         ([0, 1], 2, 6.0), ([1, 1], 1, 0.0), ([1, 0], 3, -100.0),
@@ -67,12 +67,12 @@ def test_changes_are_against_the_intact_model_on_the_same_items():
 
 
 def test_too_few_masks_are_refused():
-    """Nothing can be fitted to two."""
+    """Two masks do not suffice for a fit and are refused."""
     with pytest.raises(BadInput, match=r"measured 2 masks .* with more `rows`"):
         mask_changes(rows_of(([0, 0], 1, 5.0), ([1, 0], 1, 2.0), ([0, 1], 1, 3.0)))
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
-    """In one line."""
+    """A folder without `reproduce.json` is refused."""
     with pytest.raises(BadInput, match=r"holds no reproduce\.json"):
         localized_in(tmp_path)

@@ -1,4 +1,4 @@
-"""What a search has to solve on a run."""
+"""The problem that a search solves in a run."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from broca.tasks import Catalog
 
 @pytest.fixture(scope="module")
 def tasks(reference):
-    """A task and one other, with 12 items to locate on."""
+    """A task and one other task, with 12 items to locate on."""
     return claimed(
         reference,
         "sorting",
@@ -26,7 +26,7 @@ def tasks(reference):
 
 
 def test_a_recovery_decides_the_method_where_none_is_named():
-    """Else it is the default; a method that is named stays, with its own options."""
+    """Without a method the default or the recovery's method is used; wrong names are refused."""
     assert method_of(SearchOptions()) == DEFAULT_METHOD
     assert method_of(SearchOptions(options={"recovery": "ridge"})) == "cs-stratified"
     assert method_of(SearchOptions(method="one-shot")) == "one-shot"
@@ -37,7 +37,7 @@ def test_a_recovery_decides_the_method_where_none_is_named():
 
 
 def test_only_methods_that_compare_measure_the_others(tasks):
-    """The task's own items come first."""
+    """Items of other tasks are measured only by methods that compare, after those of the task."""
     alone = measured_places("one-shot", tasks, SearchOptions())
     assert list(alone) == ["sorting"]
     np.testing.assert_array_equal(alone["sorting"], tasks.places["locate"]["sorting"])
@@ -46,7 +46,7 @@ def test_only_methods_that_compare_measure_the_others(tasks):
 
 @pytest.mark.parametrize("continuous", [True, False])
 def test_a_problem_has_the_items_and_the_budget(reference, tasks, continuous):
-    """And says whether rows can have margins and gradients."""
+    """The problem has items, others and budget, and whether rows have margins and gradients."""
     places = measured_places("focus", tasks, SearchOptions())
     options = SearchOptions(k=3, rows=700)
     problem = problem_of(reference, tasks, places, options, seed=5, continuous=continuous)
@@ -60,7 +60,7 @@ def test_a_problem_has_the_items_and_the_budget(reference, tasks, continuous):
 
 
 def test_one_task_in_a_stated_response_is_not_taken_for_comparable(reference, tasks):
-    """A probability of several tasks can be compared; a margin that the user named is as it is."""
+    """With a stated response, a single task's problem is not continuous."""
     places = measured_places("one-shot", tasks, SearchOptions())
     for response, expected in ((None, True), ("margin", False)):
         options = SearchOptions(response=response)
@@ -69,7 +69,7 @@ def test_one_task_in_a_stated_response_is_not_taken_for_comparable(reference, ta
 
 
 def test_what_a_method_would_refuse_is_refused_before_anything_is_measured(reference, tasks):
-    """Too many components, and too few rows."""
+    """Too many components and too few rows are refused."""
     with pytest.raises(BadInput, match="`k` 97 is more than the 96 heads"):
         require_search("one-shot", SearchOptions(k=97), reference, tasks)
     with pytest.raises(BadInput, match="`rows` 50 is too few"):

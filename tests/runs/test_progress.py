@@ -1,4 +1,4 @@
-"""How far a run is."""
+"""Progress of a run, from its plans and from its expected steps."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from broca.runs.progress import Stages
 
 
 def test_progress_counts_the_plan():
-    """Without steps: chunks add up, a new plan begins at nothing, tokens are those of the run."""
+    """Without steps, chunks add up, a new plan starts at zero, and tokens add up over the run."""
     seen = []
     stages = Stages(lambda name, progress: seen.append((name, progress)))
     stages.enter("searching")
@@ -33,13 +33,13 @@ def test_progress_counts_the_plan():
 
 
 def test_progress_counts_the_run_where_its_steps_are_known():
-    """One total over all plans; known rows count without a speed; costs are those of the budget."""
+    """With steps there is one total; known rows have no speed; rows with gradients cost more."""
     seen, now = [], [0.0]
     stages = Stages(lambda _, progress: seen.append(progress), clock=lambda: now[0])
     stages.expect([Step("intact", 40), Step("searching", 60, "search")])
     stages.enter("intact")
     stages.begin(40)
-    stages.at(20, 20, 40)  # a plan of which half is in the journal
+    stages.at(20, 20, 40)  # half of the plan is in the journal
     assert seen[-1] == Progress(20, 100, 0, None, guessed=True)
     now[0] = 5.0
     stages.within(Progress(10, 20, 3))
@@ -47,7 +47,7 @@ def test_progress_counts_the_run_where_its_steps_are_known():
     now[0] = 10.0
     stages.end()
     stages.enter("searching")
-    stages.begin(10)  # known as a whole: no chunk begins
+    stages.begin(10)  # the whole plan is in the journal, so that no chunk begins
     stages.end()
     stages.begin(10, cost=30)  # with gradients
     stages.at(0, 10, 10)
@@ -62,7 +62,7 @@ def test_progress_counts_the_run_where_its_steps_are_known():
 
 
 def test_the_parts_of_a_plan_count_once():
-    """A plan of which one part is scored from outputs and another from the journal's scores."""
+    """A plan is counted once although its parts are scored from outputs and from the journal."""
     seen = []
     stages = Stages(lambda _, progress: seen.append(progress), clock=lambda: 0.0)
     stages.expect([Step("intact", 50)])
@@ -77,7 +77,7 @@ def test_the_parts_of_a_plan_count_once():
 
 
 def test_notes_are_no_stages():
-    """The stage goes on after a note."""
+    """The stage continues after a note."""
     seen = []
     stages = Stages(lambda name, progress: seen.append((name, progress)))
     stages.enter("scoring")
@@ -87,7 +87,7 @@ def test_notes_are_no_stages():
 
 
 def test_a_run_without_a_listener_is_silent(capsys):
-    """Nobody has to listen."""
+    """A run without a listener prints nothing."""
     stages = Stages()
     stages.enter("searching")
     stages.within(Progress(1, 2, 4))
@@ -95,9 +95,9 @@ def test_a_run_without_a_listener_is_silent(capsys):
 
 
 def test_the_verb_of_a_step_tells_of_the_whole_run():
-    """Its rows replace those that were expected, and its stages are left out."""
+    """The verb's rows replace the expected rows of its step, and its stages are not reported."""
     seen, now = [], [0.0]
-    stages = Stages(lambda *told: seen.append(told), clock=lambda: now[0])
+    stages = Stages(lambda *reported: seen.append(reported), clock=lambda: now[0])
     stages.expect(
         [Step("cell 1", 100, "focus", verb=True), Step("cell 2", 100, "focus", verb=True)]
     )
@@ -109,8 +109,8 @@ def test_the_verb_of_a_step_tells_of_the_whole_run():
 
 
 def test_the_verb_of_a_run_without_steps_tells_of_itself():
-    """As far as it is."""
+    """Without steps, the verb's own progress is reported."""
     seen = []
-    stages = Stages(lambda *told: seen.append(told))
+    stages = Stages(lambda *reported: seen.append(reported))
     stages.enter_verb("atlas")("searching", Progress(20, 80, 5, 6.0))
     assert seen[-1] == ("atlas", Progress(20, 80, 5, 6.0))

@@ -1,4 +1,4 @@
-"""What results say of their model, and of what was verified."""
+"""The description of the model and of the verification in results."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ HEADS = [f"L{layer}H0" for layer in range(4)]
 
 
 def test_a_model_is_described_by_its_shape_and_its_weights(tiny):
-    """The same weights under another name have the same fingerprint; other weights another."""
+    """Equal weights under another name have the same fingerprint; changed weights have another."""
     info = model_info(tiny)
     assert (info.name, info.layers, info.heads, info.kv_heads) == ("tiny", 2, 4, 2)
     assert (info.architecture, info.dtype) == ("LlamaForCausalLM", "float32")
@@ -28,20 +28,20 @@ def test_a_model_is_described_by_its_shape_and_its_weights(tiny):
 
 
 def scores(examiner, heads):
-    """Scores before and after, as the simulated model has them."""
+    """Returns the scores before and after, and the examination of the simulated model."""
     examined = examiner.examine(heads, report=lambda text: None)
     return examined.before, examined.after, examined
 
 
 @pytest.fixture(scope="module")
 def measured():
-    """The scores of five simulated tasks with the first one's heads ablated."""
+    """The scores of five simulated tasks with the first task's heads ablated."""
     examiner = five_tasks().examiner(curve=0)
     return examiner, *scores(examiner, HEADS)
 
 
 def test_drops_are_differences_of_scores(measured):
-    """By role; the specific drop is the task's beyond the mean of the others."""
+    """Drops have roles, and the specific drop is the task's minus the mean of the others."""
     examiner, before, after, _ = measured
     found = verification_of(
         ModelInfo("toy", "abc"), HEADS, Ablation(seed=4), examiner.trial, before, after, rows=7
@@ -58,7 +58,7 @@ def test_drops_are_differences_of_scores(measured):
 
 
 def test_an_examination_adds_intervals_tests_and_the_verdict(measured):
-    """Each drop as it was measured, with both ends of its interval."""
+    """Drops, p-values and interval ends are those of the examination."""
     examiner, before, after, examined = measured
     found = verification_of(
         ModelInfo("toy", "abc"), HEADS, Ablation(), examiner.trial, before, after,

@@ -1,4 +1,4 @@
-"""Rows are asked for margins where right answers are known, else for the tasks' metrics."""
+"""Rows are measured as margins if right answers are known, and otherwise by the tasks' metrics."""
 
 import numpy as np
 import pytest
@@ -16,15 +16,15 @@ TASKS = ("addition", "mc_biology")
 
 
 def laid_out(model):
-    """A bank of two tasks' locate items, and their places."""
+    """Returns a bank of two tasks' locate items, and their places."""
     benchmarks = load_tasks(model, TASKS, Catalog(), options=TaskOptions(limit=40))
-    splits = {name: one.split(items=6, seed=0) for name, one in benchmarks.items()}
+    splits = {name: benchmark.split(items=6, seed=0) for name, benchmark in benchmarks.items()}
     bank, places = lay_out(benchmarks, splits, {"locate": TASKS})
     return bank, places["locate"]
 
 
 def ask(model, response, otherwise):
-    """What rows are asked for, and what there was to ask."""
+    """Returns the references, and the bank and places that they are made from."""
     bank, places = laid_out(model)
     answer = LocalExecutor(Engine(model), Asker(bank)).answers
     asked = with_references(
@@ -34,30 +34,30 @@ def ask(model, response, otherwise):
 
 
 def test_items_with_a_right_answer_have_margins(reference):
-    """The intact model does these tasks: the bank knows its answers, in the same places."""
+    """Items that the intact model answers have margins, and the bank keeps its order."""
     asked, bank, places = ask(reference, "probability", None)
     assert (asked.response, asked.continuous) == ("probability", True)
     assert [item for _, item in asked.bank] == [item for _, item in bank]
-    for name, own in asked.places.items():
-        assert set(own.tolist()) <= set(places[name].tolist())
-        assert len(own) > 0
-        for position in own:
+    for name, kept in asked.places.items():
+        assert set(kept.tolist()) <= set(places[name].tolist())
+        assert len(kept) > 0
+        for position in kept:
             benchmark, item = asked.bank[position]
             assert benchmark.name == name
             assert benchmark.margin(item) is not None
 
 
 def test_accuracy_needs_no_right_answers(tiny):
-    """Nothing is looked for: all items stay, whatever the model can do."""
+    """For accuracy no reference answers are generated and all items stay."""
     asked, bank, places = ask(tiny, "accuracy", None)
     assert (asked.bank, asked.response, asked.continuous, asked.notes) == (
         bank, "accuracy", False, (),
     )  # fmt: skip
-    assert all((asked.places[name] == own).all() for name, own in places.items())
+    assert all((asked.places[name] == kept).all() for name, kept in places.items())
 
 
 def test_without_right_answers_accuracy_is_asked_and_noted(tiny):
-    """A random model answers nothing right: the note says what was done and why."""
+    """If a random model has no right answers, the note says what is measured instead and why."""
     asked, bank, _ = ask(tiny, "margin", "metrics are measured")
     assert (asked.bank, asked.response, asked.continuous) == (bank, "accuracy", False)
     (note,) = asked.notes
@@ -66,38 +66,38 @@ def test_without_right_answers_accuracy_is_asked_and_noted(tiny):
 
 
 def test_without_right_answers_a_wanted_margin_is_refused(tiny):
-    """Where nothing else will do."""
+    """Without an alternative response, a margin without right answers is refused."""
     with pytest.raises(TaskUnusable, match="addition"):
         ask(tiny, "margin", None)
 
 
 @pytest.fixture(scope="module")
 def tokenizer(reference):
-    """Tokenizes requests for `reference`."""
+    """A tokenizer of requests for `reference`."""
     return RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
 
 
 def bank_of(name, tokenizer, options, count):
-    """The first items of a shipped task."""
+    """Returns the first items of a shipped task."""
     benchmark = Catalog().load(name, tokenizer, options=options)
     return [(benchmark, item) for item in benchmark.items[:count]]
 
 
 def referenced(engine, bank, wanted):
-    """Reference answers of some items of one task."""
+    """Returns the reference answers of some items of one task."""
     answer = LocalExecutor(engine, Asker(bank)).answers
     places = {bank[0][0].name: np.array(wanted)}
     return with_references("margin", answer, bank, places, components=96, otherwise=None)
 
 
 def positions(found):
-    """The items that have a margin."""
+    """Returns the items that have a margin."""
     (places,) = found.places.values()
     return places.tolist()
 
 
 def test_own_answers_are_kept_where_right(reference, tokenizer):
-    """They are what is asked about; items with wrong answers are left out and counted."""
+    """Right outputs are the reference answers; items with wrong outputs are counted and dropped."""
     bank = bank_of("capitals", tokenizer, TaskOptions(), 200)
     engine = Engine(reference)
     found = referenced(engine, bank, range(200))
@@ -109,8 +109,8 @@ def test_own_answers_are_kept_where_right(reference, tokenizer):
         benchmark, item = found.bank[position]
         (request,) = benchmark.margin(item).requests
         assert isinstance(outputs[position], Generation)
-        own = outputs[position].text
-        assert request == tokenizer.loglikelihood(item.prompt, own)
+        output = outputs[position].text
+        assert request == tokenizer.loglikelihood(item.prompt, output)
     left = 200 - len(right)
     assert left > 0
     assert found.notes == (
@@ -120,7 +120,7 @@ def test_own_answers_are_kept_where_right(reference, tokenizer):
 
 
 def test_own_answer_may_differ_from_the_target(tokenizer):
-    """Any rhyme is right, and the model's own is the one that is asked about."""
+    """Any rhyme is right, and the generated rhyme is the reference answer."""
     ((benchmark, item),) = bank_of("rhyming", tokenizer, TaskOptions(), 1)
     assert item.prompt == "rhyme with mortified :"
     assert benchmark.right(item, " wide")
@@ -131,7 +131,7 @@ def test_own_answer_may_differ_from_the_target(tokenizer):
 
 
 def test_gold_answers_are_the_targets(reference, tokenizer):
-    """All that the task's metric accepts; nothing is generated."""
+    """Every item has its target as reference answer, and nothing is generated."""
     engine = Engine(reference)
     bank = bank_of("addition", tokenizer, TaskOptions(reference="gold"), 10)
     found = referenced(engine, bank, range(10))
@@ -143,7 +143,7 @@ def test_gold_answers_are_the_targets(reference, tokenizer):
 
 
 def test_target_that_the_metric_refuses_is_no_answer(tmp_path, reference, tokenizer):
-    """A final figure alone is no full answer where the filter looks for more."""
+    """A target that the filter does not accept is not used, and the task is refused."""
     catalog = Catalog(write_tasks(tmp_path))
     for metric, count in (("exact_match,strict-match", 0), ("exact_match,flexible-extract", 0)):
         benchmark = catalog.load(
@@ -156,7 +156,7 @@ def test_target_that_the_metric_refuses_is_no_answer(tmp_path, reference, tokeni
 
 
 def test_function_gives_the_answers(reference, tokenizer):
-    """One answer is taken under teacher forcing, several are compared, None leaves the item out."""
+    """A single answer is scored, several are compared, and an item with None is left out."""
 
     def answers(document):
         if document["prompt"].endswith("110 ="):
@@ -178,7 +178,7 @@ def test_function_gives_the_answers(reference, tokenizer):
 
 
 def test_choices_need_no_reference(reference, tokenizer):
-    """Nothing is generated and nothing is left out."""
+    """Multiple choices need no generated answer, and no item is left out."""
     engine = Engine(reference)
     bank = bank_of("mc_biology", tokenizer, TaskOptions(), 5)
     found = referenced(engine, bank, range(5))

@@ -1,4 +1,4 @@
-"""Grades of a repetition."""
+"""Grades of repeated runs."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from broca.runs.repeating import compare_rankings, compare_results
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    """A small result."""
+    """A small localization."""
     return localize_into(
         tmp_path_factory.mktemp("run"), model="reference-small", task="capitals",
         method="cs-stratified", rows=200, items=8, verify=False, task_options={"limit": 40},
@@ -18,7 +18,7 @@ def result(tmp_path_factory):
 
 
 def moved(result, by):
-    """Its ranking with the first effect moved by a share of the largest."""
+    """Returns the ranking with the first effect moved by a share of the largest effect."""
     first, *others = result.ranking
     largest = max(abs(component.effect) for component in result.ranking)
     return (replace(first, effect=first.effect + by * largest), *others)
@@ -33,12 +33,12 @@ def moved(result, by):
     ],
 )
 def test_effects_are_compared_with_the_largest(result, by, grade):
-    """The tolerance is that of the weights' number format."""
+    """Effects are compared relative to the largest one, with the tolerance of float32."""
     assert compare_rankings(result, moved(result, by), result.selected).grade == grade
 
 
 def test_half_precision_is_given_more(result):
-    """A tenth of a percent is within its tolerance."""
+    """A difference of 0.1 % is within the tolerance of bfloat16."""
     half = replace(result, model=replace(result.model, dtype="bfloat16"))
     repetition = compare_rankings(half, moved(result, 1e-3), result.selected)
     assert repetition.grade == "equal within the tolerance"
@@ -46,7 +46,7 @@ def test_half_precision_is_given_more(result):
 
 
 def test_another_selection_is_different(result):
-    """Whatever the effects; both selections are named."""
+    """Another selection is different whatever the effects, and the details name it."""
     repetition = compare_rankings(result, result.ranking, ("L0H0",))
     assert repetition.grade == "different"
     assert "selected L0H0 instead of" in repetition.details[-1]
@@ -55,15 +55,15 @@ def test_another_selection_is_different(result):
 
 
 def test_places_are_counted(result):
-    """Two components that changed places."""
+    """Two components that exchanged their places are counted."""
     first, second, *others = result.ranking
     repetition = compare_rankings(result, (second, first, *others), result.selected)
     assert repetition.grade == "equal within the tolerance"
     assert repetition.details[-1] == f"2 of {len(result.ranking)} places of the ranking changed"
 
 
-def test_scores_and_weights_count_from_scratch(result):
-    """A score of the intact model, one of the proof, and the fingerprint."""
+def test_changed_scores_and_weights_are_listed(result):
+    """A changed score of the intact model and a changed fingerprint are listed."""
     assert compare_results(result, result).grade == "identical"
     task = result.task
     other = replace(

@@ -1,4 +1,4 @@
-"""Runs that are killed, interrupted, repeated or computed in other batches come to the same end."""
+"""Killed, interrupted and repeated runs give the same result, with any batch size."""
 
 import multiprocessing
 import os
@@ -37,31 +37,31 @@ ASKED = {
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    """Some dozens of rows between two commits, so that a short run has many."""
+    """Arguments of a run with some dozens of rows between two commits."""
     monkeypatch.setattr(runs, "NOMINAL_S", 0.0)
     return {**ASKED, "engine_options": EngineOptions(token_budget=512)}
 
 
 def untimed(result):
-    """A result without its times."""
+    """Returns a result without its times."""
     return replace(result, cost=replace(result.cost, wall_s=0.0))
 
 
 def totals(path):
-    """Rows in a journal, and rows that its batches say were measured."""
+    """Returns the number of rows in a journal, and the number that its batches record."""
     with Journal(path, read_only=True) as journal:
-        assert all(one.passed for one in check(journal))
+        assert all(finding.passed for finding in check(journal))
         ((rows,),) = journal.query("SELECT count(*) FROM rows")
         ((measured,),) = journal.query("SELECT coalesce(sum(rows), 0) FROM batches")
     return rows, measured
 
 
 STAGES = ("searching", "searching", "verifying", "verifying", "writing")
-"""In which a run is killed, one after another on one journal."""
+"""The stages in which a run is killed, one after another on the same journal."""
 
 
 def doomed(seconds):
-    """Kills this process once it has computed so long, whatever it is doing then."""
+    """Kills this process after `seconds` of computing."""
     end = time.process_time() + seconds
 
     def wait():
@@ -73,9 +73,9 @@ def doomed(seconds):
 
 
 def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_path, monkeypatch):
-    """SIGKILL, five times on one journal: no row lost or measured twice, the same bytes at the end.
+    """After five SIGKILLs on one journal no row is lost or repeated, and the result is the same.
 
-    The moments are drawn; the last one lies between the two files of the result.
+    The moments are drawn at random; the last one is between the two files of the result.
     """
     asked = {**small_chunks, "verify": True, "task_options": TaskOptions(limit=50)}
     out, journal = tmp_path / "killed", tmp_path / "killed.sqlite"
@@ -101,7 +101,7 @@ def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_
                 doomed(seconds)
 
         result = broca.localize(reference, **asked, journal=journal, on_progress=kill_within)
-        if wanted == "writing":  # after the first file got its name
+        if wanted == "writing":  # after the first file is renamed
             rename = os.replace
             die = partial(os.kill, os.getpid(), signal.SIGKILL)
             monkeypatch.setattr(os, "replace", lambda *paths: (rename(*paths), die()))
@@ -128,14 +128,14 @@ def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_
 
 
 def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, small_chunks, tmp_path):
-    """The signal comes while rows are measured; they are kept, and the next run goes on."""
+    """Rows that are measured when the signal comes are kept, and the next run continues."""
     path = tmp_path / "j.sqlite"
     seen = []
 
     def progress(stage, progress):
         if stage.startswith("searching") and progress is not None:
             seen.append(progress.done)
-            # rows are added to what is done inside a chunk only
+            # done rows increase only within a chunk
             if len(seen) > 1 and seen[-1] > seen[-2] and not stopper.requested:
                 os.kill(os.getpid(), signal.SIGINT)
 
@@ -154,10 +154,10 @@ def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, small_chun
 
 
 def require_equal(found, other):
-    """Same ranking and selection; effects equal to 1e-6 of the largest."""
+    """Requires equal rankings and selections, and effects equal to 1e-6 of the largest."""
     assert other.selected == found.selected
-    assert [one.name for one in other.ranking] == [one.name for one in found.ranking]
-    effects = [np.array([one.effect for one in result.ranking]) for result in (found, other)]
+    assert [line.name for line in other.ranking] == [line.name for line in found.ranking]
+    effects = [np.array([line.effect for line in result.ranking]) for result in (found, other)]
     assert np.abs(effects[1] - effects[0]).max() <= 1e-6 * np.abs(effects[0]).max()
 
 
@@ -182,7 +182,7 @@ def require_equal(found, other):
     ids=["margin", "text", "focus"],
 )
 def test_batch_sizes_change_no_ranking(reference, asked):
-    """Neither that of margins nor that of generated answers."""
+    """The batch size changes neither rankings by margins nor rankings by generated answers."""
     found = [
         broca.localize(
             **{"model": reference, **ASKED, **asked},
@@ -196,7 +196,7 @@ def test_batch_sizes_change_no_ranking(reference, asked):
 
 
 def test_going_on_with_other_batches_changes_no_ranking(reference, small_chunks, tmp_path):
-    """A run that was ended in its search, on a machine with less memory afterwards."""
+    """An interrupted search that is continued with smaller batches gives the same ranking."""
     path = tmp_path / "j.sqlite"
 
     def progress(stage, progress):
@@ -214,7 +214,7 @@ def test_going_on_with_other_batches_changes_no_ranking(reference, small_chunks,
 
 
 def test_a_second_search_reuses_the_first_ones_rows(reference, tmp_path):
-    """Of the same journal: the same run costs nothing, another one less; other journals more."""
+    """An equal run measures nothing, and a longer run only its new rows."""
     path = tmp_path / "j.sqlite"
     first = broca.localize(reference, **ASKED, journal=path)
     assert first.cost.measured == totals(path)[0]
@@ -223,7 +223,7 @@ def test_a_second_search_reuses_the_first_ones_rows(reference, tmp_path):
     assert totals(path)[0] == first.cost.measured
     longer = broca.localize(reference, **{**ASKED, "rows": 396}, journal=path)
     assert longer.cost.rows == 396
-    # new: 4 masks on 9 items, and the proof where another selection is proven
+    # new are 4 masks on 9 items, and the verification of another selection
     assert longer.cost.measured <= 36 + 40
     assert totals(path)[0] == first.cost.measured + longer.cost.measured
     with Journal(path, read_only=True) as journal:
@@ -237,17 +237,17 @@ def test_a_second_search_reuses_the_first_ones_rows(reference, tmp_path):
 
 
 def test_resampled_donors_depend_on_items_not_places(reference, tmp_path):
-    """Other tasks beside it move the items in the bank; their rows are the same rows."""
+    """Another task moves the items in the bank, but their rows are the same."""
     path = tmp_path / "j.sqlite"
     options = {**ASKED, "rows": 90, "ablation": "resample"}
     first = broca.localize(reference, **options, journal=path)
     second = broca.localize(reference, **{**options, "others": ["sorting"]}, journal=path)
     assert second.ranking == first.ranking
-    assert second.cost.measured == 40 * (2 if first.selected else 1)  # the other task's alone
+    assert second.cost.measured == 40 * (2 if first.selected else 1)  # rows of the other task
 
 
 def test_the_clock_may_jump(reference, monkeypatch, tmp_path):
-    """Backwards by years, at every look: nothing is decided by it."""
+    """The result is the same if the clock jumps backwards at every reading."""
     from broca.journal import store
 
     plain = broca.localize(reference, **ASKED)
@@ -262,7 +262,7 @@ def test_the_clock_may_jump(reference, monkeypatch, tmp_path):
 def test_a_full_disk_ends_in_one_line_and_the_run_goes_on_later(
     reference, small_chunks, monkeypatch, tmp_path
 ):
-    """The batch at hand is lost, no other; with room again the result is the same."""
+    """The failed batch is lost and no other; with free space the result is the same."""
     path = tmp_path / "j.sqlite"
     write, count = Journal.write, [0]
 
@@ -279,12 +279,13 @@ def test_a_full_disk_ends_in_one_line_and_the_run_goes_on_later(
     monkeypatch.undo()
     rows, measured = totals(path)
     assert rows == measured > 0
-    assert broca.localize(reference, **small_chunks, journal=path).ranking
+    result = broca.localize(reference, **small_chunks, journal=path)
+    assert untimed(result) == untimed(broca.localize(reference, **small_chunks))
 
 
 def test_chunks_are_a_matter_of_model_and_device(reference):
-    """A second's work on the nominal CPU, but one batch at least; no clock is asked."""
-    weights = sum(one.numel() for one in reference.model.parameters())
+    """A chunk takes a second on the nominal CPU but has at least one batch; no clock is read."""
+    weights = sum(parameter.numel() for parameter in reference.model.parameters())
     assert chunk_tokens(reference, 100) == int(1e11 / (2 * weights))
     assert chunk_tokens(reference, 10**9) == 10**9
 
@@ -299,9 +300,9 @@ SENTENCES = broca.Task.from_examples(
 
 
 def inputs_of(model, sequences, replaced=None):
-    """Inputs of the last output projection of plain transformers, and the logits, by sequence.
+    """Returns inputs of the last output projection of plain transformers, and logits, by sequence.
 
-    `replaced` takes the place of its second head's slice.
+    `replaced` replaces the slice of the second head.
     """
     seen, logits = [], []
 
@@ -323,7 +324,7 @@ def inputs_of(model, sequences, replaced=None):
 
 
 def test_donors_and_norms_come_from_all_scored_tokens(tiny):
-    """Where the prompt is short the sentences are nearly all: against plain hooks, by hand."""
+    """Mean and norm of a head are taken over all tokens of the sentences, as with plain hooks."""
     bare = tiny_llama()
     with Workspace() as space:
         tasks = claimed(
@@ -350,7 +351,7 @@ def test_donors_and_norms_come_from_all_scored_tokens(tiny):
 
 
 def test_no_row_is_ablated_by_its_own_item(tiny):
-    """An item has several donors, one for each request: none of them stands in on that item."""
+    """A donor never replaces activations of its own item, though items have several donors."""
     with Workspace() as space:
         tasks = claimed(
             tiny, SENTENCES, space.catalog(SourceOptions()), others=(), items=4, seed=0,

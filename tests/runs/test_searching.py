@@ -1,4 +1,4 @@
-"""Searches that differ in their seed alone."""
+"""Repeated searches with other seeds, and budgets in minutes."""
 
 import pytest
 from verbs.run_folders import localize_into
@@ -14,12 +14,12 @@ ARGUMENTS = {
 
 @pytest.fixture(scope="module")
 def repeated(tmp_path_factory):
-    """A localization of three searches."""
+    """A localization with three searches."""
     return localize_into(tmp_path_factory.mktemp("run"), seed=4, seeds=3, **ARGUMENTS)
 
 
 def test_a_repeat_is_what_a_run_with_its_seed_finds(repeated, tmp_path):
-    """On its own items, with its own masks; the first search stays as it is."""
+    """A repeat equals a run with its seed, and the first search is unchanged."""
     assert [repeat.seed for repeat in repeated.repeats] == [5, 6]
     for seed, searched in ((4, repeated), (5, repeated.repeats[0])):
         alone = localize_into(tmp_path / str(seed), seed=seed, **ARGUMENTS)
@@ -30,13 +30,13 @@ def test_a_repeat_is_what_a_run_with_its_seed_finds(repeated, tmp_path):
 
 
 def test_at_least_one_search_is_needed(tmp_path):
-    """Before a model is loaded."""
+    """Fewer than one search is refused."""
     with pytest.raises(BadInput, match="`seeds` must be at least 1, not 0"):
         localize_into(tmp_path, seeds=0, **ARGUMENTS)
 
 
 def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
-    """A run that is resumed has the rows that it had, however fast the machine is then."""
+    """A resumed run keeps its number of rows, whatever the speed of the machine is then."""
     arguments = {**ARGUMENTS, "rows": None, "max_minutes": 0.5}
     rows = iter([140, 90])
     monkeypatch.setattr(searching, "rows_within", lambda *given, **named: next(rows))
@@ -49,14 +49,14 @@ def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
 
 
 def test_time_enough_leaves_the_rows_as_they_were_asked(tmp_path, monkeypatch):
-    """The budget that was given, or the method's own."""
+    """If the time allows more rows, the given budget is kept."""
     monkeypatch.setattr(searching, "rows_within", lambda *given, **named: 10**6)
     result = localize_into(tmp_path, max_minutes=99, **ARGUMENTS)
     assert result.cost.rows <= 150
 
 
 def test_too_little_time_is_refused(tmp_path, monkeypatch):
-    """With the rows that it would allow."""
+    """The message has the rows that the time allows, or the permitted values."""
     monkeypatch.setattr(searching, "rows_within", lambda *given, **named: 3)
     arguments = {**ARGUMENTS, "method": "pooled", "rows": None}
     with pytest.raises(BadInput, match=r"`max_minutes` 0\.1 allow about 3 rows here.*it needs 300"):

@@ -1,4 +1,4 @@
-"""What every verb does first."""
+"""Models, heads, workspaces and sessions that the verbs share."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from broca.verbs.localize import localize
 
 
 def test_a_localization_stands_for_its_model_and_its_selection(planted, tmp_path):
-    """As an object or as the folder of its run; heads that are named come first."""
+    """A localization gives its model and selection, as an object or a folder; named heads win."""
     result = localize(
         planted, "mc_biology", others=[], method="one-shot", rows=500, items=5, k=2, verify=False
     )
@@ -33,7 +33,7 @@ def test_a_localization_stands_for_its_model_and_its_selection(planted, tmp_path
 
 
 def test_a_run_in_memory_says_that_it_cannot_be_resumed(tmp_path, caplog):
-    """A run with a journal says nothing, and neither does one in an open workspace."""
+    """A run in memory logs a warning; a run with a journal or an open workspace does not."""
     here = ExecutorOptions()
     with open_workspace(JournalOptions(journal=tmp_path / "j.sqlite"), here) as space:
         assert not space.in_memory
@@ -46,12 +46,12 @@ def test_a_run_in_memory_says_that_it_cannot_be_resumed(tmp_path, caplog):
 
 
 def test_a_session_measures_with_the_options_of_its_verb(tiny):
-    """Its tasks, its run and its workspace are those that were given; stages say what goes on."""
-    said = []
+    """The session has the given model, workspace and options, and reports its stages."""
+    stages = []
     options = RunOptions(source_options=SourceOptions(allow_code=True))
     with (
         Workspace() as space,
-        open_session(tiny, options.within(space), lambda text, _: said.append(text)) as opened,
+        open_session(tiny, options.within(space), lambda text, _: stages.append(text)) as opened,
     ):
         assert opened.workspace is space
         assert opened.model is tiny
@@ -63,16 +63,16 @@ def test_a_session_measures_with_the_options_of_its_verb(tiny):
         plan = Plan.crossed(designs.intact(len(tiny.components)), np.array([0]))
         assert len(run.measure(plan).responses) == 1
         assert space.journal.query("SELECT count(*) FROM rows")[0] == (1,)
-        with pytest.raises(NothingToLocalize):  # random weights do no task
+        with pytest.raises(NothingToLocalize):  # random weights solve no task
             opened.intact_scores(run)
-    assert list(dict.fromkeys(said))[-2:] == [
+    assert list(dict.fromkeys(stages))[-2:] == [
         "building task 1 of 1: addition",
         "scoring the intact model",
     ]
 
 
 def test_a_workspace_may_be_given_with_its_own_executor(tmp_path):
-    """Another executor is refused."""
+    """The workspace's executor is accepted and another one is refused."""
     limited = ExecutorOptions(batch_limit=60)
     with Workspace(executor=limited) as space:
         with open_workspace(JournalOptions(journal=space), limited) as shared:

@@ -1,4 +1,4 @@
-"""The files that a result was made of."""
+"""The files from which a result was computed."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from broca.tasks import Catalog
 
 
 class Built:
-    """A catalog that built some tasks."""
+    """A catalog with some built tasks."""
 
     def __init__(self, *tasks, include_path=None):
         self.built = tasks
@@ -18,20 +18,20 @@ class Built:
 
 
 def task(source, path=None, **options):
-    """A task of lm-eval that was defined in a file."""
+    """Returns a task of lm-eval that is defined in a file."""
     metadata = {} if source is None else {"config_source": str(source)}
     config = SimpleNamespace(metadata=metadata, dataset_path=path, dataset_kwargs=options)
     return SimpleNamespace(config=config)
 
 
 def names(*tasks, model="reference-small", include_path=None):
-    """The names of the files, without those of the package."""
+    """Returns the names of the source files, without those of the package."""
     found = sources_of(model, None, [Built(*tasks, include_path=include_path)])
     return found and {path.name for path in found if "broca" not in path.parts}
 
 
 def test_a_shipped_model_on_shipped_tasks():
-    """Weights, the task's definition and its data, and broca's own modules."""
+    """The sources are the weights, the task's definition and data, and broca's modules."""
     (built,) = Catalog().harness_tasks("sorting")[0]
     found = sources_of("reference-small", None, [Built(("sorting", (built,)))])
     last = {"/".join(path.parts[-2:]) for path in found}
@@ -41,7 +41,7 @@ def test_a_shipped_model_on_shipped_tasks():
 
 
 def test_a_folder_of_tasks_with_data_beside_it(tmp_path):
-    """Every file of the folder, and the data wherever they lie."""
+    """The sources are all files of the folder, and the data wherever they are."""
     tasks, data = tmp_path / "tasks", tmp_path / "data.jsonl"
     tasks.mkdir()
     (tasks / "own.yaml").write_text("")
@@ -53,7 +53,7 @@ def test_a_folder_of_tasks_with_data_beside_it(tmp_path):
 
 
 def test_examples_and_a_model_of_ones_own(tmp_path):
-    """A JSON-lines file, and every file of the model's folder."""
+    """The sources are the file of examples and all files of the model's folder."""
     model, examples = tmp_path / "model", tmp_path / "mine.jsonl"
     model.mkdir()
     (model / "config.json").write_text("{}")
@@ -73,12 +73,12 @@ def test_examples_and_a_model_of_ones_own(tmp_path):
     ids=["no definition", "a function of its own", "an address", "not cached"],
 )
 def test_what_cannot_be_told_is_not_guessed(unknown):
-    """Such a run is checked in full."""
+    """Without known sources the result is None, so that the run is checked in full."""
     assert names(("own", (unknown,))) is None
 
 
 def test_repositories_of_the_hub_are_known_by_their_cache(tmp_path, monkeypatch):
-    """The branch's commit and the files of its snapshot."""
+    """The sources are the commit of the branch and the files of its snapshot."""
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Where the items of a run lie, and what is said of those that did not fit."""
+"""The items of a run by part and task, and notes on tasks."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -29,8 +29,8 @@ def benchmarks(tiny):
 
 
 def test_every_item_lies_where_its_place_says(benchmarks):
-    """Part by part, task by task, without gaps."""
-    splits = {name: one.split(items=5, seed=3) for name, one in benchmarks.items()}
+    """Items are in the bank part by part and task by task without gaps."""
+    splits = {name: benchmark.split(items=5, seed=3) for name, benchmark in benchmarks.items()}
     bank, places = lay_out(benchmarks, splits, PARTS)
     start = 0
     for part, names in PARTS.items():
@@ -45,7 +45,7 @@ def test_every_item_lies_where_its_place_says(benchmarks):
 
 
 def test_cut_prompts_are_told():
-    """By the name that was asked for; nothing is said where all fit."""
+    """A note has the task's name as given; a task without cut prompts has none."""
     whole = SimpleNamespace(cut_items=0, items=range(9), notes=())
     cut = SimpleNamespace(cut_items=2, items=range(9), notes=("asked plainly",))
     tasks = TaskSet("", (), (), {"sorting": whole, "a tag": cut}, [], {})
@@ -56,7 +56,7 @@ def test_cut_prompts_are_told():
 
 
 def test_report_items_are_shared_out_evenly(benchmarks):
-    """So many of the task and as many of all others, evenly; what a search asks stays the same."""
+    """Each task has the same number of evenly spaced report items; other parts do not change."""
     whole, few = (
         claim_tasks("sorting", benchmarks, items=5, seed=3, report_items=count)
         for count in (None, 7)
@@ -78,7 +78,7 @@ def test_report_items_are_shared_out_evenly(benchmarks):
 
 
 def test_whole_tasks_have_every_item_once(benchmarks):
-    """In their order, as report items."""
+    """Every item is a report item, in the order of the task."""
     tasks = whole_tasks(benchmarks)
     assert len(tasks.bank) == 80
     for name, places in tasks.places["report"].items():
@@ -87,9 +87,9 @@ def test_whole_tasks_have_every_item_once(benchmarks):
 
 
 def test_documents_of_every_part_are_named(benchmarks):
-    """By lm-eval's own `doc_id`: the documents there are those of the items."""
+    """The `doc_id`s of lm-eval identify the documents of the items."""
     tasks = claim_tasks("sorting", benchmarks, items=5, seed=3)
-    named = {(one.task, one.part): one for one in tasks.documents}
+    named = {(documents.task, documents.part): documents for documents in tasks.documents}
     assert set(named) == {
         (task, part) for task in PARTS["report"] for part in ("report", "locate", "confirm")
     }
@@ -100,12 +100,17 @@ def test_documents_of_every_part_are_named(benchmarks):
         data = prepared._task.dataset[documents.split]
         expected = [benchmarks[task].document(tasks.bank[place][1]) for place in places]
         assert [data[number] for number in documents.ids] == expected
-    ids = [number for (task, _), one in named.items() if task == "sorting" for number in one.ids]
+    ids = [
+        number
+        for (task, _), documents in named.items()
+        if task == "sorting"
+        for number in documents.ids
+    ]
     assert len(ids) == len(set(ids))
 
 
 def test_tasks_near_chance_are_told(tiny):
-    """At chance, near it, and far from it; the claimed task at chance is refused elsewhere."""
+    """Tasks at chance and near it are noted; others and the claimed task are not."""
     names = ("mc_biology", "mc_chemistry", "sorting")
     found = load_tasks(tiny, names, Catalog(), options=TaskOptions(limit=40))
     tasks = claim_tasks("sorting", found, items=5, seed=3)
@@ -123,7 +128,7 @@ def test_tasks_near_chance_are_told(tiny):
 
 
 def test_auto_takes_a_stated_sample_of_a_large_folder(tmp_path, tiny):
-    """At even steps through the names, always the same; few are taken whole, in silence."""
+    """A large folder is sampled in even steps and noted; a small one is used whole."""
     for number in range(20):
         (tmp_path / f"{number:02}.yaml").write_text(f"task: t{number:02}\ndataset_path: json\n")
     catalog = Catalog(tmp_path)

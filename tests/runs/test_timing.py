@@ -1,4 +1,4 @@
-"""What methods would take, against what they take."""
+"""Estimated costs of methods agree with the rows and tokens that they use."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from broca.tasks import Catalog
 
 @pytest.mark.parametrize("method", METHODS)
 def test_counts_are_the_most_that_a_search_asks_for(method):
-    """No search of random responses asks for more; most ask for as many."""
+    """No search exceeds its estimate, and searches of a fixed size equal it."""
     problem = Problem(
         24, np.arange(6), 3, 400, 0, confirm=np.arange(6, 12), continuous=True, differentiable=True
     )
@@ -33,7 +33,7 @@ def test_counts_are_the_most_that_a_search_asks_for(method):
         return Measurement(plan, rng.random(len(plan)), gradients)
 
     searches.run(make_search(method, problem), execute)
-    # co-ablation measures a few masks more where it finds fewer leaders
+    # co-ablation measures a few masks more if it finds fewer leaders
     slack = 12 if method == "co-ablation" else 0
     assert 0 < asked <= found.rows + slack
     assert found.rows <= 400
@@ -43,22 +43,22 @@ def test_counts_are_the_most_that_a_search_asks_for(method):
 
 
 def test_greedy_is_counted_to_its_end():
-    """K sweeps, though a real search may end before."""
+    """The estimate has k full sweeps, although a real search may end earlier."""
     problem = Problem(30, np.arange(20), 3, None, 0)
     found = count_rows("greedy", problem, np.ones(20, dtype=np.int64), {"accuracy": 1.0})
     assert found.rows == (1 + 30 + 29 + 28) * 20
 
 
 def test_a_method_that_cannot_run_says_why():
-    """The message of its refusal, and no figures."""
+    """The estimate has the message of the refusal and no rows."""
     problem = Problem(30, np.arange(20), 3, 20, 0)
     found = count_rows("one-shot", problem, np.ones(20, dtype=np.int64), {"accuracy": 1.0})
     assert "too few for one-shot" in found.problem
     assert found.rows == 0
 
 
-def test_rows_grow_with_the_time_and_shrink_with_the_items(tmp_path):
-    """At the speed of rows that are timed then; whatever the journal knows already."""
+def test_rows_grow_with_the_time(tmp_path):
+    """More time allows more rows, at a speed that is timed on masks outside the journal."""
     catalog = Catalog()
     model = broca.load("reference-small", device="cpu")
     benchmarks = load_tasks(model, ["capitals", "sorting"], catalog)

@@ -1,4 +1,4 @@
-"""What several runs share."""
+"""Workspaces are shared by several runs."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from broca.runs.workspace import Workspace
 
 
 def test_a_workspace_of_the_caller_stays_open():
-    """A call that is given one neither opens nor closes a journal."""
+    """A call with an open workspace neither opens nor closes a journal."""
     with Workspace() as shared:
         with open_workspace(JournalOptions(journal=shared), ExecutorOptions()) as used:
             assert used is shared
@@ -19,7 +19,7 @@ def test_a_workspace_of_the_caller_stays_open():
 
 
 def test_a_workspace_of_one_call_is_closed_with_it(tmp_path):
-    """Another one may write to the same file at once."""
+    """The journal is closed after the call, so that the next call may open the same file."""
     path = tmp_path / "j.sqlite"
     for _ in range(2):
         with open_workspace(JournalOptions(journal=path), ExecutorOptions()) as used:
@@ -28,12 +28,12 @@ def test_a_workspace_of_one_call_is_closed_with_it(tmp_path):
 
 
 def test_without_a_file_nothing_can_be_resumed():
-    """The workspace says so."""
+    """A workspace without a file is in memory."""
     assert Workspace().in_memory
 
 
 def test_an_executor_belongs_to_the_workspace():
-    """A call that shares one cannot name another place to measure."""
+    """A call with an open workspace cannot set another executor."""
     with (
         Workspace() as shared,
         pytest.raises(BadInput, match="`executor`"),
@@ -43,13 +43,13 @@ def test_an_executor_belongs_to_the_workspace():
 
 
 def test_tasks_of_one_source_have_one_catalog(tmp_path):
-    """A task that several runs ask is built once."""
+    """Sources with equal options share a catalog, so that their tasks are built once."""
     shared = Workspace()
     assert shared.catalog(SourceOptions()) is shared.catalog(SourceOptions())
     assert shared.catalog(SourceOptions()) is not shared.catalog(SourceOptions(allow_code=True))
 
 
 def test_a_share_that_cannot_be_is_refused():
-    """Before anything is opened."""
+    """A share outside 0 to 1 is refused."""
     with pytest.raises(BadInput, match="`keep_outputs` must lie between 0 and 1"):
         Workspace(keep_outputs=1.5)
