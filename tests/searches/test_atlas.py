@@ -1,4 +1,4 @@
-"""The atlas search on simulated tasks: shared masks, fixed effects of items, budgets."""
+"""The atlas search on simulated tasks: shared masks, fixed effects of items and budgets."""
 
 import numpy as np
 import pytest
@@ -15,24 +15,24 @@ TRUTH[0, [1, 2, 30]] = TRUTH[1, [7, 30]] = TRUTH[2, [11, 12, 30]] = -0.3
 
 
 def problem(*, tasks=3, rows=None, seed=0, continuous=True):
-    """Items of task `t` are `100 t` and on."""
+    """Returns a problem in which items of task `t` start at `100 * t`."""
     items = {f"task {t}": np.arange(100 * t, 100 * t + ITEMS) for t in range(tasks)}
     return AtlasProblem(48, items, rows, seed, continuous)
 
 
 class Tasks:
-    """Answers plans: items differ far more than masks do."""
+    """A simulated model whose responses differ more between items than between masks."""
 
     def __init__(self, noise=0.2):
         self.noise, self.plans = noise, []
 
     @property
     def rows(self):
-        """Rows asked so far."""
+        """Number of measured rows."""
         return sum(len(plan) for plan in self.plans)
 
     def run(self, plan):
-        """The item's own level, the mask's effects on its task, and noise by row."""
+        """Responses are the item's level plus the mask's effects on the task plus noise."""
         self.plans.append(plan)
         lost = plan.masks @ TRUTH.T
         keys = plan.masks @ np.arange(1, 49)
@@ -46,12 +46,12 @@ class Tasks:
 
 
 def solve(tasks=None, **options):
-    """The chart that the search ends with."""
+    """Returns the chart of the search."""
     return searches.run(AtlasSearch(problem(**options)), (tasks or Tasks()).run)
 
 
 def test_every_effect_on_every_task():
-    """Within the noise; items of other levels make no difference."""
+    """Effects agree with the truth up to noise, although items have different levels."""
     chart = solve()
     assert chart.tasks == ("task 0", "task 1", "task 2")
     assert np.abs(chart.joint.effects - TRUTH).max() < 0.15
@@ -60,7 +60,7 @@ def test_every_effect_on_every_task():
 
 
 def test_tasks_share_every_mask():
-    """Row r of each task is measured under mask r, each mask once for each task."""
+    """Row r of every task is measured under mask r, and items are used equally often."""
     tasks = Tasks()
     chart = solve(tasks)
     last = tasks.plans[-1]
@@ -75,7 +75,7 @@ def test_tasks_share_every_mask():
 
 @pytest.mark.parametrize("rows", [600, 1000, 1501, None])
 def test_budget_is_kept_and_spent(rows):
-    """Not one row too many, fewer than one mask too few."""
+    """The budget is never exceeded, and less than a mask's rows are left."""
     tasks = Tasks()
     solve(tasks, rows=rows)
     budget = rows or 3 * ROWS_PER_TASK
@@ -83,7 +83,7 @@ def test_budget_is_kept_and_spent(rows):
 
 
 def test_same_seed_same_bits_and_another_seed_other_masks():
-    """Everything random hangs on the seed."""
+    """The seed determines masks and resamples."""
     first, second = solve(rows=600), solve(rows=600)
     assert np.array_equal(first.joint.resampled, second.joint.resampled)
     assert np.array_equal(first.masks, second.masks)
@@ -91,7 +91,7 @@ def test_same_seed_same_bits_and_another_seed_other_masks():
 
 
 def test_response_is_probability_where_items_have_one():
-    """Else whatever the executor measures by default."""
+    """Without probabilities, rows have the run's own response."""
     for continuous, response in ((True, "probability"), (False, None)):
         tasks = Tasks()
         solve(tasks, rows=600, continuous=continuous)
@@ -99,7 +99,7 @@ def test_response_is_probability_where_items_have_one():
 
 
 def test_shared_resamples_give_the_mean_effect_an_interval():
-    """The component that harms all tasks has the worst mean, and it lies surely below zero."""
+    """The component that harms all tasks has the lowest mean effect, significantly below zero."""
     joint = solve().joint
     mean = joint.effects.mean(axis=0)
     _, high = interval(mean, joint.resampled.mean(axis=1))
@@ -108,7 +108,7 @@ def test_shared_resamples_give_the_mean_effect_an_interval():
 
 
 def test_refusals():
-    """One task, too few rows, too few resamples: each in one line."""
+    """A single task, too few rows and too few resamples are refused."""
     with pytest.raises(BadInput, match="at least two, not 1"):
         AtlasSearch(problem(tasks=1))
     with pytest.raises(BadInput, match=f"`rows` 599 is too few .* at least {3 * FEWEST_ROWS}"):

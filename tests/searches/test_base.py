@@ -10,12 +10,12 @@ from broca.searches.base import most_negative
 
 
 def respond(plan):
-    """Every row responds with the number of its item."""
+    """Responds to every row with the number of its item."""
     return Measurement(plan, plan.item_index.astype(float))
 
 
 def test_a_generator_is_a_search():
-    """It starts at the first `ask`, which may be repeated, and returns any kind of result."""
+    """The generator starts at the first `ask`, which may be repeated, and returns any result."""
     started = []
 
     def rounds():
@@ -34,7 +34,7 @@ def test_a_generator_is_a_search():
 
 
 def test_a_generator_without_plans_ends_at_once():
-    """Its result is there after the first `ask`, also where it is None."""
+    """The result is available after the first `ask`, even if it is None."""
 
     def rounds():
         return
@@ -46,7 +46,7 @@ def test_a_generator_without_plans_ends_at_once():
 
 
 def test_a_budget_pays_for_items():
-    """As many as it has rows for, all without one; a budget too small says what would do."""
+    """A budget limits the number of items, and one that is too small is refused."""
     problem = Problem(4, np.arange(20), 2, 60, 0)
     assert problem.items_at(6, method="m", fewest=4).tolist() == list(range(10))
     assert problem.items_within(20, method="m").tolist() == [0, 1, 2]
@@ -59,7 +59,7 @@ def test_a_budget_pays_for_items():
 
 
 def test_what_does_not_harm_is_not_selected():
-    """Fewer than k, or none with the reason."""
+    """Fewer than k are selected, or none with the reason."""
     order, selected, reason = most_negative(np.array([0.1, -0.3, 0.0, -0.1]), 3, reason="none")
     assert (order, selected, reason) == ((1, 3, 2, 0), (1, 3), "")
     assert most_negative(np.zeros(2), 1, reason="none")[1:] == ((), "none")

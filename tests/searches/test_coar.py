@@ -1,4 +1,4 @@
-"""Regression of every item's responses on random ablations."""
+"""COAR regresses every item's responses on random ablations."""
 
 import numpy as np
 import pytest
@@ -13,15 +13,15 @@ COMPONENTS, ITEMS = 12, np.arange(3)
 
 
 def measured(plan):
-    """Items with effects of their own: item i needs component i, all need component 5."""
+    """Item i needs component i, and all items need component 5."""
     rows = plan.masks[plan.mask_index]
-    own = rows[np.arange(len(rows)), plan.item_index]
+    needed = rows[np.arange(len(rows)), plan.item_index]
     noise = np.random.default_rng(0).normal(0, 0.05, len(plan))
-    return Measurement(plan, 1 - 0.5 * rows[:, 5] - 0.3 * own + noise)
+    return Measurement(plan, 1 - 0.5 * rows[:, 5] - 0.3 * needed + noise)
 
 
 def test_effects_are_the_mean_of_the_items_regressions():
-    """Against scikit-learn, item by item, from the plan that was asked."""
+    """Effects equal the mean of scikit-learn's regressions of each item."""
     asked = []
 
     def execute(plan):
@@ -58,6 +58,6 @@ def test_every_item_has_the_intact_model_and_masks_of_its_own():
 
 
 def test_share_out_of_range_is_refused():
-    """By name."""
+    """The message names the option `share`."""
     with pytest.raises(BadInput, match="share of coar"):
         make_search("coar", Problem(COMPONENTS, ITEMS, 5, None, 0), share=1.0)

@@ -1,4 +1,4 @@
-"""Compressed sensing: its masks, its intercept, its options."""
+"""Masks, intercept and options of compressed sensing."""
 
 import pytest
 from searches.test_searches import ITEMS, solve
@@ -10,7 +10,7 @@ from broca.testing import planted_problem
 
 @pytest.mark.parametrize("method", ["cs-bernoulli", "cs-stratified"])
 def test_compressed_sensing_can_fix_the_intercept(method):
-    """Eq. (1) of the paper; the record says which was used."""
+    """The intercept is fixed at the baseline as in eq. (1), and the ranking records it."""
     planted = planted_problem(components=40, effect=0.15, noise=0.02, seed=8)
     ranking, _ = solve(method, planted, intercept="baseline", sparsity=0.08)
     assert set(ranking.selected) == set(planted.planted)
@@ -19,7 +19,7 @@ def test_compressed_sensing_can_fix_the_intercept(method):
 
 
 def test_compressed_sensing_defaults_to_200_masks():
-    """200 masks and the intact one, on every item."""
+    """200 masks and the intact model are measured on every item."""
     _, spent = solve("cs-stratified", planted_problem(components=40, seed=9))
     assert spent == 201 * 20
 
@@ -34,6 +34,6 @@ def test_compressed_sensing_defaults_to_200_masks():
     ],
 )
 def test_bad_option_is_refused(options, message):
-    """Unknown settings and values are named."""
+    """The message names the unknown option or the permitted values."""
     with pytest.raises(BadInput, match=message):
         make_search("cs-stratified", Problem(40, ITEMS, 1, None, 0), **options)

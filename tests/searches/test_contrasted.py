@@ -1,4 +1,4 @@
-"""Methods of one task that are told what other tasks lose as well."""
+"""Single-task methods that subtract the losses of other tasks."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ ALONE = [name for name, method in METHODS.items() if not method.measures_others]
 
 
 def problem(*, rows=None, others=True):
-    """A task on items 0 to 39, another one on items 100 to 139."""
+    """A task on items 0 to 39, and another one on items 100 to 139."""
     other = OtherTask("other", np.arange(100, 120), np.arange(120, 140))
     return Problem(
         COUNT, np.arange(20), 3, rows, 0, confirm=np.arange(20, 40),
@@ -24,13 +24,13 @@ def problem(*, rows=None, others=True):
 
 
 class Model:
-    """Every task loses 0.6 with one component; the first task 0.3 with another."""
+    """A simulated model: one component costs every task 0.6, another costs the first task 0.3."""
 
     def __init__(self):
         self.rows, self.asked = 0, []
 
     def run(self, plan):
-        """Responses with a level of each item; slopes of the gates."""
+        """Returns responses with a level for each item, and the slopes of the gates."""
         self.rows += plan.cost
         self.asked.append(plan)
         first = plan.item_index < 100
@@ -45,7 +45,7 @@ class Model:
 
 @pytest.mark.parametrize("method", ALONE)
 def test_what_every_task_needs_comes_first_only_without_a_contrast(method):
-    """The wrapper changes what a method finds, and nothing else of it."""
+    """Without a contrast the shared component ranks first, and with it the specific one."""
     alone = searches.run(make_search(method, problem()), Model().run)
     assert alone.order[0] == SHARED
     weighed = searches.run(make_search(method, problem(), contrast=1.0), Model().run)
@@ -56,14 +56,14 @@ def test_what_every_task_needs_comes_first_only_without_a_contrast(method):
 
 @pytest.mark.parametrize("method", ["coar", "cs-fresh", "gradient-masked"])
 def test_a_budget_pays_for_partners_too(method):
-    """It is never exceeded, and the method has nearly half of it."""
+    """The budget includes the rows of partners and is not exceeded."""
     model = Model()
     searches.run(make_search(method, problem(rows=1200), contrast=1.0), model.run)
     assert 700 < model.rows <= 1200
 
 
 def test_effects_are_those_of_the_task_less_those_of_the_others():
-    """One-shot on an exact model: -0.3 for what the task alone needs, nothing for what all need."""
+    """The specific component keeps its effect of -0.3, and that of the shared one is subtracted."""
     ranking = searches.run(make_search("one-shot", problem(), contrast=1.0), Model().run)
     assert ranking.effects[OWN] == pytest.approx(-0.3, abs=0.01)
     assert ranking.effects[SHARED] == pytest.approx(0.0, abs=0.01)
@@ -72,13 +72,13 @@ def test_effects_are_those_of_the_task_less_those_of_the_others():
 
 
 def test_partners_are_the_same_under_every_mask():
-    """What differs between items cancels."""
+    """An item has the same partner under every mask, so that differences between items cancel."""
     model = Model()
     searches.run(make_search("one-shot", problem(), contrast=1.0), model.run)
     pairs = {}
     for plan in model.asked:
         if plan.item_index.min() >= 100:
-            continue  # partners on the intact model
+            continue  # intact responses of the partners
         half = len(plan) // 2
         np.testing.assert_array_equal(plan.mask_index[:half], plan.mask_index[half:])
         for item, partner in zip(plan.item_index[:half], plan.item_index[half:], strict=True):
@@ -87,7 +87,7 @@ def test_partners_are_the_same_under_every_mask():
 
 
 def test_no_contrast_is_the_method_itself():
-    """To the last digit, and no row more."""
+    """A contrast of 0 gives equal effects with equal rows."""
     first, second = Model(), Model()
     plain = searches.run(make_search("coar", problem()), first.run)
     none = searches.run(make_search("coar", problem(), contrast=0), second.run)
@@ -96,7 +96,7 @@ def test_no_contrast_is_the_method_itself():
 
 
 def test_what_makes_no_sense_is_refused():
-    """No other tasks, and a weight below zero."""
+    """A contrast without other tasks and a negative contrast are refused."""
     with pytest.raises(BadInput, match="there are none: name some in `others`"):
         make_search("coar", problem(others=False), contrast=1.0)
     with pytest.raises(BadInput, match="contrast must be 0 or more"):

@@ -1,4 +1,4 @@
-"""A new mask for every row."""
+"""cs-fresh uses a new mask for every row."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from broca.testing import planted_problem
 
 @pytest.mark.parametrize("each", [1, 3])
 def test_design_is_balanced_over_components_and_items(each):
-    """Counts differ by at most one; masks have one size; no mask meets an item twice."""
+    """Counts differ by at most one, masks have equal sizes, and no mask meets an item twice."""
     masks, index, met = designs.fresh(500, 96, items=30, size=7, items_per_mask=each, seed=3)
     assert (masks.sum(axis=1) == 7).all()
     assert np.ptp(masks.sum(axis=0)) <= 1
@@ -24,7 +24,7 @@ def test_design_is_balanced_over_components_and_items(each):
 
 
 def test_items_do_not_go_with_components():
-    """Which item meets which component is drawn: the table of both is near its mean."""
+    """Items and components are paired at random: every count is near its mean."""
     masks, index, met = designs.fresh(6000, 20, items=10, size=4, seed=0)
     table = np.zeros((10, 20))
     np.add.at(table, met, masks[index].astype(float))
@@ -33,13 +33,13 @@ def test_items_do_not_go_with_components():
 
 @pytest.mark.parametrize(("size", "each"), [(0, 1), (9, 1), (2, 0), (2, 6)])
 def test_impossible_designs_are_refused(size, each):
-    """A mask has 1 to all components, on 1 to all items."""
+    """A mask must ablate 1 to all components and be used on 1 to all items."""
     with pytest.raises(BadInput, match="a mask"):
         designs.fresh(10, 8, items=5, size=size, items_per_mask=each, seed=0)
 
 
 def test_difficulty_of_items_does_not_matter():
-    """Items enter as fixed effects: with items of every difficulty the result is the same."""
+    """Items are fixed effects, so that items of different difficulty give the same result."""
     planted = planted_problem(components=60, effect=0.2, noise=0.05, baseline=5.0, seed=1)
     hard = np.random.default_rng(0).normal(0, 1, 50)
 
@@ -55,7 +55,7 @@ def test_difficulty_of_items_does_not_matter():
 
 
 def test_finds_with_few_rows_what_crossed_masks_do_not():
-    """With 600 rows on 50 noisy items, a fifth of what one mask per 50 items would need."""
+    """600 rows on 50 noisy items suffice for cs-fresh and not for cs-stratified."""
     planted = planted_problem(components=96, effect=0.3, noise=0.2, seed=2)
     problem = Problem(96, np.arange(50), 5, 600, 0)
     found = {
@@ -70,7 +70,7 @@ def test_finds_with_few_rows_what_crossed_masks_do_not():
 
 
 def test_pilot_takes_no_size_that_destroys_the_response():
-    """Where more than a few ablated components leave nothing, masks are small."""
+    """If more than six ablated components destroy the response, masks are small."""
 
     def fragile(plan):
         size = plan.masks.sum(axis=1)
@@ -84,7 +84,7 @@ def test_pilot_takes_no_size_that_destroys_the_response():
 
 
 def test_items_of_a_mask_follow_the_two_stage_rule():
-    """sqrt(variance within / variance between * prefix / item), from a pilot's table."""
+    """The number is sqrt(variance within / variance between * prefix / item), and at least one."""
     rng = np.random.default_rng(0)
     drops = rng.normal(0, 1, (4000, 1)) + rng.normal(0, 2, (4000, 2))
     assert items_per_mask(drops, prefix=900, item=100) == 6  # sqrt(4 / 1 * 9)
@@ -93,7 +93,7 @@ def test_items_of_a_mask_follow_the_two_stage_rule():
 
 
 def test_shared_prefixes_put_several_items_on_a_mask():
-    """The budget is kept, and the planted components are found as well."""
+    """Masks are shared by several items within the budget, and planted components are found."""
     planted = planted_problem(components=60, effect=0.3, noise=0.3, seed=4)
     problem = Problem(60, np.arange(50), 5, 2000, 0, prefix_tokens=800, item_tokens=50)
     spent = 0
@@ -110,21 +110,21 @@ def test_shared_prefixes_put_several_items_on_a_mask():
 
 
 def test_asks_for_probabilities_where_there_are_some():
-    """Else the rows are in the run's own response."""
+    """Without probabilities, rows have the run's own response."""
     for continuous, response in ((True, "probability"), (False, None)):
         problem = Problem(20, np.arange(9), 2, 300, 0, continuous=continuous)
         assert make_search("cs-fresh", problem).ask().response == response
 
 
 def test_both_responses_are_joined():
-    """Every row twice, probability and metric, within the budget; the response is their mean."""
+    """Every row is measured as probability and as metric, and the response is their mean."""
     planted = planted_problem(components=20, effect=0.3, noise=0.05, baseline=5.0, seed=5)
     problem = Problem(20, np.arange(30), 5, 800, 0, continuous=True)
     asked = {"probability": 0, "accuracy": 0}
 
     def execute(plan):
         asked[plan.response] += len(plan)
-        # the metric says half of what the probability says
+        # responses of the metric are half of the probabilities
         share = 1.0 if plan.response == "probability" else 0.5
         return Measurement(plan, share * planted.run(plan).responses)
 
@@ -142,7 +142,7 @@ def test_both_responses_are_joined():
 
 
 def test_both_is_refused_where_it_makes_no_sense():
-    """Without a probability, with too few rows, or as anything but a switch."""
+    """`both` needs probabilities, twice the rows and a Boolean."""
     with pytest.raises(BadInput, match="combines the probability with the task's metric"):
         make_search("cs-fresh", Problem(20, np.arange(9), 2, 300, 0), both=True)
     problem = Problem(20, np.arange(9), 2, 100, 0, continuous=True)

@@ -1,4 +1,4 @@
-"""The gradient at the intact model."""
+"""The gradient method at the intact model."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ class Smooth:
 
     Args:
         response: Maps gates `(components,)` to a number.
-        components: How many.
+        components: The number of components.
     """
 
     def __init__(self, response, components):
@@ -32,7 +32,7 @@ class Smooth:
             values.append(self.response(row))
             step = 1e-5 * np.eye(self.components)
             slopes.append(
-                [(self.response(row + one) - self.response(row - one)) / 2e-5 for one in step]
+                [(self.response(row + move) - self.response(row - move)) / 2e-5 for move in step]
             )
         return Measurement(
             plan,
@@ -41,20 +41,20 @@ class Smooth:
         )
 
     def solve(self, method, *, k=3, rows=None, seed=0, **options):
-        """The ranking of a method."""
+        """Returns the ranking of a method."""
         problem = Problem(self.components, ITEMS, k, rows, seed, differentiable=True)
         return searches.run(make_search(method, problem, **options), self.run)
 
 
 @pytest.mark.parametrize("method", [m.name for m in METHODS.values() if m.needs_gradients])
 def test_response_without_gradient_is_refused(method):
-    """The message says which responses have one."""
+    """The message names the responses that have gradients."""
     with pytest.raises(BadInput, match="`response` to probability or margin"):
         make_search(method, Problem(4, ITEMS, 1, None, 0))
 
 
 def test_effects_are_minus_the_slopes():
-    """First order: exact for a linear response, the tangent for another."""
+    """Effects are exact for a linear response and the tangent for another."""
     smooth = Smooth(lambda gates: 2 * gates[0] + gates[1] ** 3 - gates[2], 4)
     ranking = smooth.solve("gradient")
     np.testing.assert_allclose(ranking.effects, [-2, -3, 1, 0], atol=1e-3)
@@ -62,8 +62,8 @@ def test_effects_are_minus_the_slopes():
     assert smooth.rows == 3 * len(ITEMS)
 
 
-def test_it_does_not_see_what_has_a_stand_in():
-    """At the intact model a saturated response has no slope, masked rows have: a known limit."""
+def test_gradient_misses_redundant_components():
+    """A saturated response has no slope at the intact model, but it has one in masked rows."""
 
     def either(gates):
         return min(1.0, gates[0] + gates[1])

@@ -1,4 +1,4 @@
-"""The gradient under random losses."""
+"""The mean gradient under random masks."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from broca.errors import BadInput
 
 
 def test_every_row_has_a_mask_of_its_own_within_the_shares():
-    """Rows of 5 to 15 % of 100 components, items in turn."""
+    """Masks ablate 5 to 15 % of 100 components, and items are used equally often."""
     smooth = Smooth(lambda gates: gates[0], 100)
     ranking = smooth.solve("gradient-masked")
     (plan,) = smooth.plans
@@ -20,7 +20,7 @@ def test_every_row_has_a_mask_of_its_own_within_the_shares():
 
 
 def test_effects_average_the_slopes_of_the_rows():
-    """Of a product: minus the share of rows in which the other factor is there."""
+    """The effect of a factor is minus the share of rows in which the other factor is intact."""
     smooth = Smooth(lambda gates: gates[0] * gates[1], 10)
     ranking = smooth.solve("gradient-masked", low=0.3, high=0.3)
     off = smooth.plans[0].masks.mean(axis=0)
@@ -28,13 +28,13 @@ def test_effects_average_the_slopes_of_the_rows():
 
 
 def test_the_budget_is_used():
-    """More rows than items go round again."""
+    """A budget with more rows than items uses items repeatedly."""
     smooth = Smooth(lambda gates: gates[0], 8)
     smooth.solve("gradient-masked", rows=200)
     assert smooth.rows == 198
 
 
 def test_bad_shares_are_refused():
-    """By name."""
+    """The message has the required order of `low` and `high`."""
     with pytest.raises(BadInput, match="low <= high"):
         Smooth(lambda gates: gates[0], 8).solve("gradient-masked", low=0.5, high=0.2)

@@ -1,4 +1,4 @@
-"""Greedy: what it finds beside those chosen, and what it costs."""
+"""Greedy finds redundant components and costs k sweeps."""
 
 from searches.test_searches import ITEMS, solve
 
@@ -9,7 +9,7 @@ from broca.testing import planted_problem
 
 
 def test_greedy_sees_what_a_single_sweep_cannot():
-    """Of two redundant components either may go; greedy finds the second once the first is out."""
+    """Greedy selects a component that has an effect only after its substitute is ablated."""
 
     def redundant(plan):
         both = plan.masks[:, 3] & plan.masks[:, 8]
@@ -22,7 +22,7 @@ def test_greedy_sees_what_a_single_sweep_cannot():
 
 
 def test_greedy_costs_k_sweeps():
-    """The intact model once, then one mask fewer every round."""
+    """Rows are the intact model and one mask fewer in every round."""
     planted = planted_problem(components=30, noise=0.01, seed=7)
     _, spent = solve("greedy", planted, k=3)
     assert spent == (1 + 30 + 29 + 28) * 20

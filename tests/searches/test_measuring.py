@@ -1,4 +1,4 @@
-"""What is asked for, what is made of the answers, and what is kept of them."""
+"""Measurements of searches: plans, losses and the rows that are left."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ COMPONENTS = 6
 
 
 def problem(*, others=2, rows=None):
-    """Ten items a task to search on, and ten to confirm on."""
+    """Returns a problem with ten items of each task to search on and ten to confirm on."""
 
     def items(task, first):
         return np.arange(100 * task + first, 100 * task + first + 10)
@@ -33,12 +33,12 @@ def problem(*, others=2, rows=None):
 
 
 def lost(mask, item):
-    """What a mask costs on an item: its own amount for every pair of the two."""
+    """Returns the loss by a mask on an item, which depends on both."""
     return 0.01 * int(mask @ 2 ** np.arange(COMPONENTS)) * (1 + item % 10) / 10
 
 
 def answered(steps, plans=None):
-    """What a stage returns on a model that loses `lost`; its plans are added to `plans`."""
+    """Returns the result of a stage on a model that loses `lost`; plans are added to `plans`."""
     measurement = None
     while True:
         try:
@@ -53,27 +53,27 @@ def answered(steps, plans=None):
 
 
 def masks(*sizes):
-    """The first so many components each."""
+    """Returns masks of the first components, one mask for each size."""
     return np.array([np.arange(COMPONENTS) < size for size in sizes])
 
 
 @pytest.mark.parametrize(("others", "budget"), [(0, 800), (1, 1600), (3, 3200)])
 def test_default_budget_counts_the_tasks(others, budget):
-    """800 rows each; a budget that is given is taken as it is."""
+    """The default is 800 rows for each task, and a given budget is used as it is."""
     assert budget_of(problem(others=others), "focus") == budget
     assert budget_of(problem(others=others, rows=700), "focus") == 700
 
 
 @pytest.mark.parametrize(("others", "fewest"), [(0, 300), (2, 600)])
 def test_too_small_a_budget_is_refused(others, fewest):
-    """With the number that would do."""
+    """The message has the required number of rows."""
     budget_of(problem(others=others, rows=fewest), "focus")
     with pytest.raises(BadInput, match=f"too few for focus: it needs {fewest} at least"):
         budget_of(problem(others=others, rows=fewest - 1), "focus")
 
 
 def shared(measuring):
-    """Masks that the others are asked about too, where there are others."""
+    """Returns the number of masks that are also measured on other tasks, if there are any."""
     return 2 if measuring.problem.others else 0
 
 
@@ -93,7 +93,7 @@ STAGES = {
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("others", [0, 2])
 def test_what_is_observed_is_what_each_mask_lost_on_each_item(stage, others):
-    """The task's rows first, then those of the others, of the first masks; rows are counted."""
+    """The task's rows come before those of the others on the first masks, and rows are counted."""
     measuring, plans = Measuring(problem(others=others), 1000), []
     answered(measuring.measure_intact(1000), plans)
     answered(measuring.measure_confirm(1000), plans)
@@ -114,7 +114,7 @@ def test_what_is_observed_is_what_each_mask_lost_on_each_item(stage, others):
 
 
 def test_rows_are_forgone_and_allowed():
-    """What is forgone is not left; what is allowed comes after what was spent."""
+    """Forgone rows are not left, and allowed rows are added to those already measured."""
     measuring = Measuring(problem(), 1000)
     measuring.forgo(300, "known")
     assert measuring.left == 700

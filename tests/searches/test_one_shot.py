@@ -1,4 +1,4 @@
-"""One-shot: what every component does alone."""
+"""One-shot ablates every component alone."""
 
 import numpy as np
 from searches.test_searches import ITEMS, solve
@@ -8,7 +8,7 @@ from broca.testing import planted_problem
 
 
 def test_one_shot_effects_are_the_differences_of_means():
-    """Against a loop written out by hand."""
+    """Effects equal the differences of a loop written out by hand."""
     planted = planted_problem(components=12, seed=6)
     ranking, spent = solve("one-shot", planted)
     masks = np.vstack([np.zeros((1, 12), dtype=bool), np.eye(12, dtype=bool)])

@@ -1,4 +1,4 @@
-"""The pilot: masks of the size that tells most."""
+"""The pilot finds the most informative size of masks."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from broca.searches.pilot import MOST_MASKS, SHARES, SPREAD, pilot, random_masks
 
 
 def solve(rounds, respond):
-    """Runs a generator of plans to its end; returns what it returns and the sizes of the plans."""
+    """Runs a generator of plans to its end; returns its result and the sizes of the plans."""
     rows = []
     try:
         plan = next(rounds)
@@ -19,7 +19,7 @@ def solve(rounds, respond):
 
 
 def drops_of(tasks):
-    """Asks one row for each mask and task, and returns their responses `(masks, tasks)`."""
+    """Returns a generator with a row for each mask and task, and responses `(masks, tasks)`."""
 
     def drops(masks):
         index = np.repeat(np.arange(len(masks)), tasks)
@@ -30,7 +30,7 @@ def drops_of(tasks):
 
 
 def test_finds_the_share_that_leaves_tasks_undecided():
-    """A task that loses nearly a third without a fifth of the components is asked at a fifth."""
+    """If a fifth of the components costs nearly a third of the score, a fifth is chosen."""
 
     def respond(plan):
         sizes = plan.masks.sum(axis=1)[plan.mask_index]
@@ -53,7 +53,7 @@ def test_rows_are_kept_and_few_components_have_few_sizes():
 
 
 def test_random_masks_have_the_sizes_asked_for():
-    """And no member from elsewhere."""
+    """Masks have the given sizes and only members of `among`."""
     among = np.arange(10, 20)
     masks = random_masks(np.array([1, 5, 10]), among, 30, np.random.default_rng(0))
     assert masks.sum(axis=1).tolist() == [1, 5, 10]
@@ -62,7 +62,7 @@ def test_random_masks_have_the_sizes_asked_for():
 
 
 def test_masks_are_spread_around_a_size():
-    """Within the spread, each with members of `among` alone; a size stays between one and all."""
+    """Sizes lie within the spread and between one and all, and members are those of `among`."""
     among = np.arange(10, 60)
     masks = spread_masks(20.0, 400, among, 80, np.random.default_rng(0))
     sizes = masks.sum(axis=1)

@@ -1,4 +1,4 @@
-"""What the record of a method answers, and what it refuses before anything is measured."""
+"""Records of methods: order, help, options and checks before anything is measured."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ PROBLEM = Problem(
 
 
 def test_menu_has_a_fixed_order():
-    """That of the README; a method without a place comes after these."""
+    """The order is that of the README, and a method without a place comes after these."""
     assert list(METHODS)[:15] == [
         "pooled", "focus", "one-shot", "greedy", "cs-bernoulli", "cs-stratified", "thompson",
         "coar", "co-ablation", "gradient", "gradient-masked", "gradient-integrated",
@@ -26,7 +26,7 @@ def test_menu_has_a_fixed_order():
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
 def test_help_is_one_sentence(method):
-    """It says what the method measures and what it answers."""
+    """The sentence has what the method measures and what it answers."""
     assert method.help[0].isupper() or method.help[0] == "`"
     assert method.help.endswith(f": {method.answers}.")
     assert "\n" not in method.help
@@ -34,7 +34,7 @@ def test_help_is_one_sentence(method):
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
 def test_what_require_lets_through_can_be_searched(method):
-    """A refusal comes early, or not at all; the check asks for nothing and draws nothing."""
+    """A problem that `require` accepts has a first plan, and one with too few rows is refused."""
     strategy = method.require(PROBLEM)
     assert method.strategy() == strategy
     assert method.search(PROBLEM).ask() is not None
@@ -43,7 +43,7 @@ def test_what_require_lets_through_can_be_searched(method):
 
 
 def test_options_are_those_of_the_strategy():
-    """With their defaults; what a record presets is none."""
+    """Options have their defaults, and values that the record sets are not options."""
     assert METHODS["one-shot"].options == {"contrast": 0.0}
     assert METHODS["gradient-masked"].options == {"low": 0.05, "high": 0.15, "contrast": 0.0}
     assert set(METHODS["cs-stratified"].options) == {
@@ -53,14 +53,14 @@ def test_options_are_those_of_the_strategy():
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
 def test_options_that_a_record_names_exist(method):
-    """Those of estimates, and those with which `cs-tuned` tunes a method."""
+    """The options for estimates and for tuning by `cs-tuned` are options of the method."""
     assert set(method.counting) <= set(method.options)
     method.require_options(method.counting)
     METHODS["cs-tuned"].strategy(method.tuning or {})
 
 
 def test_values_are_refused_without_a_problem():
-    """Before a model is loaded."""
+    """Values are checked without a problem, before a model is loaded."""
     with pytest.raises(BadInput, match="contrast must be 0 or more"):
         METHODS["focus"].strategy({"contrast": -1})
     with pytest.raises(BadInput, match="it has contrast"):
@@ -68,7 +68,7 @@ def test_values_are_refused_without_a_problem():
 
 
 def test_only_methods_with_gradients_need_them():
-    """A response without gradients is refused by these, and by no other."""
+    """A response without gradients is refused by gradient methods and by no other."""
     without = replace(PROBLEM, differentiable=False, rows=100_000)
     for name, method in METHODS.items():
         if name.startswith("gradient") or name == "learned-gates":

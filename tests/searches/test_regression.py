@@ -1,4 +1,4 @@
-"""What searches by random masks say besides effects."""
+"""Uncertainty and abstention of searches by random masks."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ CS = ["cs-bernoulli", "cs-stratified", "cs-fresh", "cs-tuned"]
 
 @pytest.mark.parametrize("method", CS)
 def test_every_effect_has_an_interval_a_frequency_and_a_rate(method):
-    """Planted components are discoveries, and effects add up."""
+    """Planted components have intervals, frequencies and q-values, and effects are additive."""
     planted = planted_problem(components=60, effect=0.2, noise=0.05, seed=1)
     problem = Problem(60, np.arange(20), 5, None, 0)
     ranking = searches.run(make_search(method, problem, resamples=20), planted.run)
@@ -30,7 +30,7 @@ def test_every_effect_has_an_interval_a_frequency_and_a_rate(method):
 
 @pytest.mark.parametrize("method", ["cs-stratified", "cs-fresh"])
 def test_noise_is_no_finding(method):
-    """Where nothing matters most searches abstain, and say that chance would do."""
+    """In most searches of noise nothing is selected, and the reason is that chance suffices."""
     reasons = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -46,7 +46,7 @@ def test_noise_is_no_finding(method):
 
 
 def test_few_masks_do_not_abstain_by_their_rough_p_values():
-    """With 19 masks the selection stands, and a note says what is in doubt."""
+    """With 19 masks the selection stays, and a note says that it is not a discovery."""
     planted = planted_problem(components=40, effect=0.2, noise=0.3, seed=2)
     problem = Problem(40, np.arange(10), 5, 200, 0)
     ranking = searches.run(make_search("cs-stratified", problem, resamples=10), planted.run)
@@ -55,7 +55,7 @@ def test_few_masks_do_not_abstain_by_their_rough_p_values():
 
 
 def test_resamples_can_be_left_out():
-    """Then effects come alone."""
+    """Without resamples, effects have no intervals."""
     planted = planted_problem(components=40, seed=2)
     problem = Problem(40, np.arange(10), 5, None, 0)
     ranking = searches.run(make_search("cs-stratified", problem, resamples=0), planted.run)

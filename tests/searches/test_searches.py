@@ -1,4 +1,4 @@
-"""Every search on planted problems, and the contract they share."""
+"""All searches on planted problems, and the requirements that they share."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_finds_the_planted_components(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_selects_nothing_where_nothing_responds(method):
-    """Constant responses are no evidence: nothing fills up the list, and a reason is given."""
+    """Constant responses give no selection and a reason."""
     problem = Problem(30, ITEMS, 5, None, 0, differentiable=True)
 
     def constant(plan):
@@ -51,7 +51,7 @@ def test_selects_nothing_where_nothing_responds(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_selects_fewer_than_k_rather_than_fill_up(method):
-    """With one component that matters and no noise, no other is selected."""
+    """If a single component has an effect, it alone is selected."""
     planted = planted_problem(components=30, planted=1, noise=0.0, seed=2)
     planted.effects[[c for c in range(30) if c not in planted.planted]] = 0.0
     ranking, _ = solve(method, planted)
@@ -60,7 +60,7 @@ def test_selects_fewer_than_k_rather_than_fill_up(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_row_budget_is_kept(method):
-    """No search spends more rows than it may."""
+    """No search exceeds its budget."""
     planted = planted_problem(components=30, seed=3)
     for rows in (300, 433, 1000):
         _, spent = solve(method, planted, rows=rows, k=3)
@@ -69,7 +69,7 @@ def test_row_budget_is_kept(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_same_seed_same_result(method):
-    """A search repeats itself."""
+    """The seed determines effects and order."""
     planted = planted_problem(components=40, seed=4)
     first, _ = solve(method, planted, seed=9)
     second, _ = solve(method, planted, seed=9)
@@ -79,7 +79,7 @@ def test_same_seed_same_result(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_order_holds_every_column_once_and_begins_with_the_selection(method):
-    """The ranking is a permutation."""
+    """The order is a permutation that starts with the selection."""
     planted = planted_problem(components=40, seed=5)
     ranking, _ = solve(method, planted)
     assert sorted(ranking.order) == list(range(40))
@@ -88,13 +88,13 @@ def test_order_holds_every_column_once_and_begins_with_the_selection(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_budget_too_small_for_the_method_is_refused(method):
-    """The message says how many rows would do."""
+    """The message says that the rows are too few."""
     with pytest.raises(BadInput, match=r"`rows` 10 is too few"):
         make_search(method, Problem(30, ITEMS, 5, 10, 0, differentiable=True))
 
 
 def test_unknown_method_is_refused_with_the_nearest_name():
-    """A typo is answered with the name that was meant."""
+    """The message suggests the nearest name."""
     with pytest.raises(UnknownName, match="did you mean 'greedy'"):
         make_search("greeedy", Problem(4, ITEMS, 1, None, 0))
 
@@ -102,7 +102,7 @@ def test_unknown_method_is_refused_with_the_nearest_name():
 @pytest.mark.parametrize("components", [2, 7, 16])
 @pytest.mark.parametrize("method", METHODS)
 def test_no_default_refuses_a_small_model(method, components):
-    """The first of a few components, which costs half the response, comes first in the ranking."""
+    """A component that costs half the response ranks first in models of few components."""
     problem = Problem(
         components, ITEMS, 5, None, 0, confirm=ITEMS + 20, continuous=True, differentiable=True
     )
@@ -112,7 +112,7 @@ def test_no_default_refuses_a_small_model(method, components):
     def execute(plan):
         noise = np.random.default_rng(len(plan)).normal(0, 0.05, len(plan))
         responses = 1 + plan.masks[plan.mask_index] @ slopes.astype(float) + noise
-        slope = -np.tile(slopes, (len(plan), 1))  # of opening a gate
+        slope = -np.tile(slopes, (len(plan), 1))  # the slope of opening a gate
         return Measurement(plan, responses, slope if plan.gradients else None)
 
     assert searches.run(make_search(method, problem), execute).order[0] == 0

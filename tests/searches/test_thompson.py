@@ -1,4 +1,4 @@
-"""Thompson sampling: where rows go, and what is believed after them."""
+"""Thompson sampling: its belief and the allocation of rows."""
 
 import numpy as np
 import pytest
@@ -13,13 +13,13 @@ ITEMS = np.arange(20)
 
 
 def test_belief_is_that_of_bayesian_regression():
-    """Mean and deviations against the formulas written for the rows, not for their sums."""
+    """Mean and deviations equal the formulas of Bayesian regression, written for single rows."""
     rng = np.random.default_rng(0)
     masks = rng.random((50, 6)) < 0.3
     changes = masks @ np.array([-1, -0.5, 0, 0, 0, 0]) + rng.normal(0, 0.1, 50)
     belief = _Belief(6)
     belief.learn(masks, changes)
-    noise = np.mean(changes**2)  # before anything is known, all is noise
+    noise = np.mean(changes**2)  # the first estimate of the noise is the whole variance
     matrix = np.vstack([masks / np.sqrt(noise), np.eye(6) / np.abs(changes).max()])
     target = np.concatenate([changes / np.sqrt(noise), np.zeros(6)])
     np.testing.assert_allclose(belief.mean, np.linalg.lstsq(matrix, target, rcond=None)[0])
@@ -29,7 +29,7 @@ def test_belief_is_that_of_bayesian_regression():
 
 
 def test_rows_go_where_harm_is():
-    """After the first rounds, those that matter are ablated far more often than the others."""
+    """In late rounds, harmful components are ablated far more often than the others."""
     planted = planted_problem(components=40, planted=3, effect=0.3, noise=0.05, seed=1)
     plans = []
 
@@ -55,6 +55,6 @@ def test_rows_go_where_harm_is():
     ],
 )
 def test_bad_settings_are_refused(rows, options, message):
-    """By name."""
+    """The message names the option and its permitted values."""
     with pytest.raises(BadInput, match=message):
         make_search("thompson", Problem(40, ITEMS, 3, rows, 0), **options)

@@ -1,4 +1,4 @@
-"""The paper's search for its settings."""
+"""cs-tuned searches the settings of compressed sensing like the paper."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def solve(rows=None, **options):
 
 @pytest.mark.parametrize("design", ["stratified", "bernoulli"])
 def test_every_row_that_tuning_takes_is_measured(design):
-    """Four sparsities of 400 masks, the intact model, and each distinct selection once."""
+    """Rows are those of the intact model, 400 masks of four sparsities, and all selections."""
     ranking, plans, planted = solve(design=design)
     assert set(ranking.selected) == set(planted.planted)
     assert [len(plan.masks) for plan in plans[:5]] == [1, 400, 400, 400, 400]
@@ -36,7 +36,7 @@ def test_every_row_that_tuning_takes_is_measured(design):
 
 
 def test_keeps_the_setting_whose_selection_hurts_most():
-    """Against the joint masks' own responses."""
+    """The kept selection is that with the lowest mean response under its joint ablation."""
     ranking, plans, planted = solve()
     means = planted.run(plans[-1]).mask_means()
     intact = planted.run(plans[0]).mask_means()[0]
@@ -48,7 +48,7 @@ def test_keeps_the_setting_whose_selection_hurts_most():
 
 
 def test_a_budget_shrinks_the_numbers_of_masks_together():
-    """Nothing more is spent than may be."""
+    """The budget is not exceeded, and all settings are still compared."""
     ranking, plans, _ = solve(rows=5000)
     assert sum(len(plan) for plan in plans) <= 5000
     assert ranking.options["settings"] == 16
@@ -60,6 +60,6 @@ def test_a_budget_shrinks_the_numbers_of_masks_together():
     [({"design": "stratfied"}, "did you mean 'stratified'"), ({"recovery": "x"}, "unknown")],
 )
 def test_bad_options_are_refused(options, message):
-    """Before anything is measured."""
+    """The options are refused before anything is measured."""
     with pytest.raises(BadInput, match=message):
         make_search("cs-tuned", Problem(20, ITEMS, 2, None, 0), **options)

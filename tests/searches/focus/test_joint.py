@@ -1,4 +1,4 @@
-"""Joint rounds: pairs are believed once there are sets enough to tell them from luck."""
+"""Joint rounds learn the effect of a pair from a sufficient number of sets."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ COUNT = 12
 
 
 def rounds(measuring, rows):
-    """Fixed effects, then joint rounds over all components; screening saw nothing."""
+    """Measures the intact model, then joint rounds over all components, as if none stood out."""
     yield from measuring.measure_intact(20)
     nothing = np.zeros(COUNT)
     screened = Screened(nothing, nothing, np.arange(COUNT), nothing, nothing, 1.0, None, None)
@@ -21,7 +21,7 @@ def rounds(measuring, rows):
 
 
 def model(rows, respond, seed):
-    """What joint rounds of so many rows learn of a task; `respond(mask, noise)` is a row."""
+    """Returns the model learned in `rows` rows of joint rounds; `respond(mask, noise)` is a row."""
     measuring = Measuring(Problem(COUNT, np.arange(40), 5, None, seed, continuous=True), 10_000)
     rng = np.random.default_rng(seed)
     steps = rounds(measuring, rows)
@@ -36,16 +36,16 @@ def model(rows, respond, seed):
 
 
 def beyond(model, first, second):
-    """What two components are worth together beyond what each is worth alone."""
+    """Returns the value of two components together minus the values of each alone."""
     sets = np.zeros((3, COUNT), dtype=bool)
     sets[0, [first, second]] = sets[1, first] = sets[2, second] = True
-    both, one, other = model.values(sets)
-    return both - one - other
+    both, first_alone, second_alone = model.values(sets)
+    return both - first_alone - second_alone
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_pairs_are_believed_with_sets_enough(seed):
-    """Components 2 and 3 cost the task 0.4 together and nothing alone: few sets do not prove it."""
+    """A pair that costs 0.4 and nothing alone is learned from 400 rows and not from 100."""
 
     def respond(mask, noise):
         return 0.8 - 0.4 * (mask[2] & mask[3]) + noise

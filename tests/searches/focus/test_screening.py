@@ -1,4 +1,4 @@
-"""Screening: what moves answers comes on the short list, whichever way it moves them."""
+"""Screening lists the components that change answers in either direction."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ MOVERS = (7, 17, 27, 37)
 
 
 def rounds(measuring):
-    """Fixed effects, then screening alone."""
+    """Measures the intact model, then runs the screening alone."""
     yield from measuring.measure_intact(40)
     return (yield from screen(measuring, 0.1, 400))
 
@@ -33,14 +33,14 @@ def run(steps, respond):
 
 
 def screened(respond, seed):
-    """The short list of a task of 40 items."""
+    """Returns the short list of a task of 40 items."""
     problem = Problem(COUNT, np.arange(40), 5, None, seed, continuous=True)
     return run(rounds(Measuring(problem, 1000)), respond).short
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_components_that_scatter_answers_are_listed(seed):
-    """They raise as many answers as they lower: no mean effect, by which none would be found."""
+    """Components that raise and lower answers equally, with no mean effect, are listed."""
 
     def respond(mask, item):
         rng = np.random.default_rng([seed, item])
@@ -55,7 +55,7 @@ def test_components_that_scatter_answers_are_listed(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_components_that_harm_come_first(seed):
-    """What costs the task most leads the list, and what moves answers without harm follows."""
+    """Components that cost the task most lead the list; others that change answers follow."""
 
     def respond(mask, item):
         moves = np.random.default_rng([seed, item]).choice([-0.1, 0.1])

@@ -1,4 +1,4 @@
-"""Focus on simulated tasks: contrast, joint sets, abstention, budgets."""
+"""Focus on simulated tasks: contrast, joint sets, abstention and budgets."""
 
 import numpy as np
 import pytest
@@ -15,9 +15,9 @@ ITEMS = 40
 
 
 class Tasks:
-    """Several tasks over one model; the probability that a task is done depends on the mask alone.
+    """Several tasks over one model; the probability of success depends on the mask alone.
 
-    Items of task `t` are `t * 100` and on; `chances[t]` maps a mask to a probability.
+    Items of task `t` start at `100 * t`; `chances[t]` maps a mask to a probability.
     """
 
     def __init__(self, *chances, components=48, noise=0.05, seed=0):
@@ -25,7 +25,7 @@ class Tasks:
         self.rows = 0
 
     def problem(self, *, k=5, rows=None, seed=0, continuous=True, differentiable=False):
-        """The first task against the others."""
+        """Returns the problem of the first task against the others."""
 
         def items(task, first):
             return np.arange(100 * task + first, 100 * task + first + ITEMS)
@@ -46,7 +46,7 @@ class Tasks:
         )
 
     def run(self, plan):
-        """Probabilities with noise; right or wrong where accuracy is asked for."""
+        """Returns probabilities with noise, or right and wrong answers for accuracy."""
         self.rows += plan.cost
         responses = np.empty(len(plan))
         for row, (mask, item) in enumerate(zip(plan.mask_index, plan.item_index, strict=True)):
@@ -55,19 +55,19 @@ class Tasks:
             if plan.response == "probability":
                 rng = np.random.default_rng([self.seed, int(item), *columns.tolist()])
                 responses[row] = chance + self.noise * rng.normal()
-            else:  # an item is as hard under every mask
+            else:  # an item has the same difficulty under every mask
                 hard = np.random.default_rng([self.seed, int(item)]).random()
                 responses[row] = float(hard < chance)
         return Measurement(plan, responses, self.slopes(plan) if plan.gradients else None)
 
     def slopes(self, plan):
-        """What every component adds to each row's mask, or adds as one of it: a gate's slope."""
+        """Returns the slope of every gate: the loss by ablating it in each row's mask."""
         return np.array(
             [
                 [
-                    self.chances[item // 100](plan.masks[mask] & ~one)
-                    - self.chances[item // 100](plan.masks[mask] | one)
-                    for one in np.eye(self.components, dtype=bool)
+                    self.chances[item // 100](plan.masks[mask] & ~component)
+                    - self.chances[item // 100](plan.masks[mask] | component)
+                    for component in np.eye(self.components, dtype=bool)
                 ]
                 for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
             ],
@@ -75,17 +75,17 @@ class Tasks:
         )
 
     def solve(self, **options):
-        """The ranking of focus."""
+        """Returns the ranking of focus."""
         return searches.run(make_search("focus", self.problem(**options)), self.run)
 
 
 def harmed_by(*columns, each=0.4, base=1.0):
-    """A task that loses `each` for every one of its columns."""
+    """Returns a task that loses `each` for every ablated column."""
     return lambda mask: max(0.0, base - each * sum(bool(mask[column]) for column in columns))
 
 
 def test_leaves_out_what_every_task_needs():
-    """A component that harms all tasks most is no answer; it is named as universal."""
+    """A component that harms all tasks most is not selected and is reported as universal."""
     tasks = Tasks(
         harmed_by(3, 7, 30, 30), harmed_by(30, each=0.8), harmed_by(30, 11, each=0.8), seed=1
     )
@@ -97,7 +97,7 @@ def test_leaves_out_what_every_task_needs():
 
 
 def test_sees_components_that_matter_only_together():
-    """Two backups: either alone costs next to nothing, both cost all."""
+    """Two backups are selected although either one alone costs almost nothing."""
 
     def pair(mask):
         return 0.1 if mask[5] and mask[20] else 1.0 - 0.04 * (mask[5] + mask[20])
@@ -107,7 +107,7 @@ def test_sees_components_that_matter_only_together():
 
 
 def test_keeps_components_of_which_each_alone_destroys_the_task():
-    """Redundant evidence is evidence: all that are needed are named, not the first one."""
+    """All components that each destroy the task are selected, not only the first."""
 
     def chain(mask):
         return 0.0 if mask[[2, 13, 40, 41]].any() else 1.0
@@ -116,7 +116,7 @@ def test_keeps_components_of_which_each_alone_destroys_the_task():
 
 
 def test_abstains_with_a_reason_where_all_harm_is_shared():
-    """Nothing harms the task alone."""
+    """Components that harm all tasks equally are not selected, and the reason says so."""
     shared = harmed_by(4, 8, 15, 16)
     ranking = Tasks(shared, shared, shared, seed=4).solve()
     assert ranking.selected == ()
@@ -124,23 +124,20 @@ def test_abstains_with_a_reason_where_all_harm_is_shared():
 
 
 def test_works_without_other_tasks_and_without_probabilities():
-    """Alone, on the task's own metric."""
+    """Two components are found without other tasks, by the task's accuracy."""
     ranking = Tasks(harmed_by(1, 22), seed=5).solve(rows=1500, continuous=False)
     assert set(ranking.selected) == {1, 22}
 
 
 def test_default_budget_is_800_rows_for_each_task():
-    """The task counts and so does each other one.
-
-    The budget is never exceeded, and nearly used while more rows could tell more.
-    """
+    """The default budget of three tasks is 2400 rows, which are nearly used."""
     tasks = Tasks(harmed_by(3, 7), harmed_by(9), harmed_by(11), seed=6)
     tasks.solve()
     assert 2000 < tasks.rows <= 2400
 
 
 def with_and_without_stopping(seed, *chances):
-    """Ranking and rows of a search that may stop, and of one that spends its budget."""
+    """Returns ranking and rows of a search that may stop and of one that may not."""
     found = []
     for stop in (True, False):
         tasks = Tasks(*chances, seed=seed)
@@ -151,7 +148,7 @@ def with_and_without_stopping(seed, *chances):
 
 @pytest.mark.parametrize("seed", [6, 7, 8])
 def test_stops_when_nothing_is_left_to_gain(seed):
-    """Two components cost the task all it has: their set is as good with fewer rows."""
+    """If two components cost the task its whole score, fewer rows give the same set."""
     both = harmed_by(3, 7, each=0.5)
     (stopped, rows), (whole, budget) = with_and_without_stopping(
         seed, both, harmed_by(9), harmed_by(11)
@@ -166,7 +163,7 @@ def test_stops_when_nothing_is_left_to_gain(seed):
 
 
 def test_rounds_go_on_where_what_can_be_lost_is_not_known():
-    """A margin falls below zero: to cost what the intact model has is no reason to stop."""
+    """Only for probabilities is the loss of the intact model's score a reason to stop."""
     both = harmed_by(3, 7, each=0.5)
     found = {
         continuous: Tasks(both, harmed_by(9), harmed_by(11), seed=6).solve(continuous=continuous)
@@ -178,7 +175,7 @@ def test_rounds_go_on_where_what_can_be_lost_is_not_known():
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_abstains_early_where_nothing_harms(seed):
-    """And says so; what does a little specific harm is still found."""
+    """The search stops early and says why, but still finds a small specific effect."""
     (stopped, rows), (whole, budget) = with_and_without_stopping(
         seed, lambda mask: 0.9, harmed_by(9), harmed_by(11)
     )
@@ -192,15 +189,15 @@ def test_abstains_early_where_nothing_harms(seed):
 
 @pytest.mark.parametrize("components", [3, 7, 200])
 def test_any_number_of_components(components):
-    """Fewer than the short list holds, and many more."""
+    """The search works with fewer components than the short list holds and with many more."""
     tasks = Tasks(harmed_by(1, each=0.9), harmed_by(2), components=components, seed=7)
     assert tasks.solve(k=3).selected == (1,)
 
 
 def test_effects_come_with_intervals():
-    """What was measured alone has a 90 % interval; the true effect of 0.4 lies within twice it.
+    """Effects of selected components have 90 % intervals that are near the true effect of 0.4.
 
-    So does what was screened alone, which has no effect, in nine of ten cases.
+    More than 80 % of the intervals of components without effect contain zero.
     """
     ranking = Tasks(harmed_by(3, 7), harmed_by(9), seed=8).solve()
     assert (ranking.intervals[:, 0] < ranking.intervals[:, 1]).all()
@@ -217,7 +214,7 @@ def test_effects_come_with_intervals():
 
 
 def test_contrast_trades_the_others_off():
-    """At 0 the component that every task needs is the answer; at 1 it is left out."""
+    """At 0 the component that every task needs is selected, and at 1 it is not."""
     tasks = Tasks(harmed_by(3, 30, 30), harmed_by(30, each=0.8), harmed_by(30, each=0.8), seed=1)
     found = {
         contrast: set(
@@ -231,9 +228,9 @@ def test_contrast_trades_the_others_off():
 
 
 def test_result_says_how_well_effects_add_up():
-    """Of a task to which every component adds something, nearly all is explained; of a chain less.
+    """Additive effects of all components are explained better than those of a chain.
 
-    What a chain loses it loses at its first member: more of them lose no more.
+    A chain loses everything with its first member, and its other members add no loss.
     """
     shares = np.linspace(0.1, 0.002, 48)
 
@@ -253,7 +250,7 @@ def test_result_says_how_well_effects_add_up():
 
 
 def test_too_few_rows_and_bad_settings_are_refused():
-    """The message says how many rows would do."""
+    """The message has the required rows or the permitted values."""
     problem = Tasks(harmed_by(1), harmed_by(2)).problem(rows=599)
     with pytest.raises(BadInput, match="needs 600 at least"):
         make_search("focus", problem)
@@ -268,18 +265,18 @@ def test_too_few_rows_and_bad_settings_are_refused():
 
 
 def hidden(mask):
-    """Component 90 costs nothing until 5 and 20 are gone; a fifth of all components cost a bit."""
+    """Component 90 has no effect until 5 and 20 are ablated; a fifth of all have a small effect."""
     shared = 1.0 - 0.05 * int(mask[100:160].sum())
-    own = 0.2 * (int(mask[5]) + int(mask[20])) + 0.4 * bool(mask[[5, 20, 90]].all())
-    return max(0.0, shared - own)
+    specific = 0.2 * (int(mask[5]) + int(mask[20])) + 0.4 * bool(mask[[5, 20, 90]].all())
+    return max(0.0, shared - specific)
 
 
 @pytest.mark.long
 def test_gradients_show_what_matters_only_beside_others():
-    """No random mask of use ablates all three: without gradients the third stays unseen.
+    """Gradients find a third component that has an effect only if two others are ablated.
 
-    Those that harm every task alike are neither gain nor loss beside the three, and single wrong
-    answers may let one or two of them in.
+    Without gradients it is not found, because no useful random mask ablates all three. Components
+    that harm every task equally may be selected besides.
     """
 
     def others(mask):
@@ -300,7 +297,7 @@ def test_gradients_show_what_matters_only_beside_others():
 
 
 def test_a_table_says_which_sets_do_harm():
-    """Enough of a loss, and surely more than the others lose; luck on a few rows is no harm."""
+    """A set is harmful if its loss is large and surely exceeds that of the others."""
     task = np.array([[1.0] * 8, [1.0] + [0.0] * 7, [1.0] * 8, [0.0] * 8])
     others = np.array([[0.0] * 8, [0.0] * 8, [1.0] * 8, [0.0] * 8])
     items = np.arange(8)
@@ -310,7 +307,7 @@ def test_a_table_says_which_sets_do_harm():
 
 
 def test_items_asked_again_tell_nothing_new():
-    """Five rows of every item that agree are worth one; where items agree and rows do not, more."""
+    """Repeated rows of an item narrow the interval only where they disagree."""
     drops = np.array([[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
     items = np.arange(8)
     once = Table(drops, 0 * drops, 1.0, items)
@@ -318,7 +315,7 @@ def test_items_asked_again_tell_nothing_new():
     assert again.interval(0) == pytest.approx(once.interval(0))
     assert not once.harmful(0.1)[0]
     assert not again.harmful(0.1)[0]
-    noise = np.tile([[1.0, 0.0, 0.0, 0.0]], 8)  # four rows of each item, which alike lose one
+    noise = np.tile([[1.0, 0.0, 0.0, 0.0]], 8)  # one of four rows of each item loses
     alike = Table(noise, 0 * noise, 1.0, np.repeat(items, 4))
     assert alike.harmful(0.1)[0]
     assert alike.interval(0)[1] == once.interval(0)[1]
@@ -326,7 +323,7 @@ def test_items_asked_again_tell_nothing_new():
 
 
 def test_the_interval_holds_the_mean_of_items_at_large():
-    """Nine times in ten, also where every item is asked several times."""
+    """About 90 % of the intervals contain the mean over all items, also with repeated items."""
     rng = np.random.default_rng(0)
     held = []
     for _ in range(2000):
@@ -338,7 +335,7 @@ def test_the_interval_holds_the_mean_of_items_at_large():
 
 
 def test_the_simplest_set_that_does_harm_is_the_answer():
-    """One that does none is passed over for a larger one; where none does, the simplest stays."""
+    """The simplest harmful set is selected, or the simplest set if none is harmful."""
     sets = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=bool)
     model = PairwiseModel(3, largest=3, cost=0.02).fit(
         sets, np.array([0.09, 0.1, 0.11]), noise=0.02
@@ -352,7 +349,7 @@ def test_the_simplest_set_that_does_harm_is_the_answer():
 
 
 def test_every_member_has_its_cost():
-    """Two members more have to be worth twice what one has to be."""
+    """Two additional members must add twice the worth of one."""
     sets = np.array([[1, 0, 0], [1, 1, 1]], dtype=bool)
     drops = (np.arange(4000)[None] < np.array([[2000], [2140]])).astype(float)
     table = Table(drops, np.zeros_like(drops), 1.0, np.arange(drops.shape[1]))

@@ -1,4 +1,4 @@
-"""The knock-out: how long sets meet, and what is known of the winner."""
+"""The knock-out of candidate sets, and the worth of the winner."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ ROWS = 600
 
 
 def meet(losses, *, stop=True):
-    """Lets single components meet that cost every item so much; the winner and the measuring."""
+    """Runs a knock-out of single components with these losses; returns winner and measuring."""
     problem = Problem(COUNT, np.arange(40), 5, None, 0, confirm=np.arange(40, 80))
     measuring = Measuring(problem, 10_000, stop=stop)
     nothing = np.zeros(COUNT)
@@ -34,7 +34,7 @@ def meet(losses, *, stop=True):
 
 
 def test_equals_meet_once():
-    """Findings that cost every item the same are not told apart; the rows are forgone."""
+    """Sets that cost every item the same are compared in one heat, and the other rows are saved."""
     winner, measuring = meet(np.full(COUNT, 0.5))
     assert winner.members.sum() == 1
     assert winner.worth == pytest.approx(0.5, abs=0.02)
@@ -46,13 +46,13 @@ def test_equals_meet_once():
 @pytest.mark.parametrize(
     ("losses", "options"),
     [
-        (np.linspace(0.2, 0.6, COUNT), {}),  # they differ
-        (np.zeros(COUNT), {}),  # they are no findings
+        (np.linspace(0.2, 0.6, COUNT), {}),  # the sets differ
+        (np.zeros(COUNT), {}),  # no set does harm
         (np.full(COUNT, 0.5), {"stop": False}),
     ],
 )
 def test_others_meet_again(losses, options):
-    """Three heats, and the best wins."""
+    """Sets that differ or do no harm use all rows, as without `stop`, and the best one wins."""
     winner, measuring = meet(losses, **options)
     assert winner.worth == pytest.approx(losses.max(), abs=0.05)
     assert losses[winner.members].tolist() == [losses.max()]
@@ -61,7 +61,7 @@ def test_others_meet_again(losses, options):
 
 
 def test_winner_is_below_only_what_it_surely_is_below():
-    """Two standard errors."""
+    """A worth is surely below a bound if it is lower by two standard errors."""
     members, drops = np.ones(1, dtype=bool), np.array([0.0, 1.0])
     winner = Winner(members, drops, np.zeros(2), worth=0.01, error=0.015)
     assert winner.surely_below(0.05)

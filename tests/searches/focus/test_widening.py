@@ -1,4 +1,4 @@
-"""Widening: what adds to a set, by gradients beside it."""
+"""Widening estimates by gradients what components add to a set."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ COUNT = 30
 
 
 def problem(*others):
-    """A task over 30 components, with others."""
+    """A task over 30 components, with other tasks."""
     return Problem(
         COUNT,
         np.arange(40),
@@ -29,7 +29,7 @@ def problem(*others):
 
 
 def run(rounds, slopes):
-    """Runs a generator whose plans ask for gradients; `slopes(mask, item)` has those of a row."""
+    """Runs a generator of plans with gradients; `slopes(mask, item)` are the gradients of a row."""
     plans = []
     try:
         plan = next(rounds)
@@ -47,7 +47,7 @@ def run(rounds, slopes):
 
 
 def pair(mask, item):
-    """Component 7 adds 0.5 once 3 is gone, to the task alone; 9 adds 0.3 to all tasks."""
+    """Component 7 adds 0.5 to the task alone once 3 is ablated; 9 adds 0.3 to all tasks."""
     slopes = np.zeros(COUNT)
     slopes[7] = 0.5 * mask[3] * (item < 100)
     slopes[9] = 0.3
@@ -55,7 +55,7 @@ def pair(mask, item):
 
 
 def sets(*members):
-    """Masks of sets."""
+    """Returns the masks of sets."""
     masks = np.zeros((len(members), COUNT), dtype=bool)
     for mask, columns in zip(masks, members, strict=True):
         mask[list(columns)] = True
@@ -63,7 +63,7 @@ def sets(*members):
 
 
 def test_adds_is_what_the_task_loses_beyond_the_others():
-    """Beside the set that matters, and nothing beside another; what all lose counts for none."""
+    """Losses beyond those of the other tasks are counted, only for the set that they depend on."""
     rounds = look_beside(Measuring(problem("other"), 1000), sets([3, 4], [4, 5]), 6)
     beside, plans = run(rounds, pair)
     np.testing.assert_allclose(beside.adds[:, 7], [0.5, 0.0], atol=1e-6)
@@ -74,7 +74,7 @@ def test_adds_is_what_the_task_loses_beyond_the_others():
 
 
 def test_without_other_tasks_all_that_is_lost_counts():
-    """One plan, and what is lost is the task's."""
+    """Without other tasks a single plan is measured, and all losses count."""
     measuring = Measuring(problem(), 1000)
     beside, plans = run(look_beside(measuring, sets([3]), 4), pair)
     np.testing.assert_allclose(beside.adds[0, [7, 9]], [0.5, 0.3], atol=1e-6)
@@ -83,7 +83,7 @@ def test_without_other_tasks_all_that_is_lost_counts():
 
 
 def test_errors_are_those_of_means_over_items():
-    """A component whose slopes differ between items is known less well."""
+    """Slopes that differ between items have the standard error of their mean."""
 
     def noisy(mask, item):
         slopes = pair(mask, item)
@@ -96,7 +96,7 @@ def test_errors_are_those_of_means_over_items():
 
 
 def beside(adds, *, errors=0.1):
-    """What 30 components add to two sets, none of them ablated."""
+    """Returns the additions of 30 components to two sets, none of which is ablated."""
     full = np.zeros((2, COUNT))
     for column, values in adds.items():
         full[:, column] = values
@@ -104,19 +104,19 @@ def beside(adds, *, errors=0.1):
 
 
 def test_newcomers_add_most_on_average_and_in_turn_to_one_set():
-    """What adds a little to all comes first, then what adds much to one; known ones never."""
+    """The largest mean addition comes first, then the largest to one set, without known ones."""
     found = beside({4: (0.4, 0.4), 5: (0.3, 0.3), 6: (0.7, -0.7), 8: (0.9, 0.9)})
     assert found.newcomers(np.array([0, 1, 8]), 3).tolist() == [4, 6, 5]
 
 
 def test_newcomers_are_no_more_than_there_are():
-    """All that are left, where more were asked for."""
+    """If fewer components are left than are requested, all of them are returned."""
     found = beside({4: (0.4, 0.4)})
     assert found.newcomers(np.setdiff1d(np.arange(COUNT), [4]), 3).tolist() == [4]
 
 
 def test_what_was_ablated_in_the_rows_says_nothing():
-    """A random component that was gone in all rows of a set has no slope there that counts."""
+    """Additions of a component that is ablated in all rows of a set are not counted."""
     found = beside({4: (5.0, 0.0), 5: (0.2, 0.2)})
     found.open[0, 4] = False
     assert found.newcomers(np.array([0, 1]), 1).tolist() == [5]
@@ -125,7 +125,7 @@ def test_what_was_ablated_in_the_rows_says_nothing():
 @pytest.mark.parametrize("bundle", [1, 2])
 @pytest.mark.parametrize("rows", [0, 5, 40, 400, 5000])
 def test_sets_and_items_stay_within_the_rows(rows, bundle):
-    """A row with its gradient counts as three; most of what is allowed is used."""
+    """A row with its gradient counts as three rows, and most of the permitted rows are used."""
     number, items = sets_and_items(rows, bundle)
     spent = 3 * bundle * number * items
     assert spent <= rows

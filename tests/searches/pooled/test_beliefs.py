@@ -1,4 +1,4 @@
-"""What rows say of sets: against scikit-learn, against all sets, and over many problems."""
+"""Beliefs about sets, compared with enumeration of all sets and with simulated problems."""
 
 from itertools import combinations
 
@@ -12,7 +12,7 @@ COUNT = 10
 
 
 def masks_of(rng, rows, size=3, components=COUNT):
-    """Random masks of one size."""
+    """Returns random masks of one size."""
     masks = np.zeros((rows, components), dtype=bool)
     for mask in masks:
         mask[rng.choice(components, size, replace=False)] = True
@@ -20,7 +20,7 @@ def masks_of(rng, rows, size=3, components=COUNT):
 
 
 def believing(task, others=None, *, rows=600, noise=0.05, seed=0, k=3, cost=0.01):
-    """Beliefs after rows of masks of one to three components; `task(mask)` is what one loses."""
+    """Returns beliefs after rows of masks of one to three components; `task(mask)` is the loss."""
     rng = np.random.default_rng(seed)
     masks = np.vstack([masks_of(rng, rows // 3, size) for size in (1, 2, 3)])
 
@@ -38,13 +38,13 @@ def believing(task, others=None, *, rows=600, noise=0.05, seed=0, k=3, cost=0.01
 
 
 def worth(mask):
-    """Effects, a pair that matters only together, and two that stand in for each other."""
+    """The loss has main effects, a pair that matters only together, and two substitutes."""
     return 0.2 * mask[0] + 0.15 * mask[5] - 0.1 * mask[0] * mask[5] + 0.3 * mask[3] * mask[7]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_best_set_is_the_best_of_all(seed):
-    """Of all 175 sets of at most three, by the coefficients that were learned."""
+    """The best candidate has the highest value of all 175 sets of at most three components."""
     beliefs = believing(worth, lambda mask: 0.2 * mask[5], seed=seed)
     every = [members for size in range(1, 4) for members in combinations(range(COUNT), size)]
     sets = np.zeros((len(every), COUNT), dtype=bool)
@@ -57,7 +57,7 @@ def test_best_set_is_the_best_of_all(seed):
 
 
 def test_what_the_others_lose_counts_against_a_set():
-    """The contrast's weight decides."""
+    """The weight of the contrast scales what is subtracted."""
     beliefs = believing(lambda mask: 0.4 * mask[2], lambda mask: 0.3 * mask[2])
     alone = np.eye(COUNT, dtype=bool)[2:3]
     assert beliefs.values(alone)[0] == pytest.approx(0.1, abs=0.03)
@@ -66,7 +66,7 @@ def test_what_the_others_lose_counts_against_a_set():
 
 
 def test_errors_are_those_of_the_draws():
-    """The spread of what sets are worth, where a draw of the task goes with one of the others."""
+    """Errors are the spread of paired draws of the task and of the others."""
     beliefs = believing(worth, lambda mask: 0.2 * mask[5], noise=0.2)
     sets = np.eye(COUNT, dtype=bool)[:3]
     described = beliefs.features.of(sets)
@@ -75,7 +75,7 @@ def test_errors_are_those_of_the_draws():
 
 
 def test_rows_go_where_doubt_is():
-    """As many of the others as of the task where both are as noisy; a tenth at least."""
+    """The share of rows of other tasks is zero without them and otherwise from 0.1 to 1."""
     both = believing(worth, lambda mask: 0.2 * mask[0] + 0.1 * mask[3], noise=0.2)
     assert 0.1 <= both.doubt_of_others() <= 1
     assert believing(worth).doubt_of_others() == 0
@@ -84,7 +84,7 @@ def test_rows_go_where_doubt_is():
 
 
 def test_bound_holds_for_the_best_set():
-    """In about 95 % of problems whose effects are as the prior says; and it is no idle bound."""
+    """The bound holds in at least 90 % of problems drawn from the prior and is not far above."""
     held, excess = [], []
     for seed in range(20):
         rng = np.random.default_rng([seed, 1])
@@ -101,7 +101,7 @@ def test_bound_holds_for_the_best_set():
 
 
 def test_proposals_have_at_most_k_members_and_differ():
-    """Draws of a posterior that is not sure propose more than one set."""
+    """Proposals from an uncertain posterior have at most k members and several different sets."""
     beliefs = believing(lambda mask: 0.05 * mask[:6].sum(), rows=60, noise=0.3)
     sets = beliefs.propose(30)
     assert sets.shape == (30, COUNT)

@@ -1,4 +1,4 @@
-"""Draws of sparse coefficients, against sums over all models and scikit-learn."""
+"""Draws of sparse coefficients, compared with sums over all models and with scikit-learn."""
 
 from itertools import product
 
@@ -12,7 +12,7 @@ from broca.searches.pooled.posterior import _PRIOR, _WIDTHS, Evidence, Posterior
 
 
 def fitted(described, losses, items=None, *, seed=0, kinds=None, fits=1):
-    """The posterior after rows, each on an item of its own where no items are given."""
+    """Returns the posterior after rows, and their evidence; each row has its item by default."""
     items = np.arange(len(losses)) if items is None else items
     kinds = np.zeros(described.shape[1], dtype=int) if kinds is None else kinds
     posterior = Posterior(kinds)
@@ -24,7 +24,7 @@ def fitted(described, losses, items=None, *, seed=0, kinds=None, fits=1):
 
 
 def test_means_are_those_of_a_sum_over_all_models():
-    """Three coefficients are nothing or of six widths: 343 models with known posteriors."""
+    """Posterior means agree with the sum over all models of three coefficients."""
     rng = np.random.default_rng(0)
     described = (rng.random((60, 3)) < 0.4).astype(float)
     losses = described @ [0.12, 0.0, 0.03] + rng.normal(0, 0.15, 60)
@@ -49,7 +49,7 @@ def test_means_are_those_of_a_sum_over_all_models():
 
 
 def test_strong_effects_are_what_a_ridge_says():
-    """With many rows and no idle coefficient the prior says nothing: scikit-learn's fit."""
+    """With many rows and no zero coefficient the fit agrees with scikit-learn's Bayesian ridge."""
     rng = np.random.default_rng(1)
     described = (rng.random((3000, 6)) < 0.3).astype(float)
     losses = described @ [0.3, 0.2, -0.2, 0.4, 0.1, 0.25] + rng.normal(0, 0.2, 3000)
@@ -62,7 +62,7 @@ def test_strong_effects_are_what_a_ridge_says():
 
 
 def test_weak_effects_are_believed_where_many_are_real():
-    """The same weak effect among 39 others: real where they are weak too, noise among nothing."""
+    """A weak effect is estimated as larger among other weak effects than among zeros."""
 
     def first(others):
         rng = np.random.default_rng(2)
@@ -76,7 +76,7 @@ def test_weak_effects_are_believed_where_many_are_real():
 
 
 def test_idle_coefficients_are_mostly_exactly_zero():
-    """A spike, not a little of everything."""
+    """Most draws of coefficients without effect are exactly zero."""
     rng = np.random.default_rng(3)
     described = (rng.random((1000, 30)) < 0.2).astype(float)
     losses = 0.5 * described[:, 4] + rng.normal(0, 0.2, 1000)
@@ -86,7 +86,7 @@ def test_idle_coefficients_are_mostly_exactly_zero():
 
 
 def test_noise_is_estimated_for_each_group():
-    """A group of noisy rows and one of quiet rows."""
+    """Noise is estimated separately for a noisy and a quiet group of rows."""
     rng = np.random.default_rng(4)
     described = (rng.random((800, 5)) < 0.4).astype(float)
     losses = 0.3 * described[:, 2] + rng.normal(0, np.repeat([0.4, 0.05], 400))
@@ -99,12 +99,12 @@ def test_noise_is_estimated_for_each_group():
 
 
 def test_rows_that_repeat_an_item_count_for_less():
-    """Twenty rows on each of thirty items, each item with effects of its own."""
+    """Rows on 30 items with different effects have a design effect and wider errors."""
     rng = np.random.default_rng(5)
     described = (rng.random((600, 4)) < 0.5).astype(float)
     items = np.repeat(np.arange(30), 20)
-    own = rng.normal(0.5, 0.3, (30, 4))
-    losses = (described * own[items]).sum(axis=1) + rng.normal(0, 0.1, 600)
+    effects = rng.normal(0.5, 0.3, (30, 4))
+    losses = (described * effects[items]).sum(axis=1) + rng.normal(0, 0.1, 600)
     clustered = Evidence.of(described, losses, items, 4).design_effect
     apart = Evidence.of(described, losses, np.arange(600), 4).design_effect
     assert clustered > 2
@@ -115,7 +115,7 @@ def test_rows_that_repeat_an_item_count_for_less():
 
 
 def test_same_seed_same_draws():
-    """To the last digit."""
+    """Draws of the same seed are identical."""
     rng = np.random.default_rng(6)
     described = (rng.random((200, 8)) < 0.3).astype(float)
     losses = 0.2 * described[:, 1] + rng.normal(0, 0.2, 200)
@@ -124,7 +124,7 @@ def test_same_seed_same_draws():
 
 
 def paired(task, others, *, rows=1200, share=0.2, noise=0.3, seed=0):
-    """The posterior after rows of a task, and of others for the first part of the masks."""
+    """Returns the posterior after rows of a task, and of others for the first part of the masks."""
     rng = np.random.default_rng(seed)
     described = (rng.random((rows, len(task))) < 0.2).astype(float)
     few = described[: int(share * rows)]
@@ -140,7 +140,7 @@ def paired(task, others, *, rows=1200, share=0.2, noise=0.3, seed=0):
 
 
 def test_what_rows_do_not_tell_apart_is_a_loss_of_all():
-    """Few rows of the others shrink what they lose, and must not make it the task's own loss."""
+    """Few rows of the others shrink their losses without attributing these to the task."""
     effects = [0.15, 0.1, 0.12, 0.08] + [0.0] * 16
     worth = []
     for seed in range(10):
@@ -148,7 +148,7 @@ def test_what_rows_do_not_tell_apart_is_a_loss_of_all():
         worth.append((posterior.task.mean - posterior.others.mean)[:4])
     assert abs(np.mean(worth)) < 0.015
     apart = []
-    for seed in range(10):  # two fits that know nothing of each other
+    for seed in range(10):  # two independent fits
         rng = np.random.default_rng(seed)
         described = (rng.random((1200, 20)) < 0.2).astype(float)
         losses = described @ effects + rng.normal(0, 0.3, 1200)
@@ -160,7 +160,7 @@ def test_what_rows_do_not_tell_apart_is_a_loss_of_all():
 
 
 def test_losses_of_the_task_alone_and_of_the_others_alone_are_told():
-    """Each where it is, with rows enough."""
+    """With many rows, losses of the task and of the others are separated."""
     task = [0.3, 0.0, 0.2] + [0.0] * 9
     others = [0.0, 0.3, 0.2] + [0.0] * 9
     posterior = paired(task, others, rows=3000, share=0.5)

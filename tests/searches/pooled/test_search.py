@@ -1,4 +1,4 @@
-"""Pooled on simulated tasks: small and many effects, backups, contrast, three answers."""
+"""Pooled on simulated tasks: small effects, backups, contrast and the three answers."""
 
 import numpy as np
 import pytest
@@ -15,16 +15,16 @@ COUNT = 40
 
 
 class Tasks:
-    """Several tasks over one model; `chances[t](mask)` is the probability that task `t` is done.
+    """Several tasks over one model; `chances[t](mask)` is the probability of success in task `t`.
 
-    Items of task `t` are `t * 1000` and on. Every item is as hard under every mask.
+    Items of task `t` start at `1000 * t`. An item has the same difficulty under every mask.
     """
 
     def __init__(self, *chances, components=COUNT, seed=0):
         self.chances, self.components, self.seed, self.rows = chances, components, seed, 0
 
     def problem(self, *, k=5, rows=None, continuous=True):
-        """The first task against the others."""
+        """Returns the problem of the first task against the others."""
 
         def items(task, first):
             return np.arange(1000 * task + first, 1000 * task + first + ITEMS)
@@ -39,32 +39,32 @@ class Tasks:
         )  # fmt: skip
 
     def run(self, plan):
-        """Probabilities, or right and wrong where accuracy is asked for."""
+        """Returns probabilities, or right and wrong answers for accuracy."""
         self.rows += plan.cost
         responses = np.empty(len(plan))
         for row, (mask, item) in enumerate(zip(plan.mask_index, plan.item_index, strict=True)):
             chance = self.chances[item // 1000](plan.masks[mask])
             hard = np.random.default_rng([self.seed, int(item)]).random()
-            if plan.response == "probability":  # nearly all or nothing, as of two sentences
+            if plan.response == "probability":  # nearly 0 or 1
                 responses[row] = 1 / (1 + np.exp(-20 * (chance - hard)))
             else:
                 responses[row] = float(hard < chance)
         return Measurement(plan, responses)
 
     def solve(self, *, options=None, **problem):
-        """The ranking of pooled."""
+        """Returns the ranking of pooled."""
         return searches.run(
             make_search("pooled", self.problem(**problem), **(options or {})), self.run
         )
 
 
 def harmed_by(columns, each, base=0.9):
-    """A task that loses `each` for every one of its columns."""
+    """Returns a task that loses `each` for every ablated column."""
     return lambda mask: max(0.0, base - each * int(mask[list(columns)].sum()))
 
 
 def test_small_effects_of_many_components_are_found():
-    """Ten of forty cost four points each: at least four of the five selected are of them."""
+    """At least four of five selected are among the ten of forty that cost 0.04 each."""
     tasks = Tasks(harmed_by(range(10), 0.04), harmed_by((20, 21), 0.1))
     ranking = tasks.solve(rows=4000)
     assert ranking.answer == AnswerInfo("found")
@@ -72,7 +72,7 @@ def test_small_effects_of_many_components_are_found():
 
 
 def test_leaves_out_what_every_task_needs():
-    """A component that harms all tasks most is no answer; without a contrast it is."""
+    """A component that harms all tasks most is selected only without a contrast."""
     shared = harmed_by((30,), 0.5)
     tasks = Tasks(lambda mask: max(0.0, 0.9 - 0.5 * mask[30] - 0.2 * mask[3]), shared, shared)
     selected = tasks.solve(rows=2000).selected
@@ -82,13 +82,13 @@ def test_leaves_out_what_every_task_needs():
 
 
 def test_what_costs_all_alone_is_needed_though_it_adds_nothing():
-    """Each of three is enough to lose the task: a set of one would tell a third of the truth."""
+    """All three components that each destroy the task are selected, although two add nothing."""
     tasks = Tasks(lambda mask: 0.05 if mask[[4, 8, 15]].any() else 0.95, seed=3)
     assert set(tasks.solve(rows=1200).selected) == {4, 8, 15}
 
 
 def test_sees_components_that_matter_only_together():
-    """Two backups: either alone costs next to nothing, both cost most."""
+    """Two backups are selected although either one alone costs almost nothing."""
 
     def pair(mask):
         return 0.1 if mask[5] and mask[20] else 0.9 - 0.04 * (mask[5] + mask[20])
@@ -98,7 +98,7 @@ def test_sees_components_that_matter_only_together():
 
 
 def test_goes_on_where_rows_do_not_tell_and_says_how_many_would():
-    """A task that nothing harms: up to four times the rows, and not a word of nothing."""
+    """Without a budget, up to four times the default rows give a bound or the rows needed."""
     tasks = Tasks(lambda mask: 0.8, harmed_by((9,), 0.2), components=20, seed=4)
     ranking = tasks.solve()
     assert ranking.selected == ()
@@ -115,7 +115,7 @@ def test_goes_on_where_rows_do_not_tell_and_says_how_many_would():
 
 @pytest.mark.long
 def test_what_harms_all_tasks_alike_is_seldom_found():
-    """The best of many sets looks better than it is: at most one search in six is taken in."""
+    """At most one search in six selects components that harm all tasks equally."""
     shared = harmed_by((4, 8, 15, 16), 0.2)
     found = [
         Tasks(shared, shared, shared, seed=seed).solve(rows=2400).answer.says == "found"
@@ -125,14 +125,14 @@ def test_what_harms_all_tasks_alike_is_seldom_found():
 
 
 def test_budget_is_kept():
-    """A budget that is given is never exceeded, whatever the answer."""
+    """A search does not exceed its budget when nothing harms the task."""
     tasks = Tasks(lambda mask: 0.8, harmed_by((9,), 0.2), seed=5)
     tasks.solve(rows=1500)
     assert 1000 < tasks.rows <= 1500
 
 
 def test_same_seed_same_answer():
-    """And intervals hold their effects."""
+    """The seed determines effects and selection, and intervals contain their effects."""
     first, second = (
         Tasks(harmed_by((3, 7), 0.3), harmed_by((9,), 0.3), seed=6).solve(rows=1600)
         for _ in range(2)
@@ -147,7 +147,7 @@ def test_same_seed_same_answer():
 
 @pytest.mark.long
 def test_idle_members_leave():
-    """Of five members two do all the harm: one idle one stays on average, by the same luck."""
+    """If two components do all the harm, the mean size of the selection is at most three."""
     sizes = [
         len(
             Tasks(harmed_by((3, 7), 0.3), harmed_by((9,), 0.3), seed=seed).solve(rows=3000).selected
@@ -159,19 +159,19 @@ def test_idle_members_leave():
 
 @pytest.mark.parametrize("components", [3, 300])
 def test_any_number_of_components(components):
-    """Fewer than the short list holds, and more than have a coefficient of their own."""
+    """The search works with fewer components than the short list holds and with 300."""
     tasks = Tasks(harmed_by((1,), 0.8), harmed_by((2,), 0.5), components=components, seed=7)
     assert tasks.solve(rows=1500, k=3).selected[0] == 1
 
 
 def test_works_without_other_tasks_and_without_probabilities():
-    """Alone, on the task's own metric."""
+    """Two components are found without other tasks, by the task's accuracy."""
     ranking = Tasks(harmed_by((1, 22), 0.35), seed=8).solve(rows=1500, continuous=False)
     assert {1, 22} <= set(ranking.selected)
 
 
 def test_bad_options_and_budgets_are_refused():
-    """The message says what would do."""
+    """The message has the required rows or the permitted values."""
     problem = Tasks(harmed_by((1,), 0.1), harmed_by((2,), 0.1)).problem(rows=599)
     with pytest.raises(BadInput, match="needs 600 at least"):
         make_search("pooled", problem)
@@ -182,7 +182,7 @@ def test_bad_options_and_budgets_are_refused():
 
 
 def test_reasons_say_which_answer_and_how_many_rows_would_tell():
-    """A number where it is near, and that it is far where it is."""
+    """The reason has the bound or the number of rows needed, if that number is not too large."""
     none = np.zeros(3, dtype=bool)
 
     def reason(answer):
