@@ -1,4 +1,4 @@
-"""The scripts of `benchmarks/` as modules, and cells to try them on."""
+"""Fixtures that import the scripts of `benchmarks/` and make cells for them."""
 
 import importlib
 import sys
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.fixture(scope="session")
 def script():
-    """Imports a script by its name."""
+    """Returns a function that imports a script by its name."""
     sys.path.insert(0, str(FOLDER))
     yield importlib.import_module
     sys.path.remove(str(FOLDER))
@@ -21,7 +21,7 @@ def script():
 
 @pytest.fixture
 def make_cell():
-    """Makes a cell; the key's fields and the cell's are given by name."""
+    """Returns a function that makes a cell from fields of the key and of the cell."""
 
     def make(task="addition", method="greedy", budget=None, seed=0, *, model="m", **fields):
         key = CellKey(model, task, ("others",), 100, 120, 120, method, budget, seed, 5)

@@ -1,4 +1,4 @@
-"""Methods given the same rows: what is kept of their searches, and the table made of it."""
+"""The comparison of methods at equal rows: its stored searches and its tables."""
 
 from pathlib import Path
 
@@ -10,13 +10,13 @@ CEILINGS = {"m": {"ceilings": {"sums": {"specific_drop": 0.5}, "idle": {"specifi
 
 @pytest.fixture(scope="module")
 def equal_rows(script):
-    """The script."""
+    """The script `benchmarks/zoo/equal_rows.py` as a module."""
     return script("zoo.equal_rows")
 
 
 @pytest.fixture
 def search_of(equal_rows):
-    """Makes a search of 1,200 rows; its fields can be given by name."""
+    """Returns a function that makes a search, by default of 1,200 rows."""
 
     def make(task, method, drop, *, seed=0, **fields):
         stated = {
@@ -29,19 +29,19 @@ def search_of(equal_rows):
 
 
 def rows_of_table(text):
-    """The cells of a table's lines by their first one."""
+    """Returns the cells of every table line, by the first cell."""
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     return {cells[0]: cells[1:] for cells in lines}
 
 
 def test_methods_that_measure_the_others_share_rows_out(equal_rows):
-    """All methods have the same rows in all."""
+    """A method that also measures the other tasks divides its rows among all tasks."""
     assert equal_rows.rows_of_each("pooled", 4800, 6) == 800
     assert equal_rows.rows_of_each("coar", 4800, 6) == 4800
 
 
 def test_cells_become_searches_in_the_tables_order(equal_rows, make_cell):
-    """A budget for each measured task becomes the rows of the search."""
+    """The budget for each measured task is converted to the rows of the whole search."""
     cells = [
         make_cell("sums", "coar", 1200, drop=0.25, off_target=0.05, selected=("L0H1",), rows=1188),
         make_cell("sums", "pooled", 600, drop=0.5, selected=("L0H1", "L0H2")),
@@ -55,14 +55,14 @@ def test_cells_become_searches_in_the_tables_order(equal_rows, make_cell):
 
 
 def test_searches_can_be_read_again(equal_rows, search_of, tmp_path):
-    """Numbers come back as they were."""
+    """Searches that were written to a file and read again are the same."""
     written = [search_of("sums", "pooled", 0.123456), search_of("idle", "coar", 0.0, selected=0)]
     equal_rows.write_cells(written, tmp_path / "cells.csv")
     assert equal_rows.read_cells(tmp_path / "cells.csv") == written
 
 
 def test_a_table_has_means_over_tasks_and_differences_between_methods(equal_rows, search_of):
-    """Seeds are averaged first, so that a task with more of them weighs no more."""
+    """Seeds are averaged before tasks, so that all tasks have the same weight."""
     cells = rows_of_table(
         equal_rows.table(
             [
@@ -82,7 +82,7 @@ def test_a_table_has_means_over_tasks_and_differences_between_methods(equal_rows
 
 
 def test_numbers_of_rows_have_tables_of_their_own(equal_rows, search_of):
-    """Rows that differ by rounding stand together."""
+    """Each number of rows has a table; numbers that differ by rounding share a table."""
     listed = [
         search_of("sums", "pooled", 0.4, rows=1200),
         search_of("sums", "coar", 0.4, rows=1204),
@@ -95,7 +95,7 @@ def test_numbers_of_rows_have_tables_of_their_own(equal_rows, search_of):
 
 
 def test_the_best_sets_known_are_what_a_share_is_of(equal_rows, search_of):
-    """Tasks in which no set costs anything beyond the others are left out."""
+    """Tasks without a set of positive specific drop are left out of the share."""
     listed = [search_of("sums", "pooled", 0.4), search_of("idle", "pooled", 0.3)]
     assert "80% of the best sets known, 0.400 of 0.500 on 1 tasks" in equal_rows.best_known(
         listed, CEILINGS
@@ -103,7 +103,7 @@ def test_the_best_sets_known_are_what_a_share_is_of(equal_rows, search_of):
 
 
 def test_the_readme_has_the_table_of_the_kept_searches(equal_rows, monkeypatch, tmp_path):
-    """Nobody edits figures by hand."""
+    """Writing the table of the stored searches leaves the README unchanged."""
     page = tmp_path / "README.md"
     page.write_text((ZOO / "README.md").read_text())
     equal_rows.write(page)

@@ -1,4 +1,4 @@
-"""The benchmark of real sizes runs from end to end at a tiny one."""
+"""The GPU benchmark runs from end to end on a tiny model."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def test_every_part_is_measured(script, capsys):
-    """Each figure is there and is positive; the table has a line for each."""
+    """Every expected figure is measured, is positive and has a line in the table."""
     gpu = script("gpu")
     (report,) = gpu.main(["--device", "cpu", "--shape", "tiny"])
     expected = {
@@ -26,7 +26,7 @@ def test_every_part_is_measured(script, capsys):
 
 
 def test_a_shape_that_does_not_fit_is_named(script, capsys, monkeypatch):
-    """Others follow; as JSON there is nothing else on stdout."""
+    """A shape that exceeds the memory has a note; stdout holds only JSON."""
     gpu = script("gpu")
 
     def too_large(*_):
@@ -39,7 +39,7 @@ def test_a_shape_that_does_not_fit_is_named(script, capsys, monkeypatch):
 
 
 def test_operations_are_those_of_weights_that_tokens_meet(script):
-    """No embedding; the head for predicted tokens; a quarter of the experts."""
+    """The embedding and inactive experts do not count; the LM head counts predicted tokens."""
     gpu = script("gpu")
     with gpu.torch.device("meta"):
         tiny = gpu.random_model(gpu.SHAPES["tiny"], "meta")
@@ -55,11 +55,11 @@ def test_operations_are_those_of_weights_that_tokens_meet(script):
 
 @pytest.mark.parametrize("name", ["100m", "360m", "llama-3.2-1b", "llama-3.1-8b", "qwen3-14b"])
 def test_shapes_have_the_size_of_their_names(script, name):
-    """Counted without weights."""
+    """The parameters of a shape, counted on the meta device, agree with its name."""
     gpu = script("gpu")
     with gpu.torch.device("meta"):
         model = gpu.random_model(gpu.SHAPES[name], "meta")
-    millions = sum(one.numel() for one in model.parameters()) / 1e6
+    millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6
     expected = {
         "100m": 125, "360m": 362, "llama-3.2-1b": 1236, "llama-3.1-8b": 8030, "qwen3-14b": 14768,
     }[name]  # fmt: skip

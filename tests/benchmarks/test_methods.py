@@ -1,4 +1,4 @@
-"""The study of the methods: its cells as CSV, and the tables that are made of them."""
+"""The study of the methods: its cells as CSV files, and the tables made from them."""
 
 import math
 from dataclasses import replace
@@ -10,12 +10,12 @@ from broca.studies.methods import simulate_methods, summarize
 
 @pytest.fixture(scope="module")
 def methods(script):
-    """The script."""
+    """The script `benchmarks/methods.py` as a module."""
     return script("methods")
 
 
 def test_figures_of_cells_survive_as_csv(methods, make_cell, tmp_path):
-    """Every summary is the same to the last digit; what is unknown stays unknown."""
+    """Cells that were written and read have equal summaries; unknown values stay unknown."""
     cells = []
     for seed in range(3):
         cells += [
@@ -41,13 +41,13 @@ def test_figures_of_cells_survive_as_csv(methods, make_cell, tmp_path):
 
 
 def test_a_figure_that_is_no_share_of_the_items_is_refused(methods, make_cell, tmp_path):
-    """Cells with another number of report items would be written wrongly."""
+    """A drop that is not a multiple of 1/120 cannot be written without rounding."""
     with pytest.raises(AssertionError, match="is no share of 120 items"):
         methods.write_cells([make_cell(drop=0.333)], tmp_path / "cells.csv")
 
 
 def test_simulations_survive_as_csv(methods, tmp_path):
-    """Text, whole numbers and others are what they were."""
+    """Summaries that were written and read are equal, to a relative error of 1e-5."""
     summaries = simulate_methods(
         "gradient,greedy", components=(96,), scenarios="heavy", rows=(60,), seeds=(0,), out=tmp_path
     )
@@ -61,21 +61,21 @@ def test_simulations_survive_as_csv(methods, tmp_path):
 
 
 def test_new_cells_take_the_place_of_those_of_their_method_and_budget(methods, make_cell, tmp_path):
-    """The others stay to the last digit."""
+    """New cells replace those of the same model, method and budget; all others stay."""
     before = methods.read_cells()
     methods.write_cells(methods.ordered(methods.renewed(before, [])), tmp_path / "cells.csv")
     written = (tmp_path / "cells.csv").read_text(encoding="utf-8").splitlines()
     assert sorted(written) == sorted(methods.CELLS.read_text(encoding="utf-8").splitlines())
     new = replace(make_cell(method="focus", budget=400, seed=0), model="reference")
-    focus = [one for one in methods.renewed(before, [new]) if one.key.method == "focus"]
+    focus = [cell for cell in methods.renewed(before, [new]) if cell.key.method == "focus"]
     assert new in focus
-    kept = [one for one in before if one.key.method == "focus"]
-    at_400 = [one for one in kept if (one.model, one.key.budget) == ("reference", 400)]
+    kept = [cell for cell in before if cell.key.method == "focus"]
+    at_400 = [cell for cell in kept if (cell.model, cell.key.budget) == ("reference", 400)]
     assert len(focus) == len(kept) - len(at_400) + 1
 
 
 def test_new_summaries_of_simulations_take_the_place_of_old_ones(methods):
-    """And stand where those stood."""
+    """A new summary takes the position of the old one."""
     before = methods.read_simulations()
     assert methods.renewed_simulations(before, []) == before
     new = replace(before[5], recall=0.125)
@@ -84,7 +84,7 @@ def test_new_summaries_of_simulations_take_the_place_of_old_ones(methods):
 
 
 def test_the_tables_of_results_are_those_of_the_csv_files(methods, tmp_path, monkeypatch):
-    """`--write` without a folder changes nothing, so that anyone can make the tables again."""
+    """`--write` without a folder makes the same tables from the stored CSV files."""
     page = tmp_path / "RESULTS.md"
     page.write_text((methods.HERE / "RESULTS.md").read_text(encoding="utf-8"), encoding="utf-8")
     drawn = []

@@ -1,4 +1,4 @@
-"""GSM8K and HumanEval from files of their format, by lm-eval's own definitions."""
+"""GSM8K and HumanEval from local files, by the task definitions of lm-eval."""
 
 import json
 
@@ -10,7 +10,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Small files in the published formats, and a tiny model in a folder."""
+    """A folder with small files in the published formats and a tiny model."""
     folder = tmp_path_factory.mktemp("real")
     for split in ("train", "test"):
         lines = [json.dumps(paper_data._gsm8k(split, row)) for row in range(10)]
@@ -23,15 +23,15 @@ def place(tmp_path_factory):
 
 
 def test_texts_and_scores_are_those_of_lm_eval(place, script, capsys):
-    """Document by document, under `limit` and `gen_kwargs`; `localize` meets the same score."""
+    """Texts and scores equal those of lm-eval; `localize` refuses the tasks for a score of 0."""
     arguments = [
         "--model", place / "model", "--gsm8k", place, "--humaneval", place / "HumanEval.jsonl",
         "--limit", 8, "--gen-kwargs", "max_gen_toks=12",
     ]  # fmt: skip
-    found = script("real_tasks").main([str(word) for word in arguments])
-    assert [one.task for one in found] == ["gsm8k_local", "humaneval_local"]
-    for one in found:
-        assert one.documents == one.equal_texts == 8
-        assert one.ours == one.harness
+    checks = script("real_tasks").main([str(word) for word in arguments])
+    assert [check.task for check in checks] == ["gsm8k_local", "humaneval_local"]
+    for check in checks:
+        assert check.documents == check.equal_texts == 8
+        assert check.ours == check.harness
     out = capsys.readouterr().out
     assert out.count("refused after scoring the intact model: the intact model scores 0.000") == 2

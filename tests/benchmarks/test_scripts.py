@@ -1,4 +1,4 @@
-"""No script of `benchmarks/` names what the package no longer has."""
+"""The scripts of `benchmarks/` can be imported."""
 
 import importlib.util
 import sys
@@ -11,13 +11,13 @@ SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 
 def test_the_scripts_are_found():
-    """Those that RESULTS.md names."""
+    """The folder has the scripts of the main benchmarks."""
     assert {"engine", "methods", "workers"} <= set(SCRIPTS)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_can_be_imported(name, monkeypatch):
-    """Each finds all that it imports; `main` is called by name alone."""
+    """Everything that a script imports exists, and the script has a docstring."""
     monkeypatch.syspath_prepend(FOLDER)
     spec = importlib.util.spec_from_file_location(f"script_{name}", FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""Targets: reached, not reached, and not measured are three things."""
+"""Targets of the study are reached, not reached or not measured."""
 
 from dataclasses import replace
 
@@ -9,25 +9,25 @@ from broca.studies.methods import SimulatedSummary, summarize
 
 @pytest.fixture(scope="module")
 def targets(script):
-    """What judges cells."""
+    """The function that judges cells against the targets."""
     return script("targets").targets
 
 
 @pytest.fixture
 def judge(targets):
-    """Targets by letter."""
+    """Returns a function that judges cells and gives the targets by letter."""
 
     def judge(cells, simulated=()):
         return {
-            one.letter: one
-            for one in targets(cells, summarize(cells), simulated, candidate="focus")
+            target.letter: target
+            for target in targets(cells, summarize(cells), simulated, candidate="focus")
         }
 
     return judge
 
 
 def rivals(make_cell, *, focus=0.8, greedy=0.5, coar=0.7, rows=1600):
-    """Three methods on four tasks; coar is best at its smaller budget."""
+    """Returns cells of three methods at four seeds; coar is best at its smaller budget."""
     cells = []
     for seed in range(4):
         cells += [
@@ -60,7 +60,7 @@ def rivals(make_cell, *, focus=0.8, greedy=0.5, coar=0.7, rows=1600):
     [({}, True), ({"greedy": 0.61}, False), ({"coar": 0.81}, False), ({"rows": 1602}, False)],
 )
 def test_ahead_of_greedy_and_of_every_method_at_its_best(judge, make_cell, changed, reached):
-    """0.2 above greedy, not below anyone, within 800 rows for each of the two tasks."""
+    """Target a needs 0.2 more than greedy, no better method, and at most 800 rows a task."""
     target = judge(rivals(make_cell, **changed))["a"]
     assert target.reached is reached
     assert ("NOT reached" in str(target)) is (not reached)
@@ -68,15 +68,15 @@ def test_ahead_of_greedy_and_of_every_method_at_its_best(judge, make_cell, chang
 
 
 def test_what_was_not_run_is_not_measured(judge, make_cell):
-    """Neither reached nor missed."""
-    only = [cell for cell in rivals(make_cell) if cell.key.method != "greedy"]
-    judged = judge(only)
+    """A target without the cells that it needs is neither reached nor missed."""
+    without_greedy = [cell for cell in rivals(make_cell) if cell.key.method != "greedy"]
+    judged = judge(without_greedy)
     assert [judged[letter].reached for letter in "abcde"] == [None] * 5
     assert "not measured" in str(judged["a"])
 
 
 def test_abstains_where_nothing_is_damaged(judge, make_cell):
-    """A selection on a task that no set costs 10 points is wrong, and so is silence on planted."""
+    """A selection on a task that no set damages is wrong; so is an abstention on `planted`."""
     spared = [
         make_cell("easy", method="greedy", selected=("A",), drop=0.05),
         make_cell("easy", method="focus"),
@@ -96,7 +96,7 @@ def test_abstains_where_nothing_is_damaged(judge, make_cell):
 
 
 def test_simulations_within_their_rows(judge, make_cell):
-    """More rows than allowed do not count; both sizes are needed."""
+    """Simulations with more rows than allowed do not count; both sizes are needed."""
 
     def line(components, rows, recall):
         return SimulatedSummary(
@@ -112,8 +112,9 @@ def test_simulations_within_their_rows(judge, make_cell):
 
 @pytest.mark.parametrize(("coverage", "reached"), [(0.84, False), (0.9, True), (0.96, False)])
 def test_calibration_within_five_points(targets, make_cell, coverage, reached):
-    """Intervals that hold too often are as wrong as those that hold too seldom."""
+    """A coverage more than five points above or below 90 % misses the target."""
     cells = rivals(make_cell)
     lines = [replace(line, coverage=coverage, intervals=100) for line in summarize(cells)]
-    (target,) = (one for one in targets(cells, lines, (), candidate="focus") if one.letter == "e")
+    judged = targets(cells, lines, (), candidate="focus")
+    (target,) = (target for target in judged if target.letter == "e")
     assert target.reached is reached

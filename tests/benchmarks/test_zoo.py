@@ -18,32 +18,32 @@ FIRST = 25
 
 @pytest.fixture(scope="module")
 def zoo(script):
-    """The loader."""
+    """The module that loads the models of the zoo."""
     return script("zoo")
 
 
 @pytest.fixture(scope="module")
 def ceilings(script):
-    """What searches for the best sets."""
+    """The script that searches for the best sets."""
     return script("zoo.ceilings")
 
 
 @pytest.fixture(scope="module")
 def workspace():
-    """Shared by the models, so that a task is built once for each tokenizer."""
+    """A workspace shared by the models, so that a task is built once for each tokenizer."""
     with broca.Workspace() as workspace:
         yield workspace
 
 
 def card_of(entry):
-    """What lm-eval measured of a model."""
+    """Returns the card of a model, which holds its scores by lm-eval."""
     return json.loads((entry.folder / "card.json").read_text())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_model_loads_and_has_the_stated_scores(zoo, workspace, name):
-    """The self-test runs at load; scores are those of lm-eval on the first items."""
-    (entry,) = (one for one in zoo.models() if one.name == name)
+    """A model passes the self-test at load and has lm-eval's scores on the first items."""
+    (entry,) = (model for model in zoo.models() if model.name == name)
     card = card_of(entry)
     model = broca.load(entry.folder)
     assert len(model.components) == card["heads"]
@@ -58,8 +58,8 @@ def test_a_model_loads_and_has_the_stated_scores(zoo, workspace, name):
 
 
 def test_half_is_for_developing_and_all_is_small(zoo):
-    """4 MB a model and 16 MB in all, in files that are not part of the package."""
-    assert [one.name for one in zoo.models()] == NAMES
+    """Both roles have half of the models; a file has at most 4 MB, the zoo at most 16 MB."""
+    assert [model.name for model in zoo.models()] == NAMES
     halves = [len(list(zoo.models(role))) for role in ("develop", "report")]
     assert min(halves) >= len(NAMES) // 2 > 0
     sizes = [path.stat().st_size for path in ZOO.rglob("*") if path.is_file()]
@@ -68,13 +68,13 @@ def test_half_is_for_developing_and_all_is_small(zoo):
 
 
 def test_tasks_are_not_the_shipped_ones(zoo, workspace):
-    """A method that was tuned on the shipped tasks meets others here."""
+    """No task of the zoo is a shipped task, on which methods were tuned."""
     shipped = set(workspace.catalog(SourceOptions()).shipped)
     assert all(not shipped & set(entry.tasks) for entry in zoo.models())
 
 
 def test_real_models_are_read_where_they_lie(zoo, tmp_path):
-    """Their tasks' files name the data by path; missing data are named."""
+    """The task files name the data by path; a missing model is refused by name."""
     source = tmp_path / "source"
     with pytest.raises(FileNotFoundError, match=zoo.REAL_MODEL):
         next(zoo.real_models(source, tmp_path / "tasks"))
@@ -95,27 +95,27 @@ def test_real_models_are_read_where_they_lie(zoo, tmp_path):
 
 
 class KnownLosses:
-    """A stand-in for `Bench`: task 0 loses .4 with heads 2 and 5 together, all lose .1 with 7."""
+    """A `Bench` whose task 0 loses 0.4 by heads 2 and 5 together; all tasks lose 0.1 by head 7."""
 
     names = ("pair", "other", "another")
     components = range(9)
 
     def losses(self, sets, items):
-        """Mean loss of every task."""
+        """Returns the mean loss of every task, `(sets, tasks)`."""
         return np.array(
             [[0.4 * ({2, 5} <= one) + 0.02 * (2 in one) + 0.1 * (7 in one)] + 2 * [0.1 * (7 in one)]
              for one in sets]
         )  # fmt: skip
 
     def specific(self, sets, task, items):
-        """Loss of a task beyond the others."""
+        """Returns the loss of a task minus the mean loss of the others, `(sets,)`."""
         losses = self.losses(sets, items)
         others = np.delete(losses, task, axis=1).mean(axis=1)
         return losses[:, task] - others
 
 
 def test_searches_find_a_pair_that_only_works_together(ceilings):
-    """Alone, one of the two heads shows little and the other nothing."""
+    """The searches find a pair of which one head has little effect alone and the other none."""
     pair = frozenset({2, 5})
     bench = KnownLosses()
     assert pair in ceilings.exhaustive(bench, 2)[0]
@@ -125,13 +125,13 @@ def test_searches_find_a_pair_that_only_works_together(ceilings):
 
 
 def test_specific_drops_take_the_mean_of_the_others(ceilings):
-    """Loss of a task minus the mean loss of all other tasks."""
+    """A specific drop is the loss of a task minus the mean loss of all other tasks."""
     rated = ceilings.specific_drops(np.array([[0.5, 0.1, 0.3], [0.0, 0.0, -0.2]]))
     assert rated == pytest.approx(np.array([[0.3, -0.3, 0.0], [0.1, 0.1, -0.2]]))
 
 
 def test_ceilings_are_of_models_and_tasks_of_the_zoo(zoo):
-    """Every set consists of heads of its model, five at most, and its parts add up."""
+    """Every set belongs to a task of its model and has at most five heads; its drops add up."""
     known = json.loads((ZOO / "ceilings.json").read_text())
     by_name = {entry.name: entry for entry in zoo.models()}
     for name, results in known.items():
@@ -146,7 +146,7 @@ def test_ceilings_are_of_models_and_tasks_of_the_zoo(zoo):
 
 
 def test_redundancy_is_what_single_drops_do_not_explain(ceilings):
-    """None for a chain whose every member is needed; all of it for perfect backups."""
+    """Redundancy is 0 if single drops explain the set's drop and 1 if they are all 0."""
     assert ceilings.redundancy(0.5, 0.9) == 0.0
     assert ceilings.redundancy(0.5, 0.0) == 1.0
     assert ceilings.redundancy(0.8, 0.2) == pytest.approx(0.75)

@@ -1,6 +1,6 @@
-"""A browser, pages to open in it, and where their pictures go.
+"""Fixtures: a browser, the pages to open in it, and the pictures of the docs.
 
-`BROCA_PICTURES=docs/pictures` writes the pictures of the docs; `make pictures` does.
+With `BROCA_PICTURES=docs/pictures`, as in `make pictures`, tests write the pictures of the docs.
 """
 
 import os
@@ -33,7 +33,7 @@ LARGEST_PICTURE = 200_000
 
 @pytest.fixture(scope="session")
 def browser():
-    """Chromium without a window; tests that need it skip where there is none."""
+    """A headless Chromium; tests that need it are skipped where it is not installed."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed (apt-get install chromium)")
@@ -43,14 +43,14 @@ def browser():
         running.close()
 
 
-def _is_error(said):
-    """Whether the browser says that something is wrong; a refused question is none."""
-    return said.type == "error" and "400 (Bad Request)" not in said.text
+def _is_error(message):
+    """Returns whether a console message is an error; a reply with status 400 is not."""
+    return message.type == "error" and "400 (Bad Request)" not in message.text
 
 
 @pytest.fixture
 def open_page(browser):
-    """Opens an address; the test fails on errors of scripts and on requests to elsewhere."""
+    """Returns a function that opens a page; script errors and outside requests fail the test."""
     contexts, wrong = [], []
 
     def opened(address, *, width=1280, height=900, **options):
@@ -58,11 +58,11 @@ def open_page(browser):
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: _is_error(said) and wrong.append(said.text))
+        page.on("console", lambda message: _is_error(message) and wrong.append(message.text))
         allowed = ("file:", "data:", "blob:", "http://127.0.0.1:")
         page.on(
             "request",
-            lambda asked: asked.url.startswith(allowed) or wrong.append(f"asks {asked.url}"),
+            lambda request: request.url.startswith(allowed) or wrong.append(f"asks {request.url}"),
         )
         page.goto(address)
         return page
@@ -75,7 +75,7 @@ def open_page(browser):
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory):
-    """A run of the shipped small model with its verification, in a folder."""
+    """The folder of a run of `reference-small` with its verification."""
     folder = tmp_path_factory.mktemp("runs") / "sorting"
     result = broca.localize(
         "reference-small", "sorting", others="capitals,brackets", rows=600, items=12,
@@ -86,7 +86,7 @@ def run(tmp_path_factory):
 
 
 def reproduction():
-    """A table of the paper with two rows."""
+    """Returns a reproduced table of the paper with two rows."""
     settings = {"method": "m", "k": 5, "items": 1, "limit": 9, "seed": 0, "keep_universal": False}
     rows = tuple(
         {"model": "m", "task": task, "drop": 0.5, "drop_low": 0.4, "drop_high": 0.6,
@@ -97,7 +97,7 @@ def reproduction():
 
 
 def methods():
-    """Two methods at two budgets."""
+    """Returns summaries of two methods at two budgets."""
     return [
         MethodSummary(
             model="m", method=method, budget=rows, cells=4, refused=0, refusal="", specific=0.5,
@@ -110,7 +110,7 @@ def methods():
 
 @pytest.fixture(scope="session")
 def pages(run, tmp_path_factory):
-    """Addresses of one page of every kind."""
+    """The addresses of a page of every kind, by kind."""
     folder = tmp_path_factory.mktemp("pages")
     localization = broca.read(run)
     shown = {
@@ -140,7 +140,7 @@ def pages(run, tmp_path_factory):
 
 @pytest.fixture
 def pictured(tmp_path):
-    """Takes the picture of a page for the docs: it is small, and the docs have one of its name."""
+    """Returns a function that takes a small picture of a page, which the docs must have too."""
 
     def take(page, name, **options):
         folder = Path(os.environ.get("BROCA_PICTURES", tmp_path))

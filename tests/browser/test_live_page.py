@@ -1,4 +1,4 @@
-"""The live page as a person uses it: switch off, ask, slide, score, verify, reload, two tabs."""
+"""The live page in a browser: ablation, answers, scale, scores, verification, links, export."""
 
 import json
 import re
@@ -20,14 +20,14 @@ def live(run):
 
 @pytest.fixture
 def page(open_page, live):
-    """It, opened, with its tasks."""
+    """The live page, opened in the browser, with its tasks loaded."""
     page = open_page(live.url, height=1300)
     page.wait_for_selector("#chips[data-ready]")
     return page
 
 
 def asked(page, prompt, *, longest=12):
-    """Both answers to a prompt."""
+    """Sends a prompt and returns the intact and the ablated answer."""
     page.fill("#prompt", prompt)
     page.fill("#longest", str(longest))
     page.click("#send")
@@ -38,22 +38,22 @@ def asked(page, prompt, *, longest=12):
 
 
 def chip(page, task):
-    """The box of a task."""
+    """Returns the box of a task."""
     return page.locator(".chip").filter(has=page.locator(f"h3:text-is('{task}')"))
 
 
 def state(page):
-    """What the address carries."""
+    """Returns the state that the address holds."""
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).fragment).items()}
 
 
 def test_everyone_can_use_it(page):
-    """axe-core has no serious finding."""
+    """axe-core finds no serious or critical violation on the live page."""
     assert serious(page) == []
 
 
 def test_switched_off_heads_change_the_answer(page, live, pictured):
-    """Both answers side by side are the model's own; where they part is marked."""
+    """Both answers equal those of `generate`, and the first different token is marked."""
     page.click('[data-component="L0H3"]')
     page.click('[data-component="L0H8"]')
     page.click('[data-component="L0H11"]')
@@ -72,7 +72,7 @@ def test_switched_off_heads_change_the_answer(page, live, pictured):
 
 
 def test_a_drag_switches_a_row_and_undo_brings_it_back(page):
-    """Keys do the same."""
+    """A drag and keys ablate the heads of a row; undo restores them."""
     first, last = (page.locator(f'[data-component="L1H{head}"]').bounding_box() for head in (2, 6))
     page.mouse.move(first["x"] + 4, first["y"] + 4)
     page.mouse.down()
@@ -92,7 +92,7 @@ def test_a_drag_switches_a_row_and_undo_brings_it_back(page):
 
 
 def test_the_slider_scales_the_set(page):
-    """At a gate of 1 both answers are the same."""
+    """The answers are equal at a scale of 1 and differ at a scale of 0."""
     page.fill("#names", "L0H3 L0H8 L0H11")
     page.press("#names", "Enter")
     page.locator("#off", has_text="3 of 48").wait_for()
@@ -105,7 +105,7 @@ def test_the_slider_scales_the_set(page):
 
 
 def test_a_task_is_scored_and_what_adds_to_it_is_shown(page, live):
-    """With an interval; colours change to the slopes."""
+    """The score is that of the explorer; the cells take the colours of the gradients."""
     page.click('[data-component="L0H11"]')
     box = chip(page, "sorting")
     box.get_by_text("Score", exact=True).click()
@@ -114,7 +114,7 @@ def test_a_task_is_scored_and_what_adds_to_it_is_shown(page, live):
     expected = live.explorer.score("sorting", ["L0H11"])
     assert f"{expected['intact']:.3f} → {expected['score']:.3f}" in text
     page.click('[data-component="L0H3"]')
-    assert "old" in box.locator(".score").get_attribute("class")  # it was another mask's
+    assert "old" in box.locator(".score").get_attribute("class")  # the score is of the set before
     before = page.locator('[data-component="L0H8"]').get_attribute("class")
     box.get_by_text("What adds here?").click()
     page.locator("#key", has_text="adds to sorting").wait_for()
@@ -125,7 +125,7 @@ def test_a_task_is_scored_and_what_adds_to_it_is_shown(page, live):
 
 @pytest.mark.long
 def test_a_set_is_verified(page):
-    """Its verdict is shown, and its page opens."""
+    """Verifying a set gives a verdict with a link that opens the verification's page."""
     page.select_option("#sets", index=1)
     chip(page, "sorting").get_by_text("Verify this set").click()
     link = page.locator("#verdict a")
@@ -136,7 +136,7 @@ def test_a_set_is_verified(page):
 
 
 def test_the_link_carries_the_state(page, open_page):
-    """Set, gate and prompt; another tab that opens it shows the same."""
+    """The address holds set, scale and prompt, and another tab that opens it shows them."""
     page.click('[data-component="L2H5"]')
     page.locator("#scale").fill("0.5")
     page.fill("#prompt", "sort b a =")
@@ -147,7 +147,7 @@ def test_the_link_carries_the_state(page, open_page):
 
 
 def test_two_tabs_have_their_own_sets(page, open_page, live):
-    """Asked at the same time, each gets the answers of its own set."""
+    """Two tabs that send a prompt at the same time get the answers of their own sets."""
     other = open_page(live.url)
     page.click('[data-component="L0H11"]')
     prompt = "sort q d a z ="
@@ -167,7 +167,7 @@ def test_two_tabs_have_their_own_sets(page, open_page, live):
 
 
 def test_a_bad_question_is_answered_in_one_line(page):
-    """On the page; the next one is answered."""
+    """An empty prompt is refused in one line on the page, and the next prompt is answered."""
     page.fill("#prompt", "")
     page.click("#send")
     page.locator("#error", has_text="prompt is empty").wait_for()
@@ -175,7 +175,7 @@ def test_a_bad_question_is_answered_in_one_line(page):
 
 
 def test_the_set_is_exported(page):
-    """Checked, and downloaded as a zip file; what cannot be exported is said in one line."""
+    """A set is exported, checked and downloaded as a zip file; an empty set is refused."""
     page.click("#export")
     page.locator("#error", has_text="no components are named").wait_for()
     page.click('[data-component="L2H5"]')
@@ -192,7 +192,7 @@ def test_the_set_is_exported(page):
 
 
 def test_the_set_is_saved(page):
-    """As JSON, with its model."""
+    """The set is downloaded as JSON with its model and scale."""
     page.click('[data-component="L2H5"]')
     with page.expect_download() as download:
         page.click("#json")

@@ -1,4 +1,4 @@
-"""Pages as a person meets them: clicked, typed into, sorted, saved, printed, on a phone."""
+"""Pages in a browser: clicks, keys, tables, downloads, print, small screens, accessibility."""
 
 import csv
 import io
@@ -8,8 +8,10 @@ import re
 
 import pytest
 from reports.test_page import make_result
+from simulated import toy_verification
 
 from broca.reports import render_html
+from broca.reports.index import entry_of, render_index
 from broca.results.base import ModelInfo
 from broca.results.localization import RankedComponent
 
@@ -30,33 +32,33 @@ KINDS = (
 
 
 def column(page, table, number):
-    """The texts of a column, from top to bottom."""
+    """Returns the texts of a column from top to bottom."""
     return page.locator(f'[data-table="{table}"] tbody tr > :nth-child({number})').all_inner_texts()
 
 
 COLOUR_RULES = ("color-contrast", "link-in-text-block")
-"""Those of axe's usual rules that another colour scheme can break."""
+"""The default rules of axe whose outcome depends on the colour scheme."""
 
 
 def serious(page, *, rules=()):
-    """What axe finds that is serious or critical, by its usual rules or by some of them."""
+    """Returns the serious and critical violations that axe finds, by default with all rules."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     options = {"resultTypes": ["violations"]}
     if rules:
         options["runOnly"] = {"type": "rule", "values": list(rules)}
-    found = axe.run(page, options=options).response["violations"]
+    violations = axe.run(page, options=options).response["violations"]
     return [
-        (one["id"], one["nodes"][0]["html"][:120])
-        for one in found
-        if one["impact"] in ("serious", "critical")
+        (violation["id"], violation["nodes"][0]["html"][:120])
+        for violation in violations
+        if violation["impact"] in ("serious", "critical")
     ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_page_can_be_used_by_everyone(open_page, pages, kind):
-    """axe-core has no serious finding, in either scheme; a phone shows the whole width.
+    """axe-core finds no serious violation in either colour scheme, and the page fits a phone.
 
-    Every table can be saved as CSV, every figure as SVG and PNG.
+    Every table can be saved as CSV, and every figure as SVG and PNG.
     """
     page = open_page(pages[kind])
     for shown, button in (
@@ -73,7 +75,7 @@ def test_every_page_can_be_used_by_everyone(open_page, pages, kind):
 
 
 def test_a_click_on_a_component_shows_what_is_known_of_it(open_page, pages, pictured):
-    """From every table that names it; the address leads back to it."""
+    """A click on a component shows its details, and the address restores them."""
     page = open_page(pages["report"], height=1000)
     pictured(page, "report")
     name = column(page, "ranking", 1)[0]
@@ -92,7 +94,7 @@ def test_a_click_on_a_component_shows_what_is_known_of_it(open_page, pages, pict
 
 
 def test_keys_move_from_component_to_component(open_page, pages):
-    """And a name that is typed is gone to."""
+    """Arrow keys show the next component, and a typed name shows the component of that name."""
     page = open_page(pages["report"])
     page.locator(".model .scroll").focus()
     seen = []
@@ -105,7 +107,7 @@ def test_keys_move_from_component_to_component(open_page, pages):
 
 
 def test_tables_sort_both_ways(open_page, pages):
-    """Numbers as numbers; the sort is told to screen readers."""
+    """Columns are sorted as numbers in both directions, which `aria-sort` states."""
     page = open_page(pages["report"])
     head = page.locator('[data-table="tasks"] thead th').nth(4)
 
@@ -122,7 +124,7 @@ def test_tables_sort_both_ways(open_page, pages):
 
 
 def test_tables_filter_and_show_all(open_page, pages):
-    """Rows that the page holds as data too."""
+    """The filter and `Show all` also find the rows that the page holds only as data."""
     page = open_page(pages["report"])
     assert len(column(page, "ranking", 1)) == 40
     page.fill('[data-table="ranking"] input[type=search]', "L3H")
@@ -134,7 +136,7 @@ def test_tables_filter_and_show_all(open_page, pages):
 
 
 def test_tables_are_saved_as_csv(open_page, pages):
-    """Every row, plain numbers, an interval in three columns."""
+    """The CSV file has every row, plain numbers, and the bounds of intervals as columns."""
     page = open_page(pages["report"])
     for table, rows in (("ranking", 48), ("tasks", len(column(page, "tasks", 1)))):
         with page.expect_download() as download:
@@ -148,7 +150,7 @@ def test_tables_are_saved_as_csv(open_page, pages):
 
 @pytest.mark.parametrize("form", ["svg", "png"])
 def test_figures_are_saved_from_the_page(open_page, pages, form):
-    """As they are seen, with their own colours."""
+    """A figure is saved as PNG, or as SVG with its colours as attributes."""
     page = open_page(pages["report"])
     with page.expect_download() as download:
         page.click(f'#figure-components [data-save="{form}"]')
@@ -164,7 +166,7 @@ def test_figures_are_saved_from_the_page(open_page, pages, form):
 
 
 def test_the_readers_scheme_decides(open_page, pages, pictured):
-    """Dark where it is dark; text and colours change with it."""
+    """The background of the page follows the reader's colour scheme."""
     grounds = {}
     for scheme in ("light", "dark"):
         page = open_page(pages["report"], color_scheme=scheme, height=1000)
@@ -174,7 +176,7 @@ def test_the_readers_scheme_decides(open_page, pages, pictured):
 
 
 def test_a_page_prints(open_page, pages):
-    """On white, without buttons and contents; nothing is cut at the sides."""
+    """A printed page is white, has no buttons and contents, and fits the width of the paper."""
     page = open_page(pages["report"], color_scheme="dark")
     assert page.pdf().startswith(b"%PDF")
     page.emulate_media(media="print")
@@ -193,7 +195,7 @@ def test_a_page_prints(open_page, pages):
 
 @pytest.mark.parametrize("kind", ["report", "verification", "atlas", "comparison", "stress"])
 def test_tables_fit_the_paper(open_page, pages, kind):
-    """However many columns they have: a printed page cannot be scrolled."""
+    """Tables of any number of columns fit the paper, because it cannot be scrolled."""
     page = open_page(pages[kind])
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 690, "height": 900})  # A4 within its margins
@@ -201,7 +203,7 @@ def test_tables_fit_the_paper(open_page, pages, kind):
 
 
 def test_an_atlas_shows_each_task(open_page, pages, pictured):
-    """The picture of the model takes the colours and frames of a task."""
+    """Selecting a task shows its colours and frames in the figure of the model."""
     page = open_page(pages["atlas"], height=1000)
     pictured(page, "atlas")
 
@@ -215,13 +217,13 @@ def test_an_atlas_shows_each_task(open_page, pages, pictured):
     assert frames.count() == 1
     page.select_option("[data-view]", label="sorting")
     assert colours() != before
-    assert frames.count() == 0  # it needs nothing beyond the others
+    assert frames.count() == 0  # no component is specific to this task
     page.select_option("[data-view]", label="adding")
     assert frames.count() == 1
 
 
 def test_two_ticked_results_are_compared(open_page, pages, pictured):
-    """Their sets and what tasks lose; a third tick takes the place of the first."""
+    """The page shows the sets of both results and what each task loses."""
     page = open_page(pages["index"])
     page.locator("[data-compare]").nth(0).check()
     assert "Tick one more" in page.locator("#compared").inner_text()
@@ -236,8 +238,21 @@ def test_two_ticked_results_are_compared(open_page, pages, pictured):
     assert page.locator("[data-compare]:checked").count() == 2
 
 
+def test_a_third_tick_removes_the_first(open_page, tmp_path):
+    """The page compares the two results that were ticked last."""
+    file = tmp_path / "index.html"
+    entries = [
+        entry_of(toy_verification(), name=name, page="", date="2026-11-22") for name in "abc"
+    ]
+    file.write_text(render_index(entries))
+    boxes = open_page(file.as_uri()).locator("[data-compare]")
+    for number in range(3):
+        boxes.nth(number).check()
+    assert [boxes.nth(number).is_checked() for number in range(3)] == [False, True, True]
+
+
 def test_other_pages_have_pictures(open_page, pages, pictured):
-    """For the docs."""
+    """Every other page has a heading and a figure; its picture is taken for the docs."""
     for kind in ("verification", "stress", "comparison", "neurons", "reproduction", "bench"):
         page = open_page(pages[kind], height=1000)
         assert page.locator("h1").count() == 1
@@ -246,7 +261,7 @@ def test_other_pages_have_pictures(open_page, pages, pictured):
 
 
 def test_a_large_model_is_drawn_without_overlap(open_page, tmp_path, pictured):
-    """80 layers x 128 heads, each of which can be clicked."""
+    """The cells of 80 layers x 128 heads do not overlap, and the last one can be clicked."""
     ranking = tuple(
         RankedComponent(f"L{layer}H{head}", layer, head, -0.4 if (layer * head) % 97 == 1 else 0.0)
         for layer in range(80)

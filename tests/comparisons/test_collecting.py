@@ -24,14 +24,14 @@ SELECTIONS = (ComparedSelection("given", None, None, ("L0H1",)),)
 
 
 def tiny(seed, layers=2):
-    """A tiny model."""
+    """Returns a tiny model."""
     return GatedModel.wrap(
         tiny_llama(seed=seed, layers=layers), tiny_tokenizer(), name=f"tiny{seed}"
     )
 
 
 def choices(count):
-    """A task of two choices with `count` items."""
+    """Returns a task of two choices with `count` items."""
     return Task.from_examples(
         [
             {"prompt": f"{number} is", "choices": [" even", " odd"], "label": number % 2}
@@ -43,7 +43,7 @@ def choices(count):
 
 @contextmanager
 def run_on(model, task, items=ITEMS, stages=None):
-    """A run on some items of a task."""
+    """Yields a run on some items of a task."""
     catalog = Catalog()
     benchmarks = load_tasks(model, [catalog.name_of(task)], catalog)
     with Workspace(None) as space:
@@ -52,7 +52,7 @@ def run_on(model, task, items=ITEMS, stages=None):
 
 
 def collect(models, task, response=None, stages=None):
-    """A collection of models, measured one after the other."""
+    """Returns a collection of models that are measured one after the other."""
     collection = Collection([model.name for model in models])
     for model in models:
         collection.require_components(model, model.name)
@@ -63,7 +63,7 @@ def collect(models, task, response=None, stages=None):
 
 @pytest.fixture(scope="module")
 def collection():
-    """Two models of one architecture."""
+    """A collection of two models of one architecture."""
     return collect([tiny(0), tiny(1)], choices(60))
 
 
@@ -80,10 +80,10 @@ def test_every_model_answers_the_first_ones_rows(collection):
 
 def test_progress_is_that_of_all_models():
     """A single bar counts the rows of both models and never goes back."""
-    told = []
-    stages = Stages(lambda stage, progress: told.append((stage, progress)))
+    reports = []
+    stages = Stages(lambda stage, progress: reports.append((stage, progress)))
     collect([tiny(0), tiny(1)], choices(60), stages=stages)
-    under = [progress for stage, progress in told if progress and "random masks" in stage]
+    under = [progress for stage, progress in reports if progress and "random masks" in stage]
     rows = ITEMS + ROWS + (1 + len(SELECTIONS)) * 20
     assert {progress.total for progress in under} == {2 * rows}
     done = [progress.done for progress in under]
@@ -122,7 +122,7 @@ def test_other_architectures_are_refused(collection):
 
 
 def test_a_model_with_fewer_items_is_refused():
-    """The rows name items that it does not have."""
+    """A model that lacks items of the rows is refused."""
     model = tiny(0)
     collection = collect([model], choices(60))
     with (
@@ -132,7 +132,7 @@ def test_a_model_with_fewer_items_is_refused():
         collection.measure(run, "second", SELECTIONS, ROWS, 3, None)
 
 
-def test_own_answers_are_compared_by_accuracy():
+def test_generated_answers_are_compared_by_accuracy():
     """Generated answers are compared by accuracy; other responses of them are refused."""
     task = Task.from_examples(
         [{"prompt": f"{number} and", "answer": " x"} for number in range(60)], name="words"

@@ -14,7 +14,7 @@ from broca.errors import BadInput
 
 
 def simulated(seed, *, rows=600, components=12, items=40, effects=None, slopes=0.3, noise=0.5):
-    """Random masks, and changes whose effects differ from item to item around known means."""
+    """Returns random masks, changes whose effects vary by item around known means, and items."""
     rng = np.random.default_rng(seed)
     masks = rng.random((rows, components)) < 0.25
     item = rng.integers(items, size=rows)
@@ -33,8 +33,8 @@ def test_effects_and_errors_are_those_of_the_formula():
     residuals = changes - design @ coefficients
     bread = np.linalg.pinv(design.T @ design)
     meat = np.zeros_like(bread)
-    for one in range(40):
-        rows = item == one
+    for number in range(40):
+        rows = item == number
         score = design[rows].T @ residuals[rows]
         meat += np.outer(score, score)
     correction = 40 / 39 * (600 - 1) / (600 - 13)
@@ -81,7 +81,7 @@ def test_discoveries_are_those_of_benjamini_and_hochberg():
 
 
 def test_an_effect_without_noise_is_sure():
-    """An effect of zero without noise is no effect."""
+    """Without noise, an effect of zero has a p-value of 1 and any other effect 0."""
     found = Estimates(np.array([0.0, 0.2]), np.array([0.0, 0.0]), 9)
     assert found.p_values().tolist() == [1.0, 0.0]
 

@@ -12,7 +12,7 @@ ITEMS = 400
 
 
 def answers(share, seed=0):
-    """Right and wrong answers, about `share` of them right."""
+    """Returns right and wrong answers, about `share` of them right."""
     return (np.random.default_rng(seed).random(ITEMS) < share).astype(float)
 
 
@@ -23,7 +23,7 @@ TRIAL = SimpleNamespace(
 
 
 def measured(**tasks):
-    """Answers of one model: intact, and without each selection, by task."""
+    """Returns a model's answers by task: intact, and without each selection."""
     reported = {task: np.stack(rows) for task, rows in tasks.items()}
     return SimpleNamespace(reported=reported, trial=TRIAL)
 
@@ -63,7 +63,7 @@ def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(left, answe
 
 
 def test_without_an_own_selection_a_loss_is_all_that_can_be_said():
-    """Without a loss there is no judgement."""
+    """If the model has no selection, a loss gives "yes", and no loss gives "undecided"."""
     only = SELECTIONS[:1]
     (lost,) = carries([("b", measured(adding=(INTACT, answers(0.5))))], only, level=0.05, seed=0)
     assert (lost.carried, lost.own, lost.share) == ("yes", None, None)

@@ -30,7 +30,7 @@ def design(run):
 
 
 def test_items_are_asked_alike_and_masks_vary_in_size(run, design):
-    """Every component can be in a mask, and equal seeds draw equal rows."""
+    """Masks vary in size, items occur equally often, and equal seeds draw equal rows."""
     assert design.masks.shape == (60, 96)
     sizes = design.masks.sum(axis=1)
     assert len(set(sizes.tolist())) > 2

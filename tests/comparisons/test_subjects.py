@@ -106,7 +106,7 @@ def test_tasks_are_those_given_else_the_runs_else_what_all_atlases_have():
 
 
 def test_the_seed_is_the_one_given_else_that_of_the_first_result():
-    """A model without a result has none."""
+    """Without a given seed and without a result, the seed is 0."""
     subjects = [Subject("a", "a"), Subject("b", "b", seed=7), Subject("c", "c", seed=8)]
     assert seed_of(subjects, None) == 7
     assert seed_of(subjects, 0) == 0
@@ -114,7 +114,7 @@ def test_the_seed_is_the_one_given_else_that_of_the_first_result():
 
 
 def test_selections_are_the_results_and_what_the_caller_named():
-    """Names can be joined by `+`; every selection comes once."""
+    """Names can be joined by `+`; a repeated component comes once."""
     subject = Subject("a", "a", selections=(("sorting", ("L0H1",)), ("capitals", ("L1H0",))))
     labels = [selection.label for selection in selections_of([subject, Subject("b", "b")])]
     assert labels == ["a, sorting", "a, capitals"]

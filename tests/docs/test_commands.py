@@ -16,7 +16,7 @@ SHOWN = commands.commands(commands.pages())
 
 @pytest.mark.parametrize("command", SHOWN, ids=lambda command: f"{command.page}: {command.line}")
 def test_a_command_of_the_documentation_is_taken(command):
-    """With its flags and their values; a block that is not run has a title that says why."""
+    """The parser takes the command and its flags; a block that is not run says why in its title."""
     assert commands.problem_of(command) == ""
 
 
@@ -42,12 +42,12 @@ def test_most_commands_are_run():
     ],
 )
 def test_a_wrong_command_is_found(line, title, problem):
-    """What is wrong with it is said."""
+    """`problem_of` says what is wrong with a command."""
     assert problem in commands.problem_of(commands.Command("page.md", title, line))
 
 
 def test_a_command_runs_in_the_present_folder(tmp_path, monkeypatch):
-    """Its exit code is returned; nothing waits for input."""
+    """`run` runs a command in the present folder and returns its exit code."""
     monkeypatch.chdir(tmp_path)
     assert commands.run("broca published   # a comment") == 0
     assert commands.run("broca refit nothing") == 2
@@ -55,12 +55,12 @@ def test_a_command_runs_in_the_present_folder(tmp_path, monkeypatch):
 
 @pytest.mark.long
 def test_a_served_page_is_read_and_ended():
-    """A page that is there is no failure; Ctrl+C ends it."""
+    """`serve` reads the page, ends the command by Ctrl+C and returns its exit code."""
     assert commands.serve("broca explore planted --port 0   # a model") == 0
 
 
 def test_lines_of_a_block_are_commands(tmp_path, monkeypatch):
-    """Continued lines are joined, comments are no words, other languages are no commands."""
+    """Continued lines are joined; comments and blocks of other languages are left out."""
     monkeypatch.setattr(commands, "ROOT", tmp_path)
     page = tmp_path / "page.md"
     page.write_text(

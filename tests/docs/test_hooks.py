@@ -1,4 +1,4 @@
-"""What the documentation site is made of, besides its own pages."""
+"""The generated pages, the navigation and the links of the documentation site."""
 
 import ast
 import importlib.util
@@ -21,7 +21,7 @@ _spec.loader.exec_module(hooks)
 
 
 def test_every_command_has_its_help():
-    """A section for each, with every one of its flags."""
+    """The page of the command line has a section for each command, with all its flags."""
     from broca.cli.main import app
 
     page = hooks.command_line_page()
@@ -35,7 +35,7 @@ def test_every_command_has_its_help():
 
 
 def test_every_public_name_has_its_place():
-    """Those of `broca`, `broca.neurons` and `broca.integrations`, and nothing that is not there."""
+    """The page on Python has all names of `broca` and `broca.neurons`, with docstrings."""
     listed = {name for names in hooks.PUBLIC.values() for name in names}
     public = {name.removeprefix("broca.") for name in listed}
     assert {name for name in public if "." not in name} == set(broca.__all__)
@@ -48,14 +48,14 @@ def test_every_public_name_has_its_place():
 
 
 def nav_files(nav):
-    """The pages of a navigation."""
+    """Yields the pages of a navigation."""
     for entry in nav:
         (target,) = entry.values()
         yield from nav_files(target) if isinstance(target, list) else [target]
 
 
 def test_the_navigation_has_every_page():
-    """Each page of `docs/` once, and those that are made."""
+    """The navigation has every page of `docs/` and every generated page once."""
     config = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     listed = list(nav_files(config["nav"]))
     made = {"reference/command-line.md", "reference/python.md", *hooks.OUTSIDE.values()}
@@ -77,14 +77,14 @@ def test_the_navigation_has_every_page():
     ],
 )
 def test_links_are_those_of_the_site(text, made):
-    """A document of the repository that is a page is linked as one; other files on the web."""
+    """Links to documents that are pages lead to the pages, other links to the repository."""
     page = "section/page.md"
     source = "docs/page.md" if "../" in text else "docs/section/page.md"
     assert hooks.relinked(text, page, source) == made
 
 
 def test_broken_links_are_found(tmp_path):
-    """Missing pages, missing anchors, and what is loaded from elsewhere."""
+    """Missing pages, missing anchors and resources of other sites are found."""
     (tmp_path / "a").mkdir()
     (tmp_path / "index.html").write_text(
         '<a href="a/">good</a><a href="a/#there">good</a><a href="b/">bad</a>'
@@ -101,7 +101,7 @@ def test_broken_links_are_found(tmp_path):
 
 
 def cells(name):
-    """The cells of code of a notebook."""
+    """Returns the code cells of a notebook."""
     book = json.loads((hooks.DOCS / name).read_text(encoding="utf-8"))
     return [cell for cell in book["cells"] if cell["cell_type"] == "code"]
 
@@ -117,7 +117,7 @@ def test_the_tutorial_is_stored_as_it_ran():
 
 @pytest.mark.parametrize("name", hooks.NOTEBOOKS)
 def test_calls_in_notebooks_fit_the_functions(name):
-    """Every `broca.f(...)` has keywords that the function takes, in the one that is not run too."""
+    """Every call of a broca function in a notebook has only keywords that the function takes."""
     calls = []
     for cell in cells(name):
         source = "".join(cell["source"])
@@ -138,7 +138,7 @@ def test_calls_in_notebooks_fit_the_functions(name):
 
 
 def test_a_notebook_becomes_a_page():
-    """Cells of text stand as they are, code and what it printed in blocks, HTML as it is."""
+    """Text and HTML output are copied, and code becomes a block of Python."""
     pytest.importorskip("nbformat")
     page = hooks.notebook_page(hooks.DOCS / "tutorial" / "first-run.ipynb", execute=False)
     assert page.startswith("# A first run")
