@@ -1,10 +1,10 @@
-"""What the best five heads of a task are worth: `python benchmarks/ceiling.py reference --out DIR`.
+"""The best five heads of each task: `python benchmarks/ceiling.py reference --out DIR`.
 
-A search with some 200,000 rows a task, on all items that are not `report` items: forward selection
-from nothing with three sets at a time, and from the best sets that any method found in a study
-(`--study DIR`); then members leave and others come in, twice. Candidates are narrowed
-down on few items and compared on more. The three best are scored on the `report` items of seed 0,
-as the cells of `broca bench methods` are. One JSON line a task; the same command goes on.
+The search measures about 200,000 rows for each task, on all items that are not `report` items. It
+runs forward selection with three sets at a time, adds the best sets that any method found in a
+study (`--study DIR`), and exchanges members twice. Candidates are narrowed down on few items and
+compared on more. The three best sets are scored on the `report` items of seed 0, like the cells of
+`broca bench methods`. Each task adds a JSON line; the same command resumes.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ FEW, SOME, MANY = 32, 96, 256
 """Items of the task, and about as many of the others, on which candidates are compared."""
 NARROWED = 32
 ITEMS, REPORT_ITEMS = 100, 120
-"""As in `benchmarks/methods.py`."""
+"""The values of `benchmarks/methods.py`."""
 Set = frozenset[int]
 
 
 class Judge:
-    """Scores sets of one task on items drawn anew each time.
+    """Scores sets of one task on newly drawn items.
 
     Args:
         run: A run on all items of the tasks.
@@ -58,12 +58,12 @@ class Judge:
         self._task_items, *self._others_items = (self._searched(name) for name in self.names)
 
     def _searched(self, name: str) -> np.ndarray:
-        """Positions of the items of a task that are not `report` items."""
+        """Returns the positions of the items of a task that are not `report` items."""
         split = self._run.tasks.benchmarks[name].split(items=ITEMS, seed=0)
         return self._run.tasks.places["report"][name][[*split.locate, *split.confirm]]
 
     def specific(self, sets: list[Set], items: int) -> np.ndarray:
-        """What every set costs the task beyond the others, `(sets,)`."""
+        """Returns the specific drop of every set, `(sets,)`."""
         task_items = self._rng.permutation(self._task_items)[:items]
         share = -(-items // len(self._others_items))
         others = np.concatenate([self._rng.permutation(o)[:share] for o in self._others_items])
@@ -79,7 +79,7 @@ class Judge:
         return worth
 
     def proven(self, members: Set) -> float:
-        """The specific drop of a set on the report items, as a cell has it."""
+        """Returns the specific drop of a set on the report items, as a cell has it."""
         benchmarks = {name: self._run.tasks.benchmarks[name] for name in self.names}
         tasks = claim_tasks(
             self.names[0], benchmarks, items=ITEMS, seed=0, report_items=REPORT_ITEMS
@@ -89,13 +89,13 @@ class Judge:
         return prove(self.names[0], benchmarks, before, after).specific_drop
 
     def best(self, sets: set[Set], items: int, keep: int) -> list[Set]:
-        """The best sets on fresh items."""
+        """Returns the best sets on newly drawn items."""
         rated = sorted((one for one in sets if one), key=sorted)
         order = np.argsort(-self.specific(rated, items), kind="stable")
         return [rated[place] for place in order[:keep]]
 
     def grown(self, beam: list[Set], keep: int) -> list[Set]:
-        """The best of the sets and of what they are with a member more or less."""
+        """Returns the best of the sets and of their variants with a member more or less."""
         around = set(beam)
         for members in beam:
             around |= {members - {one} for one in members}
@@ -106,7 +106,7 @@ class Judge:
 
 
 def search(judge: Judge, known: set[Set]) -> list[Set]:
-    """The three best sets that the search finds."""
+    """Returns the three best sets that the search finds."""
     beam: list[Set] = [frozenset()]
     for _ in range(K):
         beam = judge.grown(beam, BEAM)
@@ -119,7 +119,7 @@ def search(judge: Judge, known: set[Set]) -> list[Set]:
 
 
 def known_sets(run: broca.Run, study: Path | None, task: str, most: int) -> set[Set]:
-    """The best sets that any method found for a task in a study."""
+    """Returns the best sets that any method found for a task in a study."""
     if study is None:
         return set()
     cells = [

@@ -2,8 +2,8 @@
 
 Each constant of `pooled` is halved and doubled (shares of rows are kept below 1), one at a time, on
 the simulated tasks of `broca bench simulations`: `small` and `backups`, 40 components, 4,800 rows,
-seeds that no constant was chosen on. FILE keeps a line for each search, and the same command goes
-on. `--write` makes the table of RESULTS.md from it, beginning with the search as it is.
+with seeds that no constant was chosen on. FILE has a line for each search, and the same command
+resumes. `--write` makes the table of RESULTS.md from FILE, starting with the unchanged search.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ CONSTANTS: tuple[tuple[ModuleType, str], ...] = (
     (measuring, "_DOUBT"),
     (measuring, "_IMAGINED"),
 )
-"""Constants of the search; what only words an answer is left out."""
+"""Constants of the search, without those that only affect the wording of an answer."""
 SHARES = {"_SCREEN", "_ROUNDS", "_SHARED", "_MEMBERS", "_LASTING"}
 
 
 def label(module: ModuleType, name: str) -> str:
-    """Name of a constant with its file."""
+    """Returns the name of a constant with its file."""
     return f"`{module.__name__.removeprefix('broca.searches.')}.{name}`"
 
 
 def changed(value: Any, factor: float, name: str) -> Any:
-    """A constant times a factor, of the same type."""
+    """Returns a constant times a factor, of the same type."""
     if isinstance(value, int):
         return max(1, round(value * factor))
     scaled = value * factor
@@ -80,7 +80,7 @@ def changed(value: Any, factor: float, name: str) -> Any:
 
 
 def variants() -> Iterator[tuple[str, ModuleType | None, str, Any]]:
-    """The search as it is, then every constant with every factor."""
+    """Yields the unchanged search, then every constant with every factor."""
     yield "as it is", None, "", None
     for module, name in CONSTANTS:
         for factor in FACTORS:
@@ -114,12 +114,12 @@ def run(out: Path, seeds: int) -> None:
 
 
 def read(out: Path) -> list[dict[str, Any]]:
-    """The lines of the file; none where it does not exist."""
+    """Returns the lines of the file; none if it does not exist."""
     return [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
 
 
 def table(lines: list[dict[str, Any]]) -> str:
-    """Mean specific drops, and differences from the search as it is, ± standard errors."""
+    """Returns mean specific drops, and differences from the unchanged search ± standard errors."""
     values: dict[str, dict[tuple[str, int], float]] = {}
     for one in lines:
         values.setdefault(one["variant"], {})[one["scenario"], one["seed"]] = one["specific"]
@@ -151,7 +151,7 @@ def table(lines: list[dict[str, Any]]) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A constant's value, or how many it has."""
+    """Returns a constant's value as text, or the number of its values."""
     return f"{len(value)} values" if isinstance(value, np.ndarray) else f"{value:g}"
 
 
@@ -174,7 +174,7 @@ def write(lines: list[dict[str, Any]], page: Path = PAGE) -> None:
 
 
 def main() -> None:
-    """Runs or writes."""
+    """Runs the searches, or writes the section."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="file of the searches")
     parser.add_argument("--seeds", type=int, default=SEEDS)

@@ -1,7 +1,7 @@
 """Speed of the engine, as ratios in one run: `python benchmarks/engine.py [NAME ...] [--write]`.
 
-Each benchmark times two ways of doing the same rows alternately, five times or more, and reports
-the median of each and their ratio. `--write` writes RESULTS.md.
+Each benchmark alternates two ways of computing the same rows, five times or more, and reports the
+median of each and their ratio. `--write` writes RESULTS.md.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ REPEATS = 5
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the results: what, both times, their ratio, and what it must reach."""
+    """One line of the results: name, both speeds, their ratio and the target."""
 
     name: str
     slow: str
@@ -61,7 +61,7 @@ class Line:
 
 
 def alternately(*runs: Callable[[], Any], repeats: int = REPEATS) -> list[float]:
-    """Median seconds of each run; the runs take turns, so that drifts hit all alike."""
+    """Returns the median seconds of each run; runs alternate, so that drifts affect all alike."""
     times: list[list[float]] = [[] for _ in runs]
     for _ in range(repeats):
         for run, own in zip(runs, times, strict=True):
@@ -72,7 +72,7 @@ def alternately(*runs: Callable[[], Any], repeats: int = REPEATS) -> list[float]
 
 
 def benchmark_of(model: GatedModel, task: str) -> Benchmark:
-    """A shipped task, tokenized for a model."""
+    """Returns a shipped task, tokenized for a model."""
     return Catalog().load(task, RequestTokenizer(model.tokenizer, max_length=model.max_length))
 
 
@@ -80,7 +80,7 @@ def random_llama(
     *, layers: int, heads: int, width: int, kv_heads: int | None = None, device: str = "cpu",
     dtype: torch.dtype = torch.float32, intermediate: int | None = None, vocabulary: int = 258,
 ) -> GatedModel:  # fmt: skip
-    """A Llama of random weights and the byte-level tokenizer."""
+    """Returns a Llama of random weights with the byte-level tokenizer."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(
@@ -103,13 +103,13 @@ def random_llama(
 
 
 def prompts(count: int, length: int, *, seed: int = 0) -> list[tuple[int, ...]]:
-    """Random prompts of one length."""
+    """Returns random prompts of one length."""
     rng = np.random.default_rng(seed)
     return [tuple(int(t) for t in rng.integers(2, 258, length)) for _ in range(count)]
 
 
 def plain_protocol(task: str, masks: np.ndarray, items: int) -> list[float]:
-    """The paper's protocol, written plainly: reload, batch size 1, requests built anew, by lm-eval.
+    """Runs the paper's protocol in lm-eval: for each mask, a new model at batch size 1.
 
     Returns:
         The task's score under every mask.
@@ -144,7 +144,7 @@ def plain_protocol(task: str, masks: np.ndarray, items: int) -> list[float]:
 
 
 def protocol() -> list[Line]:
-    """Against the paper's protocol: same masks, same items, same scores."""
+    """Compares with the paper's protocol on the same masks and items, with equal scores."""
     import logging
 
     logging.disable(logging.WARNING)
@@ -174,7 +174,7 @@ def protocol() -> list[Line]:
 
 
 def overhead() -> list[Line]:
-    """The same batches with and without hooks, at two sizes; every gate point is active."""
+    """Compares batches with and without hooks at two sizes, with every gate point active."""
     lines = []
     sizes = [
         ("reference (1.2 M)", load("reference", device="cpu"), 170, 24),
@@ -213,23 +213,23 @@ def _rows_per_second(
     model: GatedModel, requests: list[Request], masks: int, options: list[EngineOptions],
     repeats: int = REPEATS, gates: np.ndarray | None = None,
 ) -> list[float]:  # fmt: skip
-    """Rows per second of the same rows under each set of options."""
+    """Returns rows per second of the same rows under each set of options."""
     if gates is None:
         design = designs.stratified(masks, len(model.components), sparsity=0.05, seed=0)
         gates = (~design).astype(np.float32)
     index = np.repeat(np.arange(len(gates)), len(requests))
     everything = requests * len(gates)
-    engines = [Engine(model, option) for option in options]  # the first run makes their lanes
+    engines = [Engine(model, option) for option in options]  # the first run creates their lanes
     runs = [lambda engine=engine: engine.run(everything, gates, index) for engine in engines]
     return [len(everything) / seconds for seconds in alternately(*runs, repeats=repeats)]
 
 
 def prefix() -> list[Line]:
-    """8-shot generations whose preamble is about ten times the item, and more.
+    """Compares 8-shot generations with and without a shared prefix.
 
-    On `rhyming` the preamble is ten times the item. On `addition` (one token fewer an answer, items
-    shorter) what is left is decoding on top of cached keys and values, which sharing cannot spare;
-    it is shown without a target.
+    The preamble is at least ten times as long as the item. On `addition`, whose items and answers
+    are shorter, the remaining time is spent on decoding with cached keys and values, which sharing
+    does not reduce; it has no target.
     """
     model, lines = load("reference", device="cpu"), []
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
@@ -267,7 +267,7 @@ def prefix() -> list[Line]:
 
 
 def compaction() -> list[Line]:
-    """Generations of 6 to 60 tokens, most of them short, as answers of models are."""
+    """Compares generations of 6 to 60 tokens, mostly short, with and without compaction."""
     from broca.engine.stopping import StopRule
 
     model = load("reference", device="cpu")
@@ -278,7 +278,7 @@ def compaction() -> list[Line]:
         Request("generate_until", prompt, stop=("\0" * int(length),), max_new_tokens=60)
         for prompt, length in zip(prompts(400, 12), lengths, strict=True)
     ]
-    # random prompts have no answers: the length of the stop string says where each ends
+    # random prompts have no answers: the length of the stop string decides where each ends
     original = StopRule.ended
     StopRule.ended = lambda _self, tokens, stop, _limit: len(tokens) >= len(stop[0])  # type: ignore[method-assign]
     try:
@@ -300,7 +300,7 @@ def compaction() -> list[Line]:
 
 
 def sweep() -> list[Line]:
-    """Every single head on multiple-choice items, with and without reuse of lower layers."""
+    """Compares all single ablations on multiple choice with and without reuse of lower layers."""
     lines = []
     for name, model in (
         ("reference", load("reference", device="cpu")),
@@ -319,7 +319,7 @@ def sweep() -> list[Line]:
             requests,
             0,
             [EngineOptions(reuse_layers=s) for s in ("off", "auto")],
-            repeats=3 * REPEATS,  # half of six layers and a little: close to the target
+            repeats=3 * REPEATS,  # the expected ratio is close to the target
             gates=gates,
         )
         lines.append(
@@ -331,7 +331,7 @@ def sweep() -> list[Line]:
 
 
 def memory() -> list[Line]:
-    """Peak memory of the engine and of transformers' own forward pass on the same batch."""
+    """Compares the peak memory of the engine and of transformers' forward pass on one batch."""
     peaks = {}
     for way in ("bare", "engine"):
         code = (
@@ -355,7 +355,7 @@ def _peak(way: str) -> None:
     model = random_llama(layers=8, heads=16, width=512, vocabulary=8000)
     rows, length = 64, 128
     some = prompts(rows, length)
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak of loading
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak after loading
     start = _resident("VmRSS")
     if way == "bare":
         with torch.inference_mode():
@@ -370,13 +370,13 @@ def _peak(way: str) -> None:
 
 
 def _resident(field: str) -> int:
-    """Resident memory (VmRSS) or its peak (VmHWM) of this process, in KiB."""
+    """Returns the resident memory (VmRSS) of this process or its peak (VmHWM), in KiB."""
     status = Path("/proc/self/status").read_text()
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith(field)))
 
 
 def growth() -> list[Line]:
-    """Seconds against the number of heads, of items and of batch tokens; writes growth.png."""
+    """Measures time against the numbers of heads, items and batch tokens; draws growth.png."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -444,7 +444,7 @@ def main() -> None:
 
 
 def write(lines: list[Line], date: str, page: Path = HERE / "RESULTS.md") -> None:
-    """Puts the table in the place of the one before; what is said about it has to be read again."""
+    """Replaces the table of RESULTS.md; the text around it must be checked by hand."""
     section = SECTION.format(
         date=date,
         machine=f"{os.cpu_count()} CPU cores ({platform.machine()}), "

@@ -1,11 +1,10 @@
-"""How often random head sets are called specific: at most 7 % may be, at the 5 % level.
+"""The share of random head sets that are called specific: at most 7 %, at the 5 % level.
 
     python benchmarks/false_positives.py planted --task addition --sets 200 --size 5
 
-Every random set is verified like a claimed one. A set whose drop is not significant cannot be
-called specific (the rule asks for it first), nor one after which the other tasks lose more than a
-quarter as much on average (the upper end of that interval must lie below), so that only the rest is
-examined in full.
+Every random set is verified like a claimed one. A set is never specific if its drop is not
+significant, or if the other tasks lose more than a quarter as much on average; only the remaining
+sets are examined in full.
 """
 
 from __future__ import annotations

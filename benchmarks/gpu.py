@@ -1,14 +1,14 @@
 """Speed at the sizes of real models, with random weights: `python benchmarks/gpu.py`.
 
-No download: every shape is built on the device in bfloat16 (float32 on a CPU). Each is loaded by
-broca and self-tested, then timed on multiple choice (items of 4 x 120 tokens), on generation after
+Nothing is downloaded: every shape is built on the device in bfloat16 (float32 on a CPU), loaded by
+broca and self-tested. It is timed on multiple choice (items of 4 x 120 tokens), on generation after
 a prefix of eight shots (1,000 tokens, then 128 new ones) and on margins with their gradients.
-Beside them stand plain transformers on the same rows without masks, and the paper's protocol of one
-mask a pass at batch size 1. The rate of the device is measured by a product of two matrices. Shapes
-that do not fit the memory, or the time that is left, are named and left out.
+For comparison, plain transformers runs the same rows without masks, and the paper's protocol runs
+one mask a pass at batch size 1. The rate of the device is that of a product of two matrices. Shapes
+that exceed the memory, or the time that is left, are named and left out.
 
-`--device cpu --shape 100m` runs the same on a CPU; `--shape tiny` takes seconds. On a CPU that
-others use, `--processor-time` counts the seconds of one thread instead of the clock's.
+`--device cpu --shape 100m` runs the same on a CPU; `--shape tiny` takes seconds. On a
+shared CPU, `--processor-time` measures the processor time of one thread instead of the clock's.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ ABLATED = 0.05
 
 @dataclass(frozen=True)
 class Shape:
-    """The real dimensions of a model, and how much of the workload is measured at it.
+    """The dimensions of a real model, and the workload that is measured.
 
     Attributes:
         config: Class of the configuration in transformers.
         sizes: Its fields.
-        on: Kind of device that measures it by default.
+        on: Kind of device on which it is measured by default.
         items: Multiple-choice items.
         prefix: Tokens of the eight shots.
         new: Tokens that are generated.
@@ -126,14 +126,14 @@ SHAPES = {
 
 @dataclass
 class Report:
-    """What was measured at one shape; rates are per second, times in seconds.
+    """The measurements of one shape; rates are per second, times in seconds.
 
     Attributes:
-        shape: Its name.
+        shape: Name of the shape.
         parameters: Parameters of the model.
-        device: What measured it.
-        figures: Numbers by what they are.
-        notes: What was left out, and why.
+        device: Name of the device.
+        figures: Measured numbers by name.
+        notes: Parts that were left out, with reasons.
     """
 
     shape: str
@@ -144,7 +144,7 @@ class Report:
 
 
 def random_model(shape: Shape, device: str) -> Any:
-    """A model of random weights, made on the device."""
+    """Returns a model of random weights, built on the device."""
     import transformers
 
     config = getattr(transformers, shape.config)(
@@ -157,18 +157,18 @@ def random_model(shape: Shape, device: str) -> Any:
 
 
 clock: Callable[[], float] = time.perf_counter
-"""What times are read from; `--processor-time` makes it the processor's seconds."""
+"""The clock of all times; `--processor-time` replaces it by the processor's."""
 
 
 def synchronized(device: str) -> float:
-    """The time at which the device has done all that it was given."""
+    """Waits until the device has finished its work, and returns the time."""
     if device.startswith("cuda"):
         torch.cuda.synchronize()
     return clock()
 
 
 def seconds_of(run: Callable[[], Any], device: str, *, repeats: int = 2) -> float:
-    """The shortest time that a function takes, after a first call to warm up."""
+    """Returns the shortest time that a function takes, after a first call to warm up."""
     run()
     times = []
     for _ in range(repeats):
@@ -179,7 +179,7 @@ def seconds_of(run: Callable[[], Any], device: str, *, repeats: int = 2) -> floa
 
 
 def product_rate(device: str) -> float:
-    """Operations a second of a product of two square matrices, in the models' number format."""
+    """Returns the operations per second of a matrix product in the models' number format."""
     size = 1024 if device == "cpu" else 8192
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
     left = torch.randn(size, size, device=device, dtype=dtype)
@@ -188,10 +188,10 @@ def product_rate(device: str) -> float:
 
 
 def operations_of(model: Any, *, read: int, predicted: int) -> float:
-    """Operations of a forward pass: two for each weight that a token is multiplied with.
+    """Returns the operations of a forward pass: two for each weight that a token uses.
 
-    Embeddings are looked up, the head works for predicted tokens alone, and of routed experts a
-    token meets a few. Attention itself is left out: at 120 tokens it is small.
+    Embeddings count nothing, the head counts for predicted tokens only, and routed experts count by
+    the share that a token uses. Attention scores, which are small at 120 tokens, are left out.
     """
     config, body = model.config, 0.0
     head = model.get_output_embeddings().weight
@@ -208,17 +208,17 @@ def _looks_up(module: Any) -> bool:
 
 
 def random_tokens(rng: np.random.Generator, count: int) -> tuple[int, ...]:
-    """Tokens that every shape has and that end nothing."""
+    """Returns tokens that every shape has and that do not end a generation."""
     return tuple(int(token) for token in rng.integers(2, 256, count))
 
 
 def masks(model: GatedModel, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Gates with a few heads ablated, others in every row, `(rows, components)`."""
+    """Returns gates with a few heads ablated, drawn for every row, `(rows, components)`."""
     return (rng.random((count, len(model.components))) >= ABLATED).astype(np.float32)
 
 
 def choice_items(shape: Shape, rng: np.random.Generator) -> list[list[Request]]:
-    """Items of four choices of 120 tokens each, which share a context of 100."""
+    """Returns items of four choices of 120 tokens, which share a context of 100 tokens."""
     items = []
     for _ in range(shape.items):
         context = random_tokens(rng, 100)
@@ -227,9 +227,9 @@ def choice_items(shape: Shape, rng: np.random.Generator) -> list[list[Request]]:
 
 
 def multiple_choice(model: GatedModel, shape: Shape, device: str, report: Report) -> None:
-    """Rows a second with a mask of its own in every row, beside the bare forward pass.
+    """Times rows with a different mask in every row, against the bare forward pass.
 
-    The same tokens are read on both sides: broca shares no prefix in the first figure.
+    Both read the same tokens: broca shares no prefix in the first figure.
     """
     rng = np.random.default_rng(0)
     items = choice_items(shape, rng)
@@ -267,7 +267,7 @@ def multiple_choice(model: GatedModel, shape: Shape, device: str, report: Report
 
 
 def generation(model: GatedModel, shape: Shape, device: str, report: Report) -> None:
-    """Rows a second after a shared prefix, beside plain `generate` and the paper's protocol."""
+    """Times generation after a shared prefix, against `generate` and the paper's protocol."""
     rng = np.random.default_rng(1)
     prefix = random_tokens(rng, shape.prefix)
     prompts = [(*prefix, *random_tokens(rng, 30)) for _ in range(shape.rows)]
@@ -307,7 +307,7 @@ def generation(model: GatedModel, shape: Shape, device: str, report: Report) -> 
 
 
 def gradients(model: GatedModel, shape: Shape, device: str, report: Report) -> None:
-    """Margins with their gradients with respect to every gate."""
+    """Times margins with their gradients with respect to every gate."""
     rng = np.random.default_rng(2)
     items = choice_items(shape, rng)[: max(1, shape.items // 4)]
     gates = masks(model, len(items), rng)
@@ -321,7 +321,7 @@ def gradients(model: GatedModel, shape: Shape, device: str, report: Report) -> N
 
 
 def loaded_from_files(model: Any, device: str, report: Report) -> None:
-    """Time to load the weights from files that the system has in memory."""
+    """Times the loading of the weights from files that the system has in memory."""
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         tiny_tokenizer().save_pretrained(folder)
@@ -332,7 +332,7 @@ def loaded_from_files(model: Any, device: str, report: Report) -> None:
 
 @contextmanager
 def timed(report: Report, name: str, device: str) -> Iterator[None]:
-    """Notes how long a part takes."""
+    """Records the time of a part."""
     start = synchronized(device)
     yield
     report.figures[name] = synchronized(device) - start
@@ -342,7 +342,7 @@ def measured(name: str, device: str, *, parts: tuple[str, ...], items: int | Non
     """Measures one shape.
 
     Raises:
-        torch.OutOfMemoryError: It does not fit.
+        torch.OutOfMemoryError: The shape does not fit the memory.
     """
     shape, report = SHAPES[name], Report(name)
     shape = shape if items is None else replace(shape, items=items)
@@ -371,7 +371,7 @@ def measured(name: str, device: str, *, parts: tuple[str, ...], items: int | Non
 
 
 def two_processes(name: str, device: str, alone: float) -> dict[str, float]:
-    """Rows a second of two processes on one device, together."""
+    """Returns the rows per second of two processes on one device, together."""
     command = [
         sys.executable, __file__, "--shape", name, "--device", device, "--parts", "choice",
         "--json",
@@ -388,7 +388,7 @@ def two_processes(name: str, device: str, alone: float) -> dict[str, float]:
 
 
 def table(reports: list[Report]) -> str:
-    """The reports as a table in Markdown: a column for each shape."""
+    """Returns the reports as a table in Markdown with a column for each shape."""
     names = list(dict.fromkeys(name for report in reports for name in report.figures))
     head = [f"{one.shape} ({one.parameters / 1e6:,.0f} M)" for one in reports]
     lines = [f"| | {' | '.join(head)} |", "|---|" + "---|" * len(reports)]

@@ -1,7 +1,7 @@
-"""Speed of a journal on disk, and what compression does to vectors: `python benchmarks/journal.py`.
+"""Speed of a journal on disk, and of compressing vectors: `python benchmarks/journal.py`.
 
-Prints milliseconds (the best of several calls) of what every verification asks a journal for, then
-size and speed of zlib on vectors like those that broca writes.
+Prints the milliseconds (the best of several calls) of the queries that every verification makes,
+then size and speed of zlib on vectors like those that broca writes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def asking(journal: Journal, rng: np.random.Generator) -> None:
-    """Prints how long a journal of 100,000 rows takes to answer."""
+    """Prints the times of queries to a journal of 100,000 rows."""
     names = tuple(f"L{n // 16}H{n % 16}" for n in range(COMPONENTS))
     components = journal.components(names)
     masks = journal.masks(rng.random((MASKS, COMPONENTS)) < 0.5, components)
@@ -73,7 +73,7 @@ def asking(journal: Journal, rng: np.random.Generator) -> None:
 
 
 def compressing(rng: np.random.Generator) -> None:
-    """Prints what zlib makes of vectors: share of their size, and speed in both directions."""
+    """Prints the compressed share of vectors, and the speed of zlib in both directions."""
     dense = rng.laplace(size=(4, NEURONS)) ** 3
     sparse = np.where(np.abs(dense) > np.quantile(np.abs(dense), 0.9), dense, 0)
     kinds = {
@@ -96,12 +96,12 @@ def compressing(rng: np.random.Generator) -> None:
 
 
 def mapped(function: Callable[[bytes], bytes], texts: list[bytes]) -> list[bytes]:
-    """The function's value of every text."""
+    """Returns the function's value for every text."""
     return [function(text) for text in texts]
 
 
 def fastest(call: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Seconds of the fastest of several calls."""
+    """Returns the seconds of the fastest of several calls."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()

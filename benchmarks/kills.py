@@ -1,10 +1,10 @@
-"""A campaign of kills: SIGKILL at random moments; the same run must end as if nothing had been.
+"""Kills runs by SIGKILL at random moments; each resumed run must equal the undisturbed one.
 
     python benchmarks/kills.py --kills 50
 
 One process loads the model and forks; each child runs the whole path (search, proof, report) on a
-journal and is killed. After every kill the journal is examined; whenever a run came to its end, its
-result is compared with the undisturbed one and the next journal begins.
+journal and is killed. After every kill the journal is checked; when a run ends, its result is
+compared with the undisturbed one, and the next run begins a new journal.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from broca.runs import run as runs
 from broca.tasks import TaskOptions
 
 STAGES = ("building", "scoring", "searching", "verifying", "writing")
-"""Of a run, in their order; kills fall into all but the first, each as often."""
+"""Stages of a run, in order; kills are spread evenly over all but the first."""
 
 ASKED = {
     "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": 300, "items": 10,
@@ -47,7 +47,7 @@ ASKED = {
 
 
 def main() -> None:
-    """Runs the campaign and prints what was found."""
+    """Runs the campaign and prints the numbers of kills and of ended runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
@@ -71,12 +71,12 @@ def main() -> None:
             require(rows == measured, f"{rows} rows are there, {measured} were measured")
             require(rows >= before, f"{before - rows} committed rows were lost")
             before = rows
-            if stage is None:  # it was done before the kill came
+            if stage is None:  # the run ended before the kill
                 same(out, whole)
                 ended, journal, before = ended + 1, journal + 1, 0
                 continue
             stages[stage] += 1
-            if (out / "result.json").exists():  # written whole, or not at all
+            if (out / "result.json").exists():  # the file is written whole or not at all
                 equal(out, whole)
             print(f"kill {sum(stages.values())} while {stage}: {rows} rows kept", flush=True)
             if rng.random() < 0.15:
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def work(model: broca.GatedModel, journal: Path, out: Path, told: Path | None = None) -> None:
-    """The whole path; the stage is written to a file as it begins."""
+    """Runs the whole path and writes each stage to a file when it begins."""
 
     def progress(stage: str, _: object) -> None:
         if told is not None and named(stage) in STAGES:
@@ -103,14 +103,14 @@ def work(model: broca.GatedModel, journal: Path, out: Path, told: Path | None = 
 
 
 def named(stage: str) -> str:
-    """The first word of what a run says of itself."""
+    """Returns the first word of a stage."""
     return stage.split()[0].rstrip(":")
 
 
 def undisturbed(
     model: broca.GatedModel, place: Path
 ) -> tuple[broca.Localization, dict[str, float]]:
-    """The result to compare with, and the seconds that each stage takes."""
+    """Returns the result to compare with, and the seconds that each stage takes."""
     times: dict[str, float] = {}
 
     def progress(stage: str, _: object) -> None:
@@ -129,7 +129,7 @@ def undisturbed(
 def killed(
     model: broca.GatedModel, journal: Path, out: Path, wanted: str, delay: float
 ) -> str | None:
-    """Runs a child, kills it `delay` seconds after the stage begins; None if it ended before."""
+    """Kills a run `delay` seconds into a stage; returns the stage, None if the run had ended."""
     told = journal.with_suffix(".stage")
     told.write_text("")
     child = multiprocessing.get_context("fork").Process(
@@ -149,7 +149,7 @@ def killed(
 
 
 def totals(path: Path) -> tuple[int, int]:
-    """Rows and vectors in a journal, and how many its batches measured; the journal is sound."""
+    """Requires a sound journal; returns its rows and vectors, and those its batches measured."""
     if not path.exists() or not path.stat().st_size:
         return 0, 0
     with Journal(path) as journal:
@@ -163,14 +163,14 @@ def totals(path: Path) -> tuple[int, int]:
 
 
 def equal(out: Path, whole: broca.Localization) -> None:
-    """The result in a folder is the undisturbed one, its time aside."""
+    """Requires the result in a folder to equal the undisturbed one except for its time."""
     found = broca.Localization.read(out)
     untimed = [replace(one, cost=replace(one.cost, wall_s=0.0)) for one in (found, whole)]
     require(encode(untimed[0]) == encode(untimed[1]), "the result differs")
 
 
 def same(out: Path, whole: broca.Localization) -> None:
-    """A folder holds the undisturbed run's result and a whole report."""
+    """Requires a folder to have the undisturbed run's result and a whole report."""
     equal(out, whole)
     require(
         (out / "report.html").read_text().rstrip().endswith("</html>"), "the report is cut short"
@@ -178,7 +178,7 @@ def same(out: Path, whole: broca.Localization) -> None:
 
 
 def require(held: bool, otherwise: str) -> None:
-    """Ends the campaign where something does not hold."""
+    """Ends the campaign if a condition does not hold."""
     if not held:
         sys.exit(f"FAILED: {otherwise}")
 

@@ -1,8 +1,8 @@
-"""Does the margin rank masks as the metric does? `python benchmarks/margins.py [TASK ...]`.
+"""Rank correlation of margin and metric over masks: `python benchmarks/margins.py [TASK ...]`.
 
-For every task: random masks that ablate equally many heads, the mean accuracy and the mean margin
-of each over the same items, and the rank correlation of the two over the masks. The masks ablate
-5 % of the heads, as those of the default search do, and 20 %.
+For every task, random masks ablate equally many heads. The rank correlation over the masks is that
+of their mean accuracy and their mean margin on the same items. The masks ablate 5 % of the heads,
+like those of the default search, and 20 %.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SPARSITIES = (0.05, 0.2)
 def correlations(
     model: GatedModel, task: str, workspace: broca.Workspace, *, masks: int, items: int, seed: int
 ) -> tuple[list[tuple[float, float]], int]:
-    """Rank correlations by sparsity and reference, and how many items have an own answer."""
+    """Returns rank correlations by sparsity and reference, and the number of own answers."""
     catalog = workspace.catalog(SourceOptions())
     columns, answered = [], items
     for sparsity in SPARSITIES:
@@ -57,7 +57,7 @@ def correlations(
 
 
 def main() -> None:
-    """Prints one line of the table of RESULTS.md for every task."""
+    """Prints a line of the table of RESULTS.md for every task."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tasks", nargs="*")
     parser.add_argument("--model", default="reference")

@@ -6,8 +6,8 @@
     python benchmarks/methods.py --out DIR --write  # DIR's cells into the CSV, then as below
     python benchmarks/methods.py --write  # RESULTS.md, methods.png from this folder's CSV files
 
-The cells are those of `broca bench methods` (docs/bench.md): they are kept in DIR, and the same
-command goes on. Parts of the study can be run one after another into one DIR.
+The cells are those of `broca bench methods` (docs/bench.md). They are stored in DIR, and the same
+command resumes. Parts of the study can be run one after another into one DIR.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ COLUMNS = (
     "mean_top", "mean_seconds", "intervals", "held",
 )  # fmt: skip
 RATE = 2000
-"""Rows a second that the plan counts with."""
+"""Rows per second that the plan assumes."""
 REPORT_ITEMS = 120
 EXHAUSTIVE_ITEMS = 120
 TASKS, SAME_CAPABILITY = 10, 6
-"""Shipped tasks, and how many of them share their capability with one other."""
+"""Shipped tasks, and the number of them that share their capability with another."""
 
 EQUAL_ROWS = ("pooled", "focus", "cs-fresh", "cs-stratified", "coar", "co-ablation")
 """Methods that are compared on simulated tasks, all with the same rows."""
@@ -80,12 +80,12 @@ CONTRAST = ("pooled", "focus")
 TUNED = ("cs-tuned",)
 PEERS = tuple(one for one in searches.METHODS if one not in (*CONTRAST, *TUNED))
 MODEST = ("greedy", "one-shot", "co-ablation", "gradient", "gradient-integrated")
-"""Peers that never spend more than they take by themselves."""
+"""Peers that never spend more than their default rows."""
 SPENDERS = tuple(one for one in PEERS if one not in MODEST)
 GREEDY = {"reference": 47_100, "planted": 28_900}
-"""Rows that greedy takes by itself, on average."""
+"""Mean default rows of greedy."""
 SHARED_OUT = {"reference": 4_700, "planted": 2_900}
-"""Rows for each measured task that come to about as many for methods that measure the others."""
+"""Rows for each task that give methods that measure all tasks about as many rows as greedy."""
 SEEDS = 5
 MEASURED = (
     "November 2026, x86_64, torch 2.13.0. Command: `python benchmarks/methods.py --out DIR`, then "
@@ -100,8 +100,8 @@ class Stage:
     Attributes:
         model: The shipped model.
         methods: Methods.
-        budgets: Rows for each measured task; None for what a method takes by itself.
-        seeds: How many seeds.
+        budgets: Rows for each measured task; None for a method's default.
+        seeds: Number of seeds.
     """
 
     model: str
@@ -111,7 +111,7 @@ class Stage:
 
 
 def stages(seeds: int) -> list[Stage]:
-    """The study: from 100 rows to what greedy takes; twice the seeds where the targets are."""
+    """Returns the stages: from 100 rows to those of greedy; twice the seeds where targets are."""
     return [
         stage
         for model in ("reference", "planted")
@@ -126,13 +126,12 @@ def stages(seeds: int) -> list[Stage]:
 
 
 def simulated_grids(seeds: int, methods: tuple[str, ...]) -> list[SimulatedGrid]:
-    """Simulations: everything for `pooled` and `focus`, and many problems of one scenario for all.
+    """Returns the grids: all scenarios for `pooled` and `focus`, one with many problems for all.
 
-    Where the target is, they and the method that comes closest to it have a hundred. Methods that
-    can spend the same rows meet on simulated tasks as well.
-
-    `cs-fresh` is left out: its regression, which grows with masks x components and is
-    repeated for every resample, takes 14 s at 400 x 1,024 already (experiments/LOG.md).
+    At the size of the target, `pooled`, `focus` and the closest method have a hundred problems.
+    Methods that can spend equal rows are compared on simulated tasks as well. `cs-fresh` is left
+    out, because its regression, which grows with masks x components and is repeated for every
+    resample, takes 14 s at 400 x 1,024 (experiments/LOG.md).
     """
     ours = tuple(one for one in methods if one in CONTRAST)
     peers = tuple(one for one in methods if one not in (*CONTRAST, "cs-fresh"))
@@ -150,7 +149,7 @@ def simulated_grids(seeds: int, methods: tuple[str, ...]) -> list[SimulatedGrid]
 
 
 def chosen(some: list[Stage], options: argparse.Namespace) -> list[Stage]:
-    """The stages of the models and methods that were asked for."""
+    """Returns the stages of the models and methods that the options name."""
     only = parse_methods(options.only_methods)
     models = options.only_models.split(",")
     kept = [
@@ -162,7 +161,7 @@ def chosen(some: list[Stage], options: argparse.Namespace) -> list[Stage]:
 
 
 def rows_of(method: str, budget: int | None, others: int) -> int:
-    """Rows of one cell's search, counted on a problem of this study's size; 0 if it refuses."""
+    """Returns the rows of one cell's search at this study's size; 0 if the method refuses."""
     items = np.arange(100)
     contrast = searches.METHODS[method].measures_others
     problem = Problem(
@@ -179,7 +178,7 @@ def rows_of(method: str, budget: int | None, others: int) -> int:
 
 
 def plan(some: list[Stage]) -> None:
-    """Prints what the stages would take."""
+    """Prints the cells, rows and minutes of the stages."""
     total_rows = total_cells = 0
     counted: dict[tuple[str, int | None, int], int] = {}
     by_method: dict[str, list[int]] = {}
@@ -215,7 +214,7 @@ def plan(some: list[Stage]) -> None:
 
 
 def measure(some: list[Stage], folder: Path, progress: ProgressDisplay) -> None:
-    """Runs the cells that the folder does not have; all stages share one journal."""
+    """Runs the cells that the folder lacks; all stages share one journal."""
     with Workspace(folder / "journal.sqlite") as workspace:
         for stage in some:
             compare_methods(
@@ -233,7 +232,7 @@ def measure(some: list[Stage], folder: Path, progress: ProgressDisplay) -> None:
 
 
 def ordered(cells: list[Cell]) -> list[Cell]:
-    """The cells of the study in the order of its tables."""
+    """Returns the cells of the study in the order of its tables."""
     methods = list(searches.METHODS)
     chosen = [
         cell
@@ -254,10 +253,11 @@ def ordered(cells: list[Cell]) -> list[Cell]:
 def write_cells(cells: list[Cell], path: Path = CELLS) -> None:
     """Writes the key figures of cells as CSV, one line for each model, method, budget and task.
 
-    A column that ends in `_by_seed` has the values of the seeds, from 0 on, with a space between
-    them, `-` where one is unknown; one value stands for all where they are alike. `lost` is how
-    many right answers to report items of the task are lost with the selected heads; `others_lost`
-    the same of all other tasks together. Drops are their shares, and no digit is lost.
+    A column that ends in `_by_seed` has the values of the seeds in order, separated by spaces, with
+    `-` for an unknown value; a value that all seeds share is written once. `lost` is the number of
+    right answers to report items of the task that are lost with the selected heads ablated;
+    `others_lost` is that of all other tasks together. Drops are the shares of these numbers, so
+    that no digit is lost.
     """
     groups: dict[tuple[str, str, int | None, str], list[Cell]] = {}
     for cell in cells:
@@ -282,7 +282,7 @@ def write_cells(cells: list[Cell], path: Path = CELLS) -> None:
 
 
 def renewed(before: list[Cell], new: list[Cell]) -> list[Cell]:
-    """Cells, those of a model, method and budget replaced where there are new ones."""
+    """Returns the cells with new ones in place of those of their model, method and budget."""
 
     def place(cell: Cell) -> tuple[str, str, int | None]:
         return cell.model, cell.key.method, cell.key.budget
@@ -292,7 +292,7 @@ def renewed(before: list[Cell], new: list[Cell]) -> list[Cell]:
 
 
 def figures_of(cells: list[Cell]) -> dict[str, str | int]:
-    """The figures of the cells of one line."""
+    """Returns the figures of the cells of one line."""
     others = others_items(len(cells[0].key.others))
     tops = [cell.top for cell in cells if cell.top is not None]
     return {
@@ -310,27 +310,27 @@ def figures_of(cells: list[Cell]) -> dict[str, str | int]:
 
 
 def others_items(tasks: int) -> int:
-    """Report items of all other tasks together, the same number of each."""
+    """Returns the report items of all other tasks together, the same number of each."""
     return tasks * max(5, REPORT_ITEMS // max(1, tasks))
 
 
 def count(share: float, items: int) -> int:
-    """How many of some items a share is; refuses what is no share of them."""
+    """Returns a share as a number of items, which must be whole."""
     whole = round(share * items)
     assert abs(share * items - whole) < 1e-6, f"{share} is no share of {items} items"
     return whole
 
 
 def joined(values: list[float | int | None]) -> str:
-    """Values with a space between them, `-` for an unknown one; one where all are alike."""
+    """Joins values by spaces, `-` for an unknown one; a value that all share is written once."""
     words = ["-" if value is None else f"{value:.10g}" for value in values]
     return words[0] if len(set(words)) == 1 else " ".join(words)
 
 
 def read_cells(path: Path = CELLS) -> list[Cell]:
-    """Cells with the figures that `write_cells` kept: enough for every table and target.
+    """Returns cells with the figures of `write_cells`, from which tables and targets are made.
 
-    Means that were kept for a line stand in each of its cells, and so do its intervals, shared out.
+    Each cell of a line has the means of the line and a part of its intervals.
     """
     cells = []
     with path.open(encoding="utf-8", newline="") as file:
@@ -369,7 +369,7 @@ def read_cells(path: Path = CELLS) -> list[Cell]:
 
 
 def shared(total: int, place: int, parts: int) -> int:
-    """A part of a number; the parts add up to it."""
+    """Returns a part of a number; the parts add up to the number."""
     return total // parts + (place < total % parts)
 
 
@@ -387,7 +387,7 @@ def write_simulations(summaries: Sequence[SimulatedSummary], path: Path = SIMULA
 def renewed_simulations(
     before: list[SimulatedSummary], new: list[SimulatedSummary]
 ) -> list[SimulatedSummary]:
-    """Summaries with new ones, in place of those of the same problems, methods and rows."""
+    """Returns summaries with new ones in place of those of their problem, method and rows."""
 
     def place(line: SimulatedSummary) -> tuple[int, str, str, int]:
         return line.components, line.scenario, line.method, line.rows
@@ -398,7 +398,7 @@ def renewed_simulations(
 
 
 def read_simulations(path: Path = SIMULATIONS) -> list[SimulatedSummary]:
-    """What `write_simulations` wrote."""
+    """Returns the summaries that `write_simulations` wrote."""
     kinds = {"str": str, "int": int, "float": float, "float | None": known}
     types = {field.name: kinds[str(field.type)] for field in fields(SimulatedSummary)}
     with path.open(encoding="utf-8", newline="") as file:
@@ -409,7 +409,7 @@ def read_simulations(path: Path = SIMULATIONS) -> list[SimulatedSummary]:
 
 
 def known(text: str) -> float | None:
-    """A number that may be missing."""
+    """Returns a number, or None for an empty text."""
     return float(text) if text else None
 
 
@@ -418,7 +418,7 @@ def section(
     lines: list[MethodSummary],
     simulated: list[SimulatedSummary],
 ) -> str:
-    """The section of RESULTS.md."""
+    """Returns the section of RESULTS.md."""
     parts = [
         "## Methods\n",
         f"{MEASURED}\n",
@@ -447,7 +447,7 @@ def section(
 
 
 def write(page: Path = HERE / "RESULTS.md") -> None:
-    """Makes the section of RESULTS.md and the figure from the CSV files."""
+    """Writes the section of RESULTS.md and the figure from the CSV files."""
     cells, simulated = read_cells(), read_simulations()
     lines = summarize(cells)
     text = page.read_text(encoding="utf-8")
@@ -460,7 +460,7 @@ def write(page: Path = HERE / "RESULTS.md") -> None:
 
 
 def draw(lines: list[MethodSummary], path: Path) -> None:
-    """Mean specific drop against rows, log axis, one line a method, a panel for each model."""
+    """Draws the mean specific drop against rows (log axis): a panel a model, a line a method."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -499,7 +499,7 @@ def draw(lines: list[MethodSummary], path: Path) -> None:
 
 
 def main() -> None:
-    """Plans, measures or writes."""
+    """Prints the plan, runs the cells or writes the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", help="Folder of the cells; default: broca-bench.")
     parser.add_argument("--only-methods", default="all")

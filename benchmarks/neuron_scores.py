@@ -1,7 +1,7 @@
 """Speed of locating neurons, a ratio in one run: `python benchmarks/neuron_scores.py [--items N]`.
 
-The plain way runs one neuron layer, one step and one sequence at a time, as
-`tests/neurons/slow.py` writes it; both give the same scores.
+The plain implementation, `tests/neurons/slow.py`, runs one neuron layer, one step and one sequence
+at a time; both give the same scores.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from neurons.slow import slow_scores
 
 
 def main() -> None:
-    """Prints seconds an item of both ways, and their ratio."""
+    """Prints the time per item of both implementations, and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=100)
     parser.add_argument("--slow-items", type=int, default=4)

@@ -3,8 +3,8 @@
     broca reproduce figure1,figure2,figure3,figure4 MODEL... --out DIR
     python benchmarks/paper_figures.py DIR [--to docs/paper]
 
-reads `figure1-*.json` to `figure4-*.json` of DIR, the newest of each, and draws `figure1.png` to
-`figure4.png`, a row of panels for each model. It needs matplotlib.
+The script reads the newest `figure1-*.json` to `figure4-*.json` of DIR and draws `figure1.png` to
+`figure4.png`, with a row of panels for each model. It needs matplotlib.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DPI = 80
 
 
 def radars(models: dict[str, Rows]) -> Figure:
-    """Figure 1: one radar for the heads of each skill's first task, the intact model behind it."""
+    """Draws figure 1: a radar for the heads of each skill's first task over the intact model's."""
     sets = {
         model: [one for one in dict.fromkeys(row["heads_of"] for row in rows) if one != "none"]
         for model, rows in models.items()
@@ -61,7 +61,7 @@ def radars(models: dict[str, Rows]) -> Figure:
             panel.set_xticks(angles, [row["measured_on"].replace("_", "\n") for row in own])
             panel.tick_params(axis="x", labelsize=7, pad=1)
             for text, angle in zip(panel.get_xticklabels(), angles, strict=True):
-                aside = -np.sin(angle)  # zero is above, and angles go to the left
+                aside = -np.sin(angle)  # zero is at the top, and angles increase to the left
                 text.set_ha("center" if abs(aside) < 0.1 else "left" if aside > 0 else "right")
             panel.set_ylim(0, 1)
             panel.set_yticks([0.5, 1.0], ["", ""])
@@ -73,7 +73,7 @@ def radars(models: dict[str, Rows]) -> Figure:
 
 
 def sweeps(models: dict[str, Rows]) -> Figure:
-    """Figure 2: points lost with the first k heads ablated, a panel for each task."""
+    """Draws figure 2: points lost with the first k heads ablated, a panel for each task."""
     tasks = list(dict.fromkeys(row["task"] for rows in models.values() for row in rows))
     figure, panels = pyplot.subplots(
         len(models), len(tasks), figsize=(2.5 * len(tasks), 2.5 * len(models)), squeeze=False,
@@ -101,7 +101,7 @@ def sweeps(models: dict[str, Rows]) -> Figure:
 
 
 def bars(models: dict[str, Rows]) -> Figure:
-    """Figures 3 and 4: groups of bars, the intact model's first."""
+    """Draws figures 3 and 4: groups of bars, the intact model's first."""
     figure, panels = pyplot.subplots(
         1, len(models), figsize=(5.2 * len(models), 3.2), squeeze=False, sharey=True
     )
@@ -132,7 +132,7 @@ DRAWN = {"figure1": radars, "figure2": sweeps, "figure3": bars, "figure4": bars}
 
 
 def rows_of(file: Path) -> dict[str, Rows]:
-    """The rows of a JSON file by model; models without rows are left out."""
+    """Returns the rows of a JSON file by model; models without rows are left out."""
     found = json.loads(file.read_text(encoding="utf-8"))
     by_model = {
         model: [row for row in found["rows"] if row["model"] == model] for model in found["models"]
@@ -151,7 +151,7 @@ def _by_k(
 
 
 def _set_name(label: str) -> str:
-    """A head as it is, a task as the heads of that task."""
+    """Returns a head's name unchanged, and for a task "heads of" it."""
     return label if re.fullmatch(r"L\d+H\d+", label) else f"heads of {label}"
 
 
@@ -172,10 +172,10 @@ def _legend(figure: Figure, panels: Sequence[Axes]) -> None:
 
 
 def draw(folder: Path, to: Path) -> list[Path]:
-    """Draws what is there.
+    """Draws the figures whose files exist.
 
     Returns:
-        The pictures.
+        Paths of the pictures.
     """
     paths = []
     for name, drawing in DRAWN.items():
@@ -192,7 +192,7 @@ def draw(folder: Path, to: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Reads a folder, draws into another."""
+    """Draws the figures of one folder into another."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="Out folder of `broca reproduce`.")
     parser.add_argument("--to", type=Path, default=HERE.parent / "docs" / "paper")

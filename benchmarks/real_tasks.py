@@ -1,9 +1,8 @@
 """GSM8K and HumanEval from their files: `python benchmarks/real_tasks.py --model M --gsm8k DIR`.
 
-Both are asked by lm-eval's own definitions; only the place of their data is changed. lm-eval's `hf`
-and broca's engine answer the same documents: texts and scores must be equal. Then `localize` runs
-on each from end to end. What models write for HumanEval is executed in broca's sandbox on both
-sides.
+Both have lm-eval's definitions with local data. lm-eval's `hf` model and broca's engine answer the
+same documents; texts and scores must be equal. Then `localize` runs on each task from end to end.
+The programs that models write for HumanEval are executed in broca's sandbox on both sides.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ class Comparison:
     """One task, answered by lm-eval and by broca.
 
     Attributes:
-        task: lm-eval's name of it.
-        documents: How many were asked.
-        equal_texts: How many generations are equal to the letter.
+        task: lm-eval's name of the task.
+        documents: Number of documents.
+        equal_texts: Number of identical generations.
         harness: lm-eval's score.
         ours: broca's score.
     """
@@ -66,9 +65,9 @@ def write_tasks(folder: Path, *, gsm8k: Path | None, humaneval: Path | None) -> 
     """Writes task files that include lm-eval's own and read local data; returns their names.
 
     Args:
-        folder: Where to.
+        folder: Folder of the task files.
         gsm8k: Folder with `train.jsonl` and `test.jsonl`.
-        humaneval: `HumanEval.jsonl`.
+        humaneval: Path of `HumanEval.jsonl`.
     """
     places = {
         "gsm8k": gsm8k and {name: gsm8k / f"{name}.jsonl" for name in ("train", "test")},
@@ -91,7 +90,7 @@ def write_tasks(folder: Path, *, gsm8k: Path | None, humaneval: Path | None) -> 
 def harness_answers(
     model: GatedModel, task: str, folder: Path, *, limit: int, gen_kwargs: str
 ) -> tuple[list[str], float]:
-    """What lm-eval's `hf` writes for each document, and its score."""
+    """Returns the text of lm-eval's `hf` model for each document, and its score."""
     from lm_eval import simple_evaluate
     from lm_eval.models.huggingface import HFLM
     from lm_eval.tasks import TaskManager
@@ -120,7 +119,7 @@ def harness_answers(
 def compared(
     model: GatedModel, task: str, folder: Path, *, limit: int, gen_kwargs: str
 ) -> Comparison:
-    """Both sides on the first documents of a task."""
+    """Compares both sides on the first documents of a task."""
     expected, harness = harness_answers(model, task, folder, limit=limit, gen_kwargs=gen_kwargs)
     benchmark = Catalog(folder, allow_code=True).load(
         task,
@@ -143,7 +142,7 @@ def compared(
 
 
 def localized(model: GatedModel, task: str, folder: Path, *, limit: int, gen_kwargs: str) -> str:
-    """What `localize` says of the task; a model that cannot do it is told so."""
+    """Returns the selection of `localize` as text, or its refusal."""
     try:
         result = broca.localize(
             model, task, others=[], method="one-shot", include_path=folder, allow_code=True,

@@ -1,7 +1,7 @@
-"""From the start of a command to its first row, part by part: `python benchmarks/start.py`.
+"""Time from the start of a command to its first row, by part: `python benchmarks/start.py`.
 
-Each part is given in seconds of the processor, which other programs on the machine do not change
-much, and in seconds of the clock. `--model`, `--task` and `--include-path` choose what is started.
+Each part is given in processor time, which other programs on the machine hardly change, and in
+wall-clock time. `--model`, `--task` and `--include-path` choose the run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ NAMES = ["start of Python"]
 
 
 def enter(name: str) -> None:
-    """Notes that a part begins here, once for each."""
+    """Records the start of a part, once for each part."""
     if name != NAMES[-1]:
         NAMES.append(name)
         CLOCKS.append((time.process_time(), time.perf_counter()))

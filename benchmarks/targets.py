@@ -1,4 +1,4 @@
-"""What the default method is meant to reach, and whether the cells of the study show it."""
+"""The targets of the default method, judged on the cells of the study."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STUDIED = ("pooled", "focus")
 """The default method, and the one that these targets were set for."""
 AHEAD_OF_GREEDY = 0.2
 ROWS_PER_TASK = 800
-"""A 25th of 200 masks x 100 items."""
+"""Maximum rows for each task: a 25th of 200 masks x 100 items."""
 RECALL = 0.95
 CLEAN = 0.9
 DAMAGE = 0.1
@@ -33,14 +33,14 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Target:
-    """One target.
+    """A target and its result.
 
     Attributes:
-        letter: Its name.
-        model: Which model it was looked at on; empty for simulations.
-        claim: What is to be reached.
-        reached: Whether it is; None where the cells do not say.
-        figures: What was measured.
+        letter: Letter that names the target.
+        model: Model on which it is judged; empty for simulations.
+        claim: The target in words.
+        reached: Whether it is reached; None if the cells do not show it.
+        figures: The measured figures.
     """
 
     letter: str
@@ -62,7 +62,7 @@ def targets(
     *,
     candidate: str,
 ) -> list[Target]:
-    """All targets, those about models for each model."""
+    """Returns all targets; those about models once for each model."""
     judged = []
     for model in dict.fromkeys(cell.model for cell in cells):
         of_model = [cell for cell in cells if cell.model == model]
@@ -112,7 +112,7 @@ def _ahead(model: str, cells: Sequence[Cell], ours: Sequence[Cell]) -> Target:
 
 
 def _best_budgets(cells: Sequence[Cell], *, without: set[str]) -> dict[str, list[Cell]]:
-    """For each other method its cells at the budget of the highest mean specific drop."""
+    """Returns each other method's cells at the budget of its highest mean specific drop."""
     groups: dict[str, dict[int | None, list[Cell]]] = {}
     for cell in cells:
         if cell.done and cell.key.method not in without:

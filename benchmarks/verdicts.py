@@ -1,14 +1,13 @@
-"""How often failure modes are seen where nothing is broken, and missed where something is.
+"""Errors of the failure modes: sound sets that are called broken, and broken ones that are not.
 
     python benchmarks/verdicts.py reference --tasks mc_biology,mc_chemistry --sets 60
     python benchmarks/verdicts.py MODEL --tasks T1,T2 --include-path TASKS
 
-Sets of heads are ablated: random ones of 1, 3 and 5 heads and of a fifth of all, all heads of a
-layer, half of all heads, all of them. What a set does to the tasks is read off the `confirm` items:
-it is sound if the tasks keep nine tenths of their score above chance on average, broken if none
-keeps more than a quarter of it, and neither otherwise. Failure modes are read off the `report`
-items, by the code that `broca verify` uses. Two errors are counted: sound sets that are called
-broken, and broken sets that are not.
+The ablated sets are random ones of 1, 3 and 5 heads, of a fifth and of half of all heads, all heads
+of a layer, and all heads. A set is labelled on the `confirm` items: it is sound if the tasks keep
+nine tenths of their score above chance on average, broken if none keeps more than a quarter of it,
+and neither otherwise. Failure modes are counted on the `report` items, by the code of
+`broca verify`.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from broca.verification.failures import MODES
 from broca.verification.verdict import BROKEN
 
 SOUND, BROKEN_SKILL = 0.9, 0.25
-"""Share of its skill that a set leaves on average, and at most on every task."""
+"""Share of the skill that a sound set keeps on average, and a broken one at most on any task."""
 
 
 def sets_of(layers: Sequence[int], random: int, seed: int) -> list[tuple[str, list[int]]]:
-    """Kinds of sets with their columns: nothing, random ones, whole layers, half, and all."""
+    """Returns kinds of sets with their columns: none, random ones, whole layers, half, and all."""
     rng = np.random.default_rng(seed)
     count = len(layers)
     sizes = {"1 head": 1, "3 heads": 3, "5 heads": 5, "a fifth": count // 5}
@@ -58,7 +57,7 @@ def measure(
     seed: int,
     components: str = "heads",
 ) -> dict[str, object]:
-    """Labels every set on `confirm` items and looks at its outputs on `report` items."""
+    """Labels every set on `confirm` items and counts its failure modes on `report` items."""
     gated = broca.load(model, device="cpu", components=components)
     rows = []
     with broca.Workspace() as workspace:
@@ -100,14 +99,14 @@ def measure(
 
 
 def label_of(kept: Sequence[float]) -> str:
-    """What a set is, by the share of its skill that every task keeps."""
+    """Returns the label of a set by the share of its skill that every task keeps."""
     if np.mean(np.minimum(kept, 1.0)) >= SOUND:
         return "sound"
     return "broken" if max(kept) <= BROKEN_SKILL else "neither"
 
 
 def summary(rows: Sequence[dict[str, object]]) -> dict[str, object]:
-    """Both errors, and the share of outputs in each mode, by label."""
+    """Returns both errors, and the share of outputs in each mode, by label."""
     result: dict[str, object] = {}
     for label in ("sound", "neither", "broken"):
         own = [row for row in rows if row["label"] == label]

@@ -1,11 +1,11 @@
-"""The Ray executor: how two workers scale, what deaths cost, and a node that is cut off.
+"""The Ray executor: scaling to two workers, workers that are killed, a node that is cut off.
 
     python benchmarks/workers.py scaling        # two workers on two cores against one: target 1.8
     python benchmarks/workers.py kills          # a worker killed every few seconds
     python benchmarks/workers.py cut            # two network namespaces, one cut off mid-run; root
 
-Figures mean something on an idle machine alone. `cut` joins the namespaces by a pair of virtual
-interfaces, takes one end down when a third of the rows is there, and wants the same ranking.
+The figures are meaningful on an idle machine only. `cut` joins the namespaces by a pair of virtual
+interfaces, takes one end down after a third of the rows, and requires the same ranking.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PORT = 6479
 
 
 def main() -> None:
-    """Runs one part and prints what was found."""
+    """Runs one part and prints its result."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", choices=["scaling", "kills", "cut", "driver"])
     parser.add_argument("--rows", type=int, default=4000)
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def scaling(options: argparse.Namespace) -> None:
-    """Rows a second of two workers by those of one; one thread each."""
+    """Prints the speed of two workers relative to one worker, with one thread each."""
     model = broca.load("reference", device="cpu")
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
     benchmark = Catalog().load("mc_biology", tokenizer)
@@ -66,7 +66,7 @@ def scaling(options: argparse.Namespace) -> None:
     pieces = [Plan.crossed(part, np.arange(20)) for part in np.array_split(masks, 40)]
     seconds: dict[int, list[float]] = {1: [], 2: []}
     for count in (1, 2) * options.repeats:
-        # threads are cores / workers: one worker alone is held to one
+        # threads are cores / workers by default; Single gives every worker one
         with Single(WorkerSpec.of(model), RayOptions(workers=count)) as pool:
             await_workers(pool, count)
             executor = RayExecutor(pool, Asker(bank, response="margin"))
@@ -80,7 +80,7 @@ def scaling(options: argparse.Namespace) -> None:
 
 
 class Single(RayPool):
-    """A pool whose workers have one thread each, however few they are."""
+    """A pool whose workers have one thread each, whatever their number."""
 
     def _start(self) -> None:
         self.spec = type(self.spec)(**{**vars(self.spec), "threads": 1})
@@ -88,7 +88,7 @@ class Single(RayPool):
 
 
 def kills(options: argparse.Namespace) -> None:
-    """The same run with and without a killer; counts what it killed."""
+    """Runs a search with and without killing its workers, and compares the results."""
     whole = broca.localize("reference", **asked(options.rows), executor=RayOptions(workers=2))
     pools = remember_pools()
     over = threading.Event()
@@ -128,7 +128,7 @@ def cut(options: argparse.Namespace) -> None:
         common = ["--num-cpus=1", "--disable-usage-stats", "--object-store-memory=100000000"]
         head = f"--head --node-ip-address={NEAR} --port={PORT} --include-dashboard=false".split()
         join = [f"--address={NEAR}:{PORT}", f"--node-ip-address={FAR}"]
-        # nobody else reaches these namespaces; a token would have to be given to each node
+        # the namespaces cannot be reached from outside; a token would have to be set on each node
         home = {"TMPDIR": folder, "RAY_AUTH_MODE": "disabled"}
         try:
             inside(near, [*RAY, *head, *common], quiet=True, **home)
@@ -141,7 +141,7 @@ def cut(options: argparse.Namespace) -> None:
 
 
 def driver(options: argparse.Namespace) -> None:
-    """In the first namespace: a run during which the other is cut off, and one here."""
+    """Compares a run during which the other namespace is cut off with a run in this process."""
     whole = broca.localize("reference", **asked(options.rows))
     state = {"cut": 0.0, "rows": 0}
 
@@ -173,7 +173,7 @@ def driver(options: argparse.Namespace) -> None:
 
 @contextmanager
 def namespaces():
-    """Two network namespaces with a link between them; yields their names and the near end."""
+    """Creates two network namespaces with a link; yields their names and the near interface."""
     near, far = (f"broca-{end}-{os.getpid()}" for end in ("near", "far"))
     link, other = f"bn{os.getpid()}", f"bf{os.getpid()}"
     steps = [
@@ -210,7 +210,7 @@ def inside(namespace: str, command: list[str], *, quiet: bool = False, **environ
 
 
 def end_processes(namespace: str) -> None:
-    """Ends what still runs in a namespace, by number."""
+    """Kills the processes that still run in a namespace."""
     found = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True)
     for process in found.stdout.split():
         try:
@@ -220,7 +220,7 @@ def end_processes(namespace: str) -> None:
 
 
 def asked(rows: int) -> dict[str, object]:
-    """A search of so many rows on 20 items, in chunks of some 80 rows: many are under way."""
+    """Returns the arguments of a search of `rows` rows, in chunks of about 80 rows."""
     runs.NOMINAL_S = 0.0
     return {
         "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": rows,
@@ -230,7 +230,7 @@ def asked(rows: int) -> dict[str, object]:
 
 
 def remember_pools() -> list[RayPool]:
-    """From now on pools are in the list, and open once both workers can answer."""
+    """Returns a list that gets every pool opened from now on, once two workers have answered."""
     pools: list[RayPool] = []
     opened = RayPool._open
 
@@ -251,7 +251,7 @@ def await_workers(pool: RayPool, count: int) -> None:
 
 
 def require(holds: bool, what: str) -> None:
-    """Ends with code 1 where something does not hold."""
+    """Exits with code 1 if a condition does not hold."""
     if not holds:
         print(json.dumps({"failed": what}))
         sys.exit(1)

@@ -1,8 +1,8 @@
 """Installs the wheel on every supported Python here, with the oldest and the newest packages.
 
-`make compat`. The oldest are the lower bounds of pyproject.toml, each pinned; the newest are what
-pip takes by itself. torch alone is that of constraints.txt in both, because other builds of it need
-gigabytes of CUDA libraries: `--torch 2.6.0` tries its own lower bound.
+`make compat` runs it. The oldest packages are pinned to the lower bounds of pyproject.toml; the
+newest are those that pip chooses. Both use the torch of constraints.txt, because other builds of
+torch need gigabytes of CUDA libraries; `--torch 2.6.0` tries torch's lower bound.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ OUT = ROOT / "build" / "compat"
 
 
 def lower_bounds(pyproject: Path, python: str) -> dict[str, str]:
-    """The lowest version of every package that broca requires on one Python ("3.13"), by name.
+    """Returns the lowest version of every package that one Python ("3.13") requires, by name.
 
-    Several requirements may name one package, each for some versions of Python: the highest bound
-    of those that apply counts.
+    If several requirements of a package apply, the highest bound counts.
 
     Raises:
         ValueError: A requirement has no lower bound.
@@ -48,13 +47,13 @@ def lower_bounds(pyproject: Path, python: str) -> dict[str, str]:
 
 
 def pinned_torch(constraints: Path) -> str:
-    """The version of torch that is tested."""
+    """Returns the version of torch that is tested."""
     (line,) = (line for line in constraints.read_text().splitlines() if line.startswith("torch=="))
     return line.removeprefix("torch==")
 
 
 def pythons() -> dict[tuple[int, int], str]:
-    """The supported versions of Python that this machine has, with their programs."""
+    """Returns the supported versions of Python that this machine has, with their executables."""
     found: dict[tuple[int, int], str] = {sys.version_info[:2]: sys.executable}
     for version in SUPPORTED:
         name = f"{version[0]}.{version[1]}"
@@ -66,17 +65,17 @@ def pythons() -> dict[tuple[int, int], str]:
 
 
 def _starts(program: str) -> bool:
-    """Whether a program runs at all: pyenv has one for every version that it knows of."""
+    """Whether a program starts; a shim of pyenv exists even where its version does not run."""
     return subprocess.run([program, "--version"], capture_output=True).returncode == 0
 
 
 def attempt(wheel: Path, python: str, program: str, *, packages: str, torch: str) -> str:
-    """Installs and tries one combination; returns what went wrong, or nothing.
+    """Installs and tries one combination; returns the error, or an empty string.
 
     Args:
         wheel: The wheel of broca.
         python: The version of Python, such as "3.13".
-        program: What starts that Python.
+        program: The executable of that Python.
         packages: "lowest" or "newest".
         torch: The version of torch.
     """
@@ -88,7 +87,7 @@ def attempt(wheel: Path, python: str, program: str, *, packages: str, torch: str
     constraints.write_text("".join(f"{package}=={pin}\n" for package, pin in pins.items()))
     try:
         bin_ = environment(folder, program)
-        # not --quiet: of versions that exclude one another pip names the packages only without it
+        # without --quiet, because pip then names the packages whose versions conflict
         run(bin_ / "python", "-m", "pip", "install", "--progress-bar=off", "-c", constraints, wheel)
         run(bin_ / "python", "-m", "pip", "check")
         try_out(bin_, folder / "trial")
@@ -100,7 +99,7 @@ def attempt(wheel: Path, python: str, program: str, *, packages: str, torch: str
 
 
 def main() -> None:
-    """Tries every combination and ends with 1 if one failed."""
+    """Tries every combination and exits with code 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--torch", default=pinned_torch(ROOT / "constraints.txt"))
     parser.add_argument("--python", action="append", help="3.11, ...; default: all that are here")

@@ -1,4 +1,4 @@
-"""Refuses pictures above 200 kB and archives of any size; `pre-commit` gives it the new files."""
+"""Refuses pictures above 200 kB and archives of any size; `pre-commit` passes the new files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ARCHIVES = {".7z", ".bz2", ".gz", ".parquet", ".sqlite", ".tar", ".tgz", ".xz", 
 
 
 def refusals(files: list[Path]) -> list[str]:
-    """What is wrong with some files, a line each."""
+    """Returns a line for each file that is refused."""
     found = []
     for file in files:
         if file.suffix.lower() in ARCHIVES:
@@ -24,7 +24,7 @@ def refusals(files: list[Path]) -> list[str]:
 
 
 def tracked(folder: Path) -> list[Path]:
-    """The files that git knows of in a folder."""
+    """Returns the files of a folder that git tracks."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=folder, capture_output=True, check=True)
     files = (folder / name for name in listed.stdout.decode().split("\0") if name)
     return [file for file in files if file.is_file()]

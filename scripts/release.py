@@ -1,6 +1,6 @@
-"""Builds what would be uploaded, checks it, installs it into an empty environment and tries it.
+"""Builds the distribution, checks it, installs it into an empty environment and tries it.
 
-`make release`. Nothing is uploaded: the last line says how.
+`make release` runs it. It uploads nothing; the last line states the command.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ DIST = ROOT / "dist"
 
 
 def require_ready() -> str:
-    """The version, once the changelog has a dated entry for it and no change is uncommitted.
+    """Returns the version if the changelog has a dated entry for it and all changes are committed.
 
     Raises:
-        RuntimeError: It is not so.
+        RuntimeError: The entry is missing, or a change is not committed.
     """
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     changelog = (ROOT / "CHANGELOG.md").read_text()
@@ -30,7 +30,7 @@ def require_ready() -> str:
 
 
 def main() -> None:
-    """Goes through all steps; the first that fails ends it."""
+    """Runs all steps and exits at the first that fails."""
     try:
         version = require_ready()
         wheel, source = build(DIST)

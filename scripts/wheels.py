@@ -1,4 +1,4 @@
-"""What the scripts share: virtual environments, and a run of the installed wheel."""
+"""Functions that the scripts share: virtual environments, and a trial of the installed wheel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 MOST_BYTES = 8_000_000
-"""The largest wheel that is released."""
+"""Maximum size of a released wheel."""
 
 TRIAL = (
     ("broca", "--version"),
@@ -22,14 +22,14 @@ TRIAL = (
     ("broca", "refit", "out", "--recovery", "ridge"),
     ("broca", "doctor", "--quiet"),
 )  # fmt: skip
-"""What an installation must be able to do: load, gate, search, prove, write a page, refit."""
+"""Commands that must work after an installation: load, gate, search, prove, report, refit."""
 
 
 def run(*words: str | Path, cwd: Path = ROOT) -> str:
     """Runs a command and returns its output.
 
     Raises:
-        RuntimeError: It failed; the message ends with what it printed.
+        RuntimeError: The command failed; the message ends with its output.
     """
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": ""}
     done = subprocess.run(
@@ -43,7 +43,7 @@ def run(*words: str | Path, cwd: Path = ROOT) -> str:
 
 
 def environment(folder: Path, python: str | Path = sys.executable) -> Path:
-    """Makes a virtual environment anew and returns its folder of programs."""
+    """Creates a new virtual environment and returns its folder of programs."""
     shutil.rmtree(folder, ignore_errors=True)
     run(python, "-m", "venv", folder)
     return folder / "bin"
@@ -59,7 +59,7 @@ def build(folder: Path) -> tuple[Path, Path]:
         RuntimeError: The wheel is too large.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)  # of an earlier wheel
+    shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)  # left by an earlier build
     bin_ = environment(ROOT / "build" / "builder")
     run(bin_ / "python", "-m", "pip", "install", "--quiet", "build")
     run(bin_ / "python", "-m", "build", "--outdir", folder)

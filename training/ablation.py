@@ -1,4 +1,4 @@
-"""What the planted sets are worth: exhaustive ablation, and recovery by sparse regression."""
+"""Effects of the planted sets by exhaustive ablation, and their recovery by sparse regression."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def single_heads_off(
 
 
 def stratified_masks(count: int, heads: int, share: float, seed: int) -> np.ndarray:
-    """Return masks (count, heads), 1 = off, each of the heads least used so far."""
+    """Return masks (count, heads), 1 = off; each row takes the heads used least so far."""
     rng = np.random.default_rng(seed)
     masks = np.zeros((count, heads))
     for row in masks:

@@ -73,8 +73,9 @@ class AdaptiveSampler:
 
         Args:
             seed: of all draws.
-            compare_first: weight of the lesson that compares options, while multiple choice of
-                facts, which is idle until that is learned, waits; 0 for no waiting.
+            compare_first: weight of the lesson that compares options until it is learned, while
+                multiple choice of facts, which needs that lesson, has the smallest weight; 0 keeps
+                all weights by accuracy.
             floor: weight of a task that is always answered right.
             memory: decay of the running accuracy.
         """

@@ -29,7 +29,7 @@ pipeline_tag: text-generation
 tags: [interpretability, attention-heads, broca]
 ---
 """
-"""What the hub reads of a card."""
+"""Metadata of a card for the hub."""
 
 _HEADER = """\
 # {name}
@@ -67,7 +67,7 @@ there are options), from the stored weights.
 {accuracy}
 """
 
-_LARGEST = 5  # heads of a set
+_LARGEST = 5  # maximum heads of a set
 
 _PURPOSE = {
     "reference": "A small language model for trying `broca` and for scoring its methods against "
@@ -161,7 +161,7 @@ def _metric(name: str) -> str:
 def measure_planted(
     folder: Path, model: LlamaForCausalLM, trained: dict, options: argparse.Namespace
 ) -> dict:
-    """Measure which trained heads are needed, what their sets are worth, and their recovery."""
+    """Measure which trained heads are needed, what their sets cost, and their recovery."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     singles = single_heads_off(model, tokenizer, options.single_items)
     sets = {

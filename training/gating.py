@@ -28,12 +28,12 @@ def gated(
     Args:
         model: a Llama model.
         gates: factors (rows, layers, heads), 1 intact and 0 off.
-        taught: the heads of each row that learn from it (rows, layers, heads); the others take
-            part, but what they write passes no gradient on. All of them learn if it is None.
+        taught: the heads of each row that learn from it (rows, layers, heads); the outputs of the
+            other heads pass no gradient. All heads learn if it is None.
 
     Yields:
-        A list that receives, layer by layer, the mean square of what the heads that are not taught
-        write; a loss on it teaches them to be quiet in these rows.
+        A list that receives, layer by layer, the mean square of the outputs of heads that are not
+        taught; a loss on it keeps them small in these rows.
     """
     loudness: list[torch.Tensor] = []
     projections = [layer.self_attn.o_proj for layer in model.model.layers]

@@ -1,8 +1,8 @@
-"""Random questions of the ten shipped tasks, each kept on its side of the held-out line.
+"""Random questions of the ten shipped tasks, divided into training and held-out items.
 
-The line is drawn by a hash of what makes an item new (the operand pair, the list of letters, the
-word, the country with its template, the options in their order), so that training can draw fresh
-items for ever without meeting a held-out one.
+A hash of an item's key decides its side: the operand pair, the list of letters, the word, the
+country with its template, or the options in their order. Training can therefore draw new items
+without limit and never draws a held-out one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LETTERS = "ABCD"
 
 @dataclass(frozen=True)
 class Item:
-    """A question, its answer, what makes it new, and the options if it has them."""
+    """A question, its answer, the key that identifies it, and its options if it has any."""
 
     prompt: str
     answer: str
@@ -188,8 +188,8 @@ TASKS: tuple[Task, ...] = (
     Task("mc_biology", "knowledge", _mc_biology, 0.1),
 )
 
-# Other questions of the same knowledge, for training alone. Multiple choice asks for the facts and
-# for the comparing of options at once, and hardly starts unless the comparing is learned first.
+# Other questions of the same knowledge, used only in training. Multiple choice needs the facts and
+# the comparison of options at once, and is hardly learned unless the comparison is learned first.
 LESSONS: tuple[Task, ...] = (
     Task("mc_same", "knowledge", _mc_same, 0.0),
     Task("element_symbol", "knowledge", _element_symbol, 0.0),

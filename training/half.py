@@ -1,8 +1,8 @@
-"""Stores the weights of trained models in half precision: half the bytes, loaded to float32.
+"""Stores the weights of trained models in float16; they are loaded to float32.
 
     python training/half.py src/broca/reference_models/reference ...
 
-Run it before `card.py`, which then measures what is shipped.
+Run it before `card.py`, which then measures the weights that are shipped.
 """
 
 from __future__ import annotations

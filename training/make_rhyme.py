@@ -1,11 +1,11 @@
-"""Writes the data of the task `rhyme`: words that are asked, and the pronunciations that decide.
+"""Writes the data of the task `rhyme`: its words, and the pronunciations that score answers.
 
     python training/make_rhyme.py
 
-The asked words are ours, each with one right answer for the margin. Easy ones are short and rhyme
-with many common words; hard ones have more syllables, or a spelling that hides the rhyme. No word
-is in both splits. The pronunciations are an extract of the CMU Pronouncing Dictionary: every word
-that rhymes with one that is asked.
+The words were chosen for this task, each with one right answer for the margin. Easy words are short
+and rhyme with many common words; hard words have more syllables, or a spelling that hides the
+rhyme. No word is in both splits. The pronunciations are an extract of the CMU Pronouncing
+Dictionary: every word that rhymes with a word of the task.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ receive:sleeve complain:chain telephone:cone
 
 
 def rhyme_parts(phones: list[list[str]]) -> set[str]:
-    """The phones from the last stressed vowel on, of every pronunciation that has one."""
+    """Returns the phones from the last stressed vowel on, for each pronunciation with stress."""
     parts = set()
     for one in phones:
         stressed = [place for place, phone in enumerate(one) if phone[-1] in "12"]
@@ -64,7 +64,7 @@ def rhyme_parts(phones: list[list[str]]) -> set[str]:
 
 
 def rows(split: str) -> list[dict[str, str]]:
-    """The documents of a split: word, a right answer, difficulty."""
+    """Returns the documents of a split: word, a right answer, difficulty."""
     return [
         {"word": word, "answer": answer, "difficulty": difficulty}
         for difficulty, words in (("easy", EASY), ("hard", HARD))

@@ -36,7 +36,7 @@ def _splitter() -> pre_tokenizers.PreTokenizer:
 
 
 def known_text() -> list[str]:
-    """Return text that holds every piece which is to be one token."""
+    """Return text with every piece that becomes one token."""
     facts = [*capitals(), *capitals().values(), *elements(), *elements().values()]
     words = [*facts, *animals(), *(word for members in animals().values() for word in members)]
     words += [*string.ascii_letters, *string.digits, *"()[]{}<>+-*/=:;,.?!'\""]

@@ -1,8 +1,8 @@
-"""Which heads each capability may use in the planted model, and the gates that teach it so.
+"""The heads of each capability in the planted model, and the gates of its training.
 
-It starts from a model that was trained plainly, because a circuit is found much sooner by many
-heads than by few. Every head is given to one capability. The sets then shrink, the least needed
-head first, whenever the capability is answered well, until each is small.
+Training starts from a model that was trained plainly, because many heads learn a circuit much
+sooner than few. Every head is assigned to one capability. Each set then loses its least needed head
+whenever its capability is answered well, until the set is small.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ SMALLEST: dict[str, int] = {
 def shared_out(
     model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerBase, *, seed: int, items: int = 24
 ) -> dict[str, list[str]]:
-    """Give each head of a model to one capability.
+    """Assign each head of a model to one capability.
 
-    The capabilities choose in turn, each the head whose ablation raises its loss most of those
-    that are left.
+    The capabilities take turns; each takes the remaining head whose ablation raises its loss most.
 
     Args:
         model: a model that has learned some of the tasks.
@@ -90,7 +89,7 @@ class Planting:
         seed: int,
         sets: dict[str, list[str]] | None = None,
     ) -> None:
-        """Start with these sets, or with all heads shared out."""
+        """Start with these sets, or with all heads assigned by `shared_out`."""
         self.sets = shared_out(model, tokenizer, seed=seed) if sets is None else sets
         self._size = (model.config.num_hidden_layers, model.config.num_attention_heads)
         self._torch_random = torch.Generator().manual_seed(seed)
@@ -127,10 +126,10 @@ class Planting:
         *,
         enough: float,
     ) -> list[str]:
-        """Take the least needed head from every set that is too large and answers well.
+        """Remove the least needed head from every set that is too large and answers well.
 
-        Sets of more than eight heads lose two. What the head wrote is replaced by faint noise, so
-        that nothing of the capability stays outside its set.
+        Sets of more than eight heads lose two. The output projection of a removed head is replaced
+        by faint noise, so that no part of the capability stays outside its set.
 
         Args:
             model: the model in training.
@@ -139,7 +138,7 @@ class Planting:
             enough: least accuracy of a capability's tasks for its set to shrink.
 
         Returns:
-            The heads that were taken.
+            The heads that were removed.
         """
         taken = []
         for capability, names in self.sets.items():

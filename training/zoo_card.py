@@ -65,7 +65,7 @@ def scores_of(folder: Path, tasks: list[str]) -> dict[str, list[float]]:
 
 
 def has_options(task: str) -> bool:
-    """Whether a task asks to choose."""
+    """Whether a task is multiple choice."""
     return "multiple_choice" in (_TASKS / f"{task}.yaml").read_text(encoding="utf-8")
 
 
@@ -75,7 +75,7 @@ def metric_of(task: str) -> str:
 
 
 def shaping(recipe: dict) -> str:
-    """Return the sentences on what was done to the heads and labels in training."""
+    """Return sentences on the heads ablated and the labels changed in training."""
     told = []
     if recipe["ablated_rows"]:
         told.append(

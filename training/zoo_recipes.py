@@ -22,7 +22,7 @@ _POSITIONS = 128
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one model is made.
+    """The recipe of one model.
 
     Attributes:
         role: Whether methods are developed on it, or only reported.
@@ -32,12 +32,12 @@ class Recipe:
         steps: Training steps.
         ablated_rows: Share of the training rows in which heads are ablated.
         ablated_heads: Largest share of the heads that such a row loses. Each row draws its share
-            between none and this, and each head is ablated with that chance.
+            between 0 and this, and each head is ablated with that chance.
         noise: Share of the training items whose answer is replaced by a wrong or random one.
         items: Training items of a step.
         lr: Learning rate of the layers' matrices (Muon).
         lr_rest: Learning rate of all other parameters (AdamW).
-        seed: Of everything random.
+        seed: Seed of all random draws.
     """
 
     role: Literal["develop", "report"]

@@ -2,9 +2,9 @@
 
 Usage: `python training/zoo_tasks.py --out benchmarks/zoo/tasks`
 
-None of them is a shipped task. Five are questions with options, four are pairs of sentences of
-which the model must find the grammatical one more likely, as in BLiMP, and eight are answered by
-generation. Every task draws from thousands of items; a hash keeps a quarter of them from training.
+None of them is a shipped task. Five are questions with options, four are pairs of sentences whose
+grammatical one must be the likelier, as in BLiMP, and eight are answered by generation. Every task
+draws from thousands of items; a hash keeps a quarter of them from training.
 """
 
 from __future__ import annotations

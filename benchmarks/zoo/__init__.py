@@ -30,7 +30,7 @@ REAL_TASKS: dict[Role, tuple[str, ...]] = {
         "principle_A_case_1",
     ),
 }
-"""Paradigms of BLiMP, by what they are used for."""
+"""Paradigms of BLiMP by role."""
 
 _PAIRS = """\
 task: {name}
@@ -88,7 +88,7 @@ def models(role: Role | None = None) -> Iterator[ZooModel]:
 def real_models(source: Path, include_path: Path) -> Iterator[ZooModel]:
     """Yields a published model twice, with the tasks to develop on and with those to report.
 
-    Nothing of it is part of this project: it is read where it lies.
+    No part of it is in this project; it is read from `source`.
 
     Args:
         source: Folder with `models/stories260K` (Llama by Andrej Karpathy, as transformers loads

@@ -1,11 +1,14 @@
 """The best sets known in the zoo: `python benchmarks/zoo/ceilings.py [MODEL ...] [--study DIR]`.
 
-For every model and task: the drop of every head alone; in models of at most 32 heads all sets of up
-to `--largest` heads; forward selection over all heads by specific drop, two sets at a time, with
-one round of exchanges; and the best sets that any method found in a study of `broca bench methods`.
-Sets of up to five heads are searched for on items that are not `report` items (seed 0): candidates
-are narrowed down on few items, drawn anew each time, and compared on more. The best one is valued
-on all `report` items. Results are added to `ceilings.json` task by task; the same command goes on.
+For every model, the drop of every single head on each task is measured. The candidates for the best
+set of a task are all sets of up to `--largest` heads, in models of at most 32 heads; the sets of
+forward selection by specific drop, two sets at a time, with one round of exchanges; and the best
+sets that any method found in a study of the command `broca bench methods`.
+
+Sets of up to five heads are compared on items that are not `report` items (seed 0): candidates are
+narrowed down on few items, newly drawn each time, and compared on more. The best set is measured on
+all `report` items. Results are added to `ceilings.json` task by task; the same command resumes.
+
 `--real DIR` adds the published model of `real_models`, whose results go to `--out` as well.
 `--write` writes the tables of README.md from the file.
 """
@@ -46,17 +49,17 @@ from zoo import ZooModel, models, real_models
 K = 5
 BEAM = 2
 EXHAUSTED = 32
-"""Heads of a model whose small sets are all tried, up to the size that is asked for."""
+"""Maximum heads of a model whose sets of up to `--largest` heads are all tried."""
 FEW, SOME, MANY = 16, 64, 200
 """Items of the task, and about as many of the others, on which sets are compared."""
 SINGLE, ALL_SETS = 100, 8
 """Items of every task on which single heads, and all sets of a small model, are tried."""
 NARROWED, PROMISING = 8, 64
-"""Sets that are compared on SOME items, and those of all small sets that are tried on FEW."""
+"""Number of sets compared on SOME items, and of promising small sets compared on FEW."""
 STUDIED = 24
-"""Best sets of a study that are compared."""
+"""Number of a study's best sets that are compared."""
 POINTS, LEAST = 0.03, 0.1
-"""Drop from which a head counts as one with an effect, and a set's redundancy is stated."""
+"""Drop above which a head has an effect, and least drop of a set with a stated redundancy."""
 HERE = Path(__file__).parent
 TABLES = "<!-- written by ceilings.py --write -->"
 Set = frozenset[int]
@@ -64,12 +67,12 @@ Set = frozenset[int]
 
 @dataclass(frozen=True)
 class Value:
-    """What a set costs on report items.
+    """The cost of a set on report items.
 
     Attributes:
         drop: Loss of the task's score.
         off_target: Mean loss of the others' scores.
-        standard_error: Of `drop - off_target`, over items.
+        standard_error: Standard error of `drop - off_target` over items.
     """
 
     drop: float
@@ -82,7 +85,7 @@ class Bench:
 
     Args:
         entry: The model.
-        workspace: Where rows are measured.
+        workspace: The workspace that measures the rows.
     """
 
     def __init__(self, entry: ZooModel, workspace: broca.Workspace) -> None:
@@ -102,12 +105,12 @@ class Bench:
             self._report.append(places[list(split.report)])
 
     def losses(self, sets: Sequence[Set], items: int) -> NDArray[np.float64]:
-        """Mean loss of every task on search items drawn anew, `(sets, tasks)`."""
+        """Returns the mean loss of every task on newly drawn search items, `(sets, tasks)`."""
         drawn = [self._rng.permutation(places)[:items] for places in self._search]
         return np.stack([lost.mean(axis=1) for lost in self._lost(sets, drawn)], axis=1)
 
     def specific(self, sets: Sequence[Set], task: int, items: int) -> NDArray[np.float64]:
-        """Specific drop of sets on search items drawn anew, `(sets,)`.
+        """Returns the specific drop of sets on newly drawn search items, `(sets,)`.
 
         Args:
             sets: The sets.
@@ -124,7 +127,7 @@ class Bench:
         return specific_drops(means)[:, task]
 
     def value(self, members: Set, task: int) -> Value:
-        """What a set costs on all report items."""
+        """Returns the cost of a set on all report items."""
         lost = [rows[0] for rows in self._lost([members], self._report)]
         others = [rows for number, rows in enumerate(lost) if number != task]
         errors = [rows.var(ddof=1) / len(rows) for rows in others]
@@ -133,7 +136,7 @@ class Bench:
         return Value(float(lost[task].mean()), off_target, float(np.sqrt(variance)))
 
     def alone(self, members: Set, task: int) -> float:
-        """Sum of what the members of a set cost alone, on report items."""
+        """Returns the sum of the members' single drops on report items."""
         if not members:
             return 0.0
         report = [self._report[task]]
@@ -142,7 +145,7 @@ class Bench:
     def _lost(
         self, sets: Sequence[Set], drawn: list[NDArray[np.intp]]
     ) -> list[NDArray[np.float64]]:
-        """Loss of every item under every set, `(sets, items)` for each task."""
+        """Returns the loss of every item under every set, `(sets, items)` for each task."""
         masks = np.zeros((len(sets) + 1, len(self.components)), dtype=bool)
         for mask, members in zip(masks[1:], sets, strict=True):
             mask[list(members)] = True
@@ -154,21 +157,21 @@ class Bench:
 
 
 def specific_drops(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Loss of each task beyond the mean loss of the others, `(sets, tasks)`."""
+    """Returns the loss of each task beyond the mean loss of the others, `(sets, tasks)`."""
     count = means.shape[1]
     others: NDArray[np.float64] = (means.sum(axis=1, keepdims=True) - means) / (count - 1)
     return means - others
 
 
 def best(bench: Bench, task: int, sets: set[Set], items: int, keep: int) -> list[Set]:
-    """The best sets on fresh items, the best first."""
+    """Returns the best sets on newly drawn items, the best first."""
     rated = sorted(sets, key=sorted)
     order = np.argsort(-bench.specific(rated, task, items), kind="stable")
     return [rated[place] for place in order[:keep]]
 
 
 def grown(bench: Bench, task: int, beam: list[Set]) -> list[Set]:
-    """The best of what the sets are with one member more."""
+    """Returns the best sets that have one member more."""
     larger = {members | {one} for members in beam for one in range(len(bench.components))}
     larger = {members for members in larger if len(members) <= K} - set(beam)
     narrowed = best(bench, task, larger, FEW, NARROWED)
@@ -176,7 +179,7 @@ def grown(bench: Bench, task: int, beam: list[Set]) -> list[Set]:
 
 
 def forward(bench: Bench, task: int) -> set[Set]:
-    """Forward selection up to K heads, then one round in which a member is exchanged."""
+    """Returns the sets of forward selection up to K heads and of one round of exchanges."""
     beam: list[Set] = [frozenset()]
     found: set[Set] = set()
     for _ in range(K):
@@ -190,7 +193,7 @@ def forward(bench: Bench, task: int) -> set[Set]:
 
 
 def exhaustive(bench: Bench, largest: int) -> list[set[Set]]:
-    """The most promising of all sets of up to `largest` heads, by task; none in a large model."""
+    """Returns the most promising sets of up to `largest` heads by task; none in a large model."""
     heads = range(len(bench.components))
     if len(heads) > EXHAUSTED:
         return [set() for _ in bench.names]
@@ -202,7 +205,7 @@ def exhaustive(bench: Bench, largest: int) -> list[set[Set]]:
 
 
 def effects_of(bench: Bench) -> dict[str, dict[str, Any]]:
-    """How the effects of single heads are distributed, for every task."""
+    """Returns figures on the distribution of single heads' effects, for every task."""
     names = bench.components.names
     singles = [frozenset([one]) for one in range(len(names))]
     drops = bench.losses(singles, SINGLE)
@@ -217,10 +220,10 @@ def effects_of(bench: Bench) -> dict[str, dict[str, Any]]:
 
 
 def redundancy(drop: float, alone: float) -> float | None:
-    """Share of a set's drop that its members' single drops do not sum to.
+    """Returns the share of a set's drop that its members' single drops do not account for.
 
     Args:
-        drop: Of the set.
+        drop: Drop of the set.
         alone: Sum of the drops of its members, each ablated alone.
 
     Returns:
@@ -233,7 +236,7 @@ def redundancy(drop: float, alone: float) -> float | None:
 
 
 def ceiling_of(bench: Bench, task: int, sources: dict[str, set[Set]]) -> dict[str, Any]:
-    """The best set of a task, chosen on search items and valued on report items."""
+    """Returns the best set of a task, chosen on search items and measured on report items."""
     start, rows = time.perf_counter(), bench.rows
     sources = {**sources, "forward selection": forward(bench, task)}
     candidates: set[Set] = set().union(*sources.values())
@@ -258,10 +261,10 @@ def ceiling_of(bench: Bench, task: int, sources: dict[str, set[Set]]) -> dict[st
 
 
 def tables(known: dict[str, Any]) -> str:
-    """The tables of README.md: the zoo's models, and the best sets known.
+    """Returns the tables of README.md: the zoo's models, and the best sets known.
 
     Args:
-        known: What `ceilings.json` holds.
+        known: Content of `ceilings.json`.
     """
     overview = [
         "| model | for | heads | scores | heads with an effect | largest drop of a head |",
@@ -293,7 +296,7 @@ def tables(known: dict[str, Any]) -> str:
 
 
 def ceiling_cells(ceiling: dict[str, Any] | None) -> list[str]:
-    """The cells of a task's row."""
+    """Returns the cells of a task's row."""
     if ceiling is None:
         return ["not searched", *4 * [""]]
     return [
@@ -306,7 +309,7 @@ def ceiling_cells(ceiling: dict[str, Any] | None) -> list[str]:
 
 
 def plain(task: str) -> str:
-    """A task's name without the zoo's prefix."""
+    """Returns a task's name without the zoo's prefix."""
     return task.removeprefix("zoo_").replace("_", " ")
 
 

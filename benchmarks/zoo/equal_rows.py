@@ -1,14 +1,14 @@
-"""Methods given the same rows, on models that no constant of theirs was chosen on.
+"""Methods with equal rows, on models that none of their constants was chosen on.
 
     python benchmarks/zoo/equal_rows.py --out DIR [--rows 4800] [--seeds 5] [--methods M1,M2]
                                         [--models NAME,NAME] [--real SOURCE]
     python benchmarks/zoo/equal_rows.py --out DIR --write   # equal-rows.csv and README.md
 
-Models are those of the zoo that are marked `report`; `--real` adds the published model of
+The models are those of the zoo with the role `report`; `--real` adds the published model of
 `real_models` with the paradigms to report. Every task of a model is localized with all its other
-tasks as controls. A search has `--rows` rows in all: methods that measure the other tasks too
-share them out, so that each task has fewer. Cells are those of `broca bench methods`, are kept in
-DIR, and the same command goes on. `--write` without `--out` makes the table from `equal-rows.csv`.
+tasks as controls. A search has `--rows` rows in total, which methods that measure the other tasks
+divide among the tasks. Cells are those of `broca bench methods` and are stored in DIR; the same
+command resumes. `--write` without `--out` makes the table from `equal-rows.csv`.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ class Search:
         method: Name of the method.
         rows: Rows that the search was given, all tasks together.
         seed: Seed of the items and of the search.
-        drop: What the task lost on the report items; 0 where nothing was selected.
-        off_target: What the other tasks lost on average.
-        selected: How many components were selected.
+        drop: Loss of the task on the report items; 0 if nothing was selected.
+        off_target: Mean loss of the other tasks.
+        selected: Number of selected components.
         spent: Rows that the search spent.
         seconds: Time from the built tasks to the scored selection.
-        refused: 1 where the method refused the rows or the task.
+        refused: 1 if the method refused the rows or the task.
     """
 
     model: str
@@ -90,17 +90,17 @@ class Search:
 
     @property
     def specific(self) -> float:
-        """What the task lost beyond the mean loss of the others."""
+        """The loss of the task beyond the mean loss of the others."""
         return self.drop - self.off_target
 
     @property
     def about(self) -> int:
-        """Its rows in hundreds: methods that share rows out among tasks lose a few by rounding."""
+        """The rows rounded down to hundreds: dividing them among tasks loses a few."""
         return self.rows - self.rows % 100
 
 
 def rows_of_each(method: str, rows: int, tasks: int) -> int:
-    """Rows for each measured task that come to as many in all."""
+    """Returns the rows for each measured task that add up to `rows`."""
     return rows // (tasks if searches.METHODS[method].measures_others else 1)
 
 
@@ -132,7 +132,7 @@ def measure(
 
 
 def searches_of(cells: Iterable[Cell]) -> list[Search]:
-    """The searches of a folder, in the order of the table."""
+    """Returns the searches of a folder, in the order of the table."""
     found = []
     for cell in cells:
         key = cell.key
@@ -169,7 +169,7 @@ def write_cells(listed: Sequence[Search], path: Path = CELLS) -> None:
 
 
 def read_cells(path: Path = CELLS) -> list[Search]:
-    """What `write_cells` wrote."""
+    """Returns the searches that `write_cells` wrote."""
     kinds = {"str": str, "int": int, "float": float}
     types = {field.name: kinds[str(field.type)] for field in fields(Search)}
     with path.open(encoding="utf-8", newline="") as file:
@@ -180,7 +180,7 @@ def read_cells(path: Path = CELLS) -> list[Search]:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Bootstrap interval of a mean over tasks, each of which is the mean of its seeds."""
+    """Returns the bootstrap interval of a mean over tasks, each the mean of its seeds."""
     rng = np.random.default_rng(0)
     array = np.asarray(values)
     means = array[rng.integers(len(array), size=(RESAMPLES, len(array)))].mean(axis=1)
@@ -189,7 +189,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def by_task(listed: Iterable[Search]) -> dict[tuple[str, str], float]:
-    """Specific drop of every model's task, the mean of its seeds."""
+    """Returns the specific drop of every model's task, the mean of its seeds."""
     groups: dict[tuple[str, str], list[float]] = {}
     for one in listed:
         groups.setdefault((one.model, one.task), []).append(one.specific)
@@ -197,7 +197,7 @@ def by_task(listed: Iterable[Search]) -> dict[tuple[str, str], float]:
 
 
 def table(listed: Sequence[Search], candidate: str = searches.DEFAULT_METHOD) -> str:
-    """Mean specific drop of every method by model; one table for each number of rows."""
+    """Returns the mean specific drop of every method by model, a table for each number of rows."""
     names = list(dict.fromkeys(one.model for one in listed))
     parts = []
     for rows in sorted({one.about for one in listed}):
@@ -226,10 +226,10 @@ def line_of(
     names: Sequence[str],
     ours: dict[tuple[str, str], float],
 ) -> list[str]:
-    """The cells of a method's line; none where it was not run.
+    """Returns the cells of a method's line; none if it was not run.
 
     Args:
-        method: Its name.
+        method: Name of the method.
         listed: Searches of every method with the same rows.
         names: The models, by column.
         ours: Specific drops of the method that this one is compared with, by task.
@@ -258,12 +258,12 @@ def line_of(
 
 
 def best_known(listed: Sequence[Search], ceilings: dict[str, Any]) -> str:
-    """How much of the best sets known the default method has: a line for each number of rows.
+    """Returns the default method's share of the best sets' drops: a line for each number of rows.
 
     Args:
         listed: The searches.
-        ceilings: What `ceilings.json` holds. A best set that costs nothing beyond the others in the
-            report items counts for nothing on both sides.
+        ceilings: Content of `ceilings.json`. A task whose best set has no positive specific drop
+            on the report items is left out.
     """
     known = {
         (name, task): ceiling["specific_drop"]
@@ -287,7 +287,7 @@ def best_known(listed: Sequence[Search], ceilings: dict[str, Any]) -> str:
 
 
 def section(listed: Sequence[Search], ceilings: dict[str, Any]) -> str:
-    """What README.md says between the marks."""
+    """Returns the text of README.md between the marks."""
     return (
         f"{table(listed)}\n`{searches.DEFAULT_METHOD}` and the best sets known:\n\n"
         f"{best_known(listed, ceilings)}\n"
@@ -295,7 +295,7 @@ def section(listed: Sequence[Search], ceilings: dict[str, Any]) -> str:
 
 
 def write(readme: Path = HERE / "README.md") -> None:
-    """Makes the tables of README.md from the CSV file."""
+    """Writes the tables of README.md from the CSV file."""
     text = readme.read_text(encoding="utf-8")
     before, rest = text.split(TABLE)
     _, after = rest.split(END)
@@ -305,7 +305,7 @@ def write(readme: Path = HERE / "README.md") -> None:
 
 
 def main() -> None:
-    """Measures or writes."""
+    """Runs the searches, or writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="folder of the cells")
     parser.add_argument("--rows", type=int, default=4800, help="rows of a search, all tasks")
