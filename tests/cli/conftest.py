@@ -1,4 +1,4 @@
-"""What all commands share: models that are loaded once, and a finished run."""
+"""Fixtures of all commands: models that are loaded once, and a finished run."""
 
 import functools
 from shutil import copytree
@@ -21,7 +21,7 @@ def _loaded_once():
 
 @pytest.fixture(scope="session")
 def finished_command(tmp_path_factory):
-    """One run of the command with --json, small: what it printed, and its out folder."""
+    """A small run of `broca localize --json`: the completed process and its out folder."""
     out = tmp_path_factory.mktemp("run") / "out"
     done = broca(*SMALL, "--out", out, "--json")
     return done, out
@@ -29,5 +29,5 @@ def finished_command(tmp_path_factory):
 
 @pytest.fixture
 def finished(finished_command, tmp_path):
-    """A copy of that run's folder, which a test may change."""
+    """A copy of the out folder of `finished_command`, which a test may change."""
     return copytree(finished_command[1], tmp_path / "finished")

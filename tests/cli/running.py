@@ -1,4 +1,4 @@
-"""Runs the command as a user does."""
+"""Functions that run the command line as a user does."""
 
 import io
 import os
@@ -19,7 +19,7 @@ SMALL = (
 
 
 def broca(*arguments):
-    """Runs the command in this process: what a process of its own costs is mostly imports."""
+    """Runs the command line in this process, which saves the imports of a new process."""
     out, err = io.StringIO(), io.StringIO()
     command = ["broca", *map(str, arguments)]
     surroundings = {**os.environ, "COLUMNS": "200"}
@@ -37,7 +37,7 @@ def broca(*arguments):
 
 
 def broca_process(*arguments, **options):
-    """Runs the command in a process of its own."""
+    """Runs the command line in a new process."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
     return subprocess.run(
         [sys.executable, "-m", "broca", *map(str, arguments)],
@@ -50,7 +50,7 @@ def broca_process(*arguments, **options):
 
 
 def assert_refused(done, message):
-    """Exit code 2, one line on stderr besides progress, no traceback, nothing on stdout."""
+    """Asserts exit code 2, one error line that matches, no traceback and an empty stdout."""
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
@@ -60,7 +60,7 @@ def assert_refused(done, message):
 
 
 def names(menu=app, above=()):
-    """All commands, those of commands too."""
+    """Yields the names of all commands and subcommands."""
     for name in menu:
         if not name.startswith("-"):
             inner = menu[name]

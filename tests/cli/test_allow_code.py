@@ -6,8 +6,8 @@ from cli.running import assert_refused, broca
 
 
 def test_code_task_is_refused_before_anything_is_measured(tmp_path, monkeypatch):
-    """Exit code 2 and one line that names the option; no result is written."""
-    # as in a new process: what another test allowed to be imported is imported again
+    """A code task is refused in one line that names the option; no result is written."""
+    # as in a new process: modules that another test has imported are imported again
     monkeypatch.delenv("HF_ALLOW_CODE_EVAL", raising=False)
     for name in [name for name in sys.modules if name.startswith("lm_eval.tasks.mbpp")]:
         monkeypatch.delitem(sys.modules, name)

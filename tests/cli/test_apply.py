@@ -1,11 +1,11 @@
-"""`broca apply`: a model from a patch; run within this process."""
+"""`broca apply` writes a patched model."""
 
 from cli.running import assert_refused, broca
 from safetensors.torch import load_file
 
 
 def test_a_patch_is_applied_and_refused_for_other_models(tmp_path):
-    """Only the patched tensor differs; other weights are named."""
+    """The model has the patched tensor; other weights and a folder without a patch are refused."""
     patch, out = tmp_path / "patch", tmp_path / "out"
     done = broca("export", "reference-small", "--heads", "L0H1", "--to", patch, "--kind", "patch")
     assert done.returncode == 0, done.stderr

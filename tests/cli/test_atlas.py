@@ -1,4 +1,4 @@
-"""`broca atlas`: files, table, JSON, and refusals in one line; run within this process."""
+"""`broca atlas` writes files, prints a table or JSON, and refuses bad input in one line."""
 
 import json
 import sys
@@ -14,35 +14,35 @@ FEW = ("--tasks", "rhyming,capitals", "--rows", "400", "--items", "20")
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Runs a command line; gives its exit code, stdout and stderr."""
+    """Returns a function that runs a command line and gives its exit code, stdout and stderr."""
 
     def command(*arguments):
         monkeypatch.setattr(sys, "argv", ["broca", *map(str, arguments)])
         with pytest.raises(SystemExit) as end:
             main()
-        told = capsys.readouterr()
-        return end.value.code, " ".join(told.out.split()), told.err
+        captured = capsys.readouterr()
+        return end.value.code, " ".join(captured.out.split()), captured.err
 
     return command
 
 
 def test_run_resume_and_refusals_of_the_folder(run, tmp_path):
-    """Files, a table, JSON on stdout the second time, and no other command in the same folder."""
+    """A run writes its files, a second one prints JSON, and another run is refused there."""
     out = tmp_path / "atlas"
-    code, told, progress = run("atlas", "planted", *FEW, "--out", out, "--plain")
+    code, printed, progress = run("atlas", "planted", *FEW, "--out", out, "--plain")
     assert code == 0, progress
     for text in ("rhyming", "facts", "universal", "key/value groups", "localize", "atlas.html"):
-        assert text in told
+        assert text in printed
     assert "measuring 2 tasks under random masks" in progress
-    found = broca.Atlas.read(out)
+    atlas = broca.Atlas.read(out)
     assert (out / "atlas.html").is_file()
-    code, told, progress = run("atlas", "planted", *FEW, "--out", out, "--json")
+    code, printed, progress = run("atlas", "planted", *FEW, "--out", out, "--json")
     assert code == 0, progress
     assert "finished; nothing to do" in progress
-    assert decode(broca.Atlas, told).effects == found.effects
-    assert json.loads(told)["cost"]["rows"] <= 400
-    code, told, progress = run("atlas", "planted", *FEW, "--seed", 1, "--out", out)
-    assert (code, told) == (2, "")
+    assert decode(broca.Atlas, printed).effects == atlas.effects
+    assert json.loads(printed)["cost"]["rows"] <= 400
+    code, printed, progress = run("atlas", "planted", *FEW, "--seed", 1, "--out", out)
+    assert (code, printed) == (2, "")
     assert "holds another run: there --seed is 0" in progress
     code, _, progress = run("rerun", out)
     assert code == 2
@@ -57,9 +57,9 @@ def test_run_resume_and_refusals_of_the_folder(run, tmp_path):
     ],
 )
 def test_bad_input_is_one_line(run, arguments, message, tmp_path):
-    """Exit code 2, no traceback, nothing on stdout."""
-    code, told, progress = run("atlas", "planted", *arguments, "--plain", "--out", tmp_path)
-    assert (code, told) == (2, "")
+    """Bad input is refused in one line with exit code 2, and stdout stays empty."""
+    code, printed, progress = run("atlas", "planted", *arguments, "--plain", "--out", tmp_path)
+    assert (code, printed) == (2, "")
     (line,) = [line for line in progress.splitlines() if line.startswith("broca: ")]
     assert message in line
     assert "Traceback" not in progress

@@ -1,4 +1,4 @@
-"""`broca bench`: tables, files and refusals; run within this process."""
+"""`broca bench` prints tables, writes files and refuses bad input."""
 
 import inspect
 import sys
@@ -16,22 +16,22 @@ FEW = (
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Runs a command line; gives its exit code, stdout and stderr."""
+    """Returns a function that runs a command line and gives its exit code, stdout and stderr."""
 
     def command(*arguments):
         monkeypatch.setattr(sys, "argv", ["broca", "bench", *map(str, arguments)])
         monkeypatch.setenv("COLUMNS", "200")
         with pytest.raises(SystemExit) as end:
             main()
-        told = capsys.readouterr()
-        return end.value.code, " ".join(told.out.split()), told.err
+        captured = capsys.readouterr()
+        return end.value.code, " ".join(captured.out.split()), captured.err
 
     return command
 
 
 def test_methods_prints_the_table_and_goes_on(run, tmp_path):
-    """Refusals are in it; the second time nothing is measured."""
-    code, told, progress = run("methods", "planted", *FEW, "--out", tmp_path)
+    """The table has the refusals too, and a second run measures nothing."""
+    code, printed, progress = run("methods", "planted", *FEW, "--out", tmp_path)
     assert code == 0, progress
     assert "cell 2 of 2: greedy on rhyming, budget 60, seed 0" in progress
     for text in (
@@ -40,32 +40,32 @@ def test_methods_prints_the_table_and_goes_on(run, tmp_path):
         "A budget is rows for each measured task",
         "2 cells run",
     ):
-        assert text in told
-    code, told, progress = run("methods", "planted", *FEW, "--out", tmp_path)
+        assert text in printed
+    code, printed, progress = run("methods", "planted", *FEW, "--out", tmp_path)
     assert code == 0, progress
-    assert "0 cells run" in told
+    assert "0 cells run" in printed
     assert "cell 1" not in progress
 
 
 def test_simulations_print_their_table(run, tmp_path):
-    """And are kept in the same folder."""
+    """`bench simulations` prints a table and keeps its results in the out folder."""
     few = ("--methods", "gradient", "--components", "96", "--rows", "60", "--seeds", 2)
-    code, told, progress = run("simulations", *few, "--scenarios", "heavy", "--out", tmp_path)
+    code, printed, progress = run("simulations", *few, "--scenarios", "heavy", "--out", tmp_path)
     assert code == 0, progress
-    assert "96 heavy gradient 60" in told.replace("│", "").replace("  ", " ")
+    assert "96 heavy gradient 60" in printed.replace("│", "").replace("  ", " ")
     assert len(list((tmp_path / "simulations").iterdir())) == 2
 
 
-def test_ctrl_c_names_what_goes_on(run, tmp_path, monkeypatch):
-    """Exit code 130, one line; finished cells are kept."""
+def test_ctrl_c_prints_the_command_that_continues(run, tmp_path, monkeypatch):
+    """Ctrl+C gives exit code 130, and the message has the command that continues the run."""
     import broca.studies.methods
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(broca.studies.methods, "compare_methods", interrupted)
-    code, told, progress = run("methods", "planted", *FEW, "--out", tmp_path)
-    assert (code, told) == (130, "")
+    code, printed, progress = run("methods", "planted", *FEW, "--out", tmp_path)
+    assert (code, printed) == (130, "")
     assert "this goes on: broca bench methods planted" in progress
 
 
@@ -81,15 +81,15 @@ def test_ctrl_c_names_what_goes_on(run, tmp_path, monkeypatch):
     ],
 )
 def test_bad_input_is_one_line(run, arguments, message, tmp_path):
-    """Exit code 2, no traceback, nothing on stdout."""
-    code, told, progress = run(*arguments, "--plain", "--out", tmp_path)
-    assert (code, told) == (2, "")
+    """Bad input is refused in one line with exit code 2, and stdout stays empty."""
+    code, printed, progress = run(*arguments, "--plain", "--out", tmp_path)
+    assert (code, printed) == (2, "")
     assert message in progress
     assert "Traceback" not in progress
 
 
 def test_options_are_those_of_the_library():
-    """The default candidate is one name in one place."""
+    """The default candidate of the command is that of the library."""
     from broca.studies.methods import CANDIDATE
 
     parameters = inspect.signature(module.methods).parameters

@@ -8,12 +8,12 @@ from cli.running import assert_refused, broca
 
 @pytest.fixture
 def said(monkeypatch):
-    """Gives the command its input."""
+    """Returns a function that sets the lines of standard input."""
     return lambda *lines: monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
 
 
 def test_answers_one_after_the_other(said):
-    """Each with its voice, and the conversation's own lines without."""
+    """Every answer begins with its voice; lines about the conversation do not."""
     said("2 + 2 =", "/scale 0.5", "/wrong", "/one", "2 + 2 =")
     done = broca("chat", "reference-small", "--heads", "L0H1", "--max-new-tokens", 4)
     assert done.returncode == 0, done.stderr
@@ -26,7 +26,7 @@ def test_answers_one_after_the_other(said):
 
 
 def test_answers_side_by_side(said):
-    """In two columns, titled by their voices."""
+    """`--side-by-side` prints the answers in columns with the voices as titles."""
     said("2 + 2 =")
     done = broca(
         "chat", "reference-small", "--heads", "L0H1", "--max-new-tokens", 4, "--side-by-side"
@@ -37,5 +37,5 @@ def test_answers_side_by_side(said):
 
 
 def test_bad_input_is_one_line():
-    """A component that the model lacks."""
+    """A component that the model lacks is refused."""
     assert_refused(broca("chat", "reference-small", "--heads", "L9H9"), "no component 'L9H9'")

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: exit codes, one-line errors, clean stdout."""
+"""`broca localize`: its result, exit codes, one-line errors and clean stdout."""
 
 import json
 import re
@@ -18,7 +18,7 @@ def test_json_is_the_result_and_nothing_else_is_on_stdout(finished_command):
 
 
 def test_result_keeps_the_contract(finished_command):
-    """Budget, tasks, ranking and drops fit together."""
+    """Tasks, budget, ranking, selection and drops of the result agree."""
     _, out = finished_command
     result = Localization.read(out)
     assert result.task == "sorting"
@@ -31,12 +31,12 @@ def test_result_keeps_the_contract(finished_command):
     }  # fmt: skip
     drop = result.baseline["sorting"] - result.verification.after["sorting"]
     assert result.verification.drop == pytest.approx(drop)
-    first = [one.name for one in result.ranking[: len(result.selected)]]
+    first = [component.name for component in result.ranking[: len(result.selected)]]
     assert first == list(result.selected)
 
 
 def test_report_is_written(finished_command):
-    """One page, beside the result, and no half-written file."""
+    """The report lies beside the result, and no half-written file is left."""
     _, out = finished_command
     assert (out / "report.html").read_text().startswith("<!doctype html>")
     names = {path.name for path in out.iterdir()}
@@ -45,7 +45,7 @@ def test_report_is_written(finished_command):
 
 
 def test_same_command_gives_the_same_bytes_apart_from_times(finished_command, tmp_path):
-    """Same seed, same machine, same result."""
+    """A second run with the same seed gives the same result except for its time."""
     _, out = finished_command
     done = broca(*SMALL, "--out", tmp_path, "--json")
     first, second = json.loads((out / "result.json").read_text()), json.loads(done.stdout)
@@ -96,16 +96,16 @@ def test_same_command_gives_the_same_bytes_apart_from_times(finished_command, tm
     ids=lambda value: " ".join(value[1:]) if isinstance(value, list) else "",
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, message, tmp_path):
-    """What, likely cause, next step; no traceback."""
+    """Bad input is refused in one line with exit code 2, and stdout stays empty."""
     if "--out" not in arguments:
         arguments = [*arguments, "--out", str(tmp_path)]
     assert_refused(broca("localize", *arguments), message)
 
 
 def test_task_that_the_model_cannot_do_is_refused(tmp_path):
-    """At zero there is nothing to localize."""
+    """A task on which the intact model scores 0 is refused."""
     data = [{"q": f"qqqqqq {n} ?", "a": f"zz{n}zz"} for n in range(16)]
-    (tmp_path / "data.jsonl").write_text("\n".join(json.dumps(one) for one in data))
+    (tmp_path / "data.jsonl").write_text("\n".join(json.dumps(item) for item in data))
     (tmp_path / "impossible.yaml").write_text(
         f"""
 task: impossible
@@ -127,7 +127,7 @@ metric_list: [{{metric: exact_match}}]
 
 
 def test_other_components_and_ablations_run(tmp_path):
-    """MLP blocks and KV groups under mean ablation, searched by margin."""
+    """MLP blocks and KV groups are searched under mean ablation by margin."""
     done = broca(
         "localize", "reference-small", "--task", "capitals", "--others", "sorting",
         "--method", "one-shot", "--limit", 40, "--components", "mlp+kv-groups",
@@ -140,5 +140,5 @@ def test_other_components_and_ablations_run(tmp_path):
     assert data["components"] == "mlp+kv-groups"
     assert data["ablation"] == {"kind": "mean", "scale": 0.0}
     assert data["response"] == "margin"
-    assert {re.sub(r"\d+", "", one["name"]) for one in data["ranking"]} == {"LM", "LG"}
+    assert {re.sub(r"\d+", "", line["name"]) for line in data["ranking"]} == {"LM", "LG"}
     assert len(data["ranking"]) == 4 + 12

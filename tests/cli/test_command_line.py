@@ -1,7 +1,7 @@
-"""The command line stays what it was: no flag, position or default of an earlier version is lost.
+"""The command line is stable: no flag, position or default of an earlier version is lost.
 
-`command_line.json` holds what the commands took before they were made from option classes. Flags
-may be added to them; none may go or change.
+`command_line.json` holds the positions and flags of every command. Flags may be added; none may be
+removed or changed.
 """
 
 import inspect
@@ -20,31 +20,31 @@ BEFORE = json.loads((Path(__file__).parent / "command_line.json").read_text())
 
 
 def command_of(words):
-    """A command as cyclopts has it."""
+    """Returns the cyclopts app of a command."""
     return app.parse_commands(words.split())[1][-1]
 
 
 def without_none(hint):
-    """What a value is, whether or not None is the default."""
+    """Returns the type of a value that may also be None."""
     if get_origin(hint) is UnionType:
         (hint,) = (kind for kind in get_args(hint) if kind is not NoneType)
     return hint
 
 
 def kind_of(hint):
-    """The name of what one word becomes."""
+    """Returns the name of the type that a single word is converted to."""
     hint = without_none(hint)
     return (get_args(hint)[0] if get_origin(hint) in (list, tuple) else hint).__name__
 
 
 def test_every_command_is_known_here():
-    """But for lm-eval, whose words are lm-eval's."""
+    """`command_line.json` has every command except `lm-eval`, whose arguments are lm-eval's."""
     assert set(names()) - {"lm-eval"} == set(BEFORE)
 
 
 @pytest.mark.parametrize("words", BEFORE)
 def test_positions_are_what_they_were(words):
-    """In their order, with their types; one that took several words still does."""
+    """Positions keep their order, names and types, and whether they take several words."""
     arguments = command_of(words).assemble_argument_collection(parse_docstring=False)
     positions = [argument for argument in arguments if argument.index is not None]
     assert [
@@ -63,7 +63,7 @@ def test_positions_are_what_they_were(words):
 
 @pytest.mark.parametrize("words", BEFORE)
 def test_flags_are_what_they_were(words):
-    """Each with its type, its default, its negative, and whether it may be repeated."""
+    """Flags keep their type, default and negative form, and whether they may be repeated."""
     arguments = command_of(words).assemble_argument_collection(parse_docstring=False)
     present = {argument.name: argument for argument in arguments if argument.index is None}
     for flag, before in BEFORE[words]["flags"].items():
@@ -77,10 +77,10 @@ def test_flags_are_what_they_were(words):
 
 
 def test_a_command_offers_what_its_verb_takes():
-    """Every option class of a verb is one of its command, so that no verb is short of an option."""
+    """A command offers every option class of its verb."""
     from broca.verbs import atlas, localize, plan, verify
 
-    differing = {"verify": {"ablation_options"}}  # by default the run's
+    differing = {"verify": {"ablation_options"}}  # by default those of the run
     for module in (atlas, localize, plan, verify):
         name = module.__name__.rpartition(".")[2]
         groups = command_of(name).default_command.groups
@@ -108,7 +108,7 @@ def test_a_command_offers_what_its_verb_takes():
     ],
 )
 def test_words_that_cannot_be_read_are_one_line(words, message):
-    """Exit code 2, no traceback, no box, nothing on stdout."""
+    """A line that cannot be parsed is refused in a single line, with exit code 2."""
     done = broca(*words.split())
     assert_refused(done, message)
     assert done.stderr.count("\n") == 1
@@ -116,7 +116,7 @@ def test_words_that_cannot_be_read_are_one_line(words, message):
 
 @pytest.mark.parametrize("words", ["bench", "neurons"])
 def test_a_menu_without_a_command_prints_its_help(words):
-    """On stderr, with exit code 2."""
+    """A menu without a command prints its help on stderr and gives exit code 2."""
     done = broca(*words.split())
     assert (done.returncode, done.stdout) == (2, "")
     assert "Commands:" in done.stderr
@@ -124,7 +124,7 @@ def test_a_menu_without_a_command_prints_its_help(words):
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_help_says_what_every_command_does(flag):
-    """On stdout, with exit code 0."""
+    """The help lists every command with a sentence on stdout and gives exit code 0."""
     done = broca(flag)
     assert (done.returncode, done.stderr) == (0, "")
     for name in (name for commands in COMMANDS.values() for name in commands):
@@ -137,7 +137,7 @@ def test_help_says_what_every_command_does(flag):
 
 
 def test_help_of_a_command_has_the_six_options_that_matter_first():
-    """All others stand under headings of their own."""
+    """The first section has six options; all others follow under further headings."""
     first, *others = broca("localize", "--help").stdout.split("Options:\n")[1].split("\n\n")
     flags = [line.split()[0] for line in first.splitlines() if line.startswith("  --")]
     assert flags == ["--task", "--others", "--method", "--rows", "--k", "--out"]
@@ -146,8 +146,8 @@ def test_help_of_a_command_has_the_six_options_that_matter_first():
     assert any(heading.startswith("Print: ") for heading in headings)
 
 
-def test_sentences_name_what_there_is():
-    """Where a sentence lists names, it lists those that the library knows."""
+def test_sentences_list_every_known_name():
+    """A help sentence that lists names has every name that the library knows."""
     from broca.cli.neurons.session import SENTENCES
     from broca.engine.ablation import AblationKind
     from broca.executors import executors

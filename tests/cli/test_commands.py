@@ -15,13 +15,13 @@ from broca.options import AblationOptions, SearchOptions, without
 
 @pytest.fixture
 def calls():
-    """What the commands were called with."""
+    """The arguments of every call of a command."""
     return []
 
 
 @pytest.fixture
 def app(calls):
-    """A command with a position, flags and groups, and one that takes any number of words."""
+    """An app with a command of a position, flags and groups, and one of a list of words."""
 
     def draw(
         name: str,
@@ -66,13 +66,13 @@ def app(calls):
 
 
 def run(app, *words):
-    """Runs a command line; errors come as exceptions."""
+    """Runs a command line and raises its errors."""
     function, bound, _ = app.parse_args(list(words), exit_on_error=False, print_error=False)
     function(*bound.args, **bound.kwargs)
 
 
 def test_a_command_gets_its_groups(app, calls):
-    """With what was given, and the fields' defaults for all others."""
+    """A command gets its option classes with the given fields, else with their defaults."""
     run(app, "draw", "house", "--k", "7", "--color", "blue", "--no-filled", "--scale", "-0.5")
     run(app, "draw", "--plain", "--option", "a=1", "tree", "--option", "b")
     assert calls == [
@@ -82,13 +82,13 @@ def test_a_command_gets_its_groups(app, calls):
 
 
 def test_the_last_of_repeated_flags_counts(app, calls):
-    """Except for those that take several values."""
+    """The last value of a repeated flag replaces the earlier ones."""
     run(app, "draw", "house", "--k", "7", "--k=8", "--color", "", "--color", "--k")
     assert (calls[0][1], calls[0][5].k) == ("--k", 8)
 
 
 def test_a_list_takes_all_words_that_remain(app, calls):
-    """Wherever the flags stand; one at least."""
+    """A list takes at least one word; flags may stand between the words."""
     run(app, "join", "a", "b", "--seed", "3", "c")
     assert calls == [("a", ["b", "c"], 3)]
     with pytest.raises(CycloptsError, match="OTHERS"):
@@ -116,7 +116,7 @@ def test_words_that_fit_nothing_are_refused(app, calls, words):
 
 
 def test_what_an_option_class_refuses_is_refused(app, calls):
-    """The message names the parameter; the command's flags say how that is written."""
+    """The message names the parameter; `flags_of` gives the flag of every parameter."""
     with pytest.raises(BadInput, match="`k` must be at least 1"):
         run(app, "draw", "house", "--k", "0")
     flags = flags_of(app.parse_args("draw house", exit_on_error=False)[0])
@@ -126,7 +126,7 @@ def test_what_an_option_class_refuses_is_refused(app, calls):
 
 
 def test_help_shows_what_matters_first(app, capsys, monkeypatch):
-    """Then the command's own flags, then the groups; sentences speak of flags and fill menus."""
+    """The help has the main options, the command's flags, then the groups; it names flags."""
     monkeypatch.setenv("COLUMNS", "100")
     run(app, "draw", "-h")
     text = capsys.readouterr().out
@@ -143,14 +143,14 @@ def test_help_shows_what_matters_first(app, capsys, monkeypatch):
 
 
 def test_help_of_several_commands_lists_them(app, capsys):
-    """In the order in which they are given."""
+    """The help of an app lists its commands in the given order."""
     run(app, "--help")
     text = capsys.readouterr().out
     assert text.index("draw") < text.index("join")
 
 
 def test_defaults_are_right_where_pydantic_is_imported(app, calls):
-    """Then cyclopts checks them: a flag whose default is None takes None."""
+    """Once pydantic is imported, cyclopts validates defaults; a default of None is valid."""
     pydantic = pytest.importorskip("pydantic")
 
     assert pydantic is sys.modules["pydantic"]
@@ -185,13 +185,13 @@ def dye(
 
 @pytest.fixture
 def dyeing(tmp_path, monkeypatch):
-    """The source of a verb that cannot be imported."""
+    """Puts the module of a verb on the path; the module can be parsed but not imported."""
     (tmp_path / "broca_test_dyeing.py").write_text(VERB)
     monkeypatch.syspath_prepend(tmp_path)
 
 
 def test_a_command_takes_what_its_verb_takes(dyeing, calls):
-    """The first parameter is a position; the command's own replace and follow the verb's."""
+    """The first parameter is a position; the command can replace and add parameters."""
 
     @command_of("broca_test_dyeing:dye")
     def dye(*, shades: str = "0,2", out: str = "here", **parameters):
@@ -215,7 +215,7 @@ def test_a_command_takes_what_its_verb_takes(dyeing, calls):
 
 
 def test_the_sentences_of_a_verb_are_the_help_of_its_command(dyeing):
-    """Where the command says nothing itself."""
+    """A parameter without a sentence in the command has the sentence of the verb."""
 
     @command_of("broca_test_dyeing:dye", sentences={"tasks": "T1,T2.", "model": "A model."})
     def dye(*, out: str = "here", **parameters):

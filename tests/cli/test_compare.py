@@ -1,4 +1,4 @@
-"""`broca compare`: tables, files, JSON, and refusals in one line; run within this process."""
+"""`broca compare` prints tables or JSON, writes files and refuses bad input in one line."""
 
 import pytest
 from cli.running import assert_refused, broca
@@ -10,7 +10,7 @@ FEW = ("--tasks", "capitals", "--rows", 120, "--items", 12, "--limit", 20)
 
 
 def test_tables_page_and_json(tmp_path):
-    """The second time nothing is measured again and the same is said."""
+    """A run prints tables and writes files; a second one measures nothing and prints JSON."""
     out = tmp_path / "out"
     words = ("compare", "reference-small", "reference-small", *FEW, "--heads", "L0H1+L1H2")
     done = broca(*words, "--out", out, "--plain")
@@ -38,5 +38,5 @@ def test_tables_page_and_json(tmp_path):
     ],
 )
 def test_bad_input_is_one_line(words, message, tmp_path):
-    """In flags."""
+    """Bad input is refused in one line, with parameters named as flags."""
     assert_refused(broca("compare", *words, "--out", tmp_path), message)

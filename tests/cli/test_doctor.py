@@ -1,4 +1,4 @@
-"""`broca doctor`."""
+"""`broca doctor` prints checks with remedies and returns an exit code."""
 
 import json
 
@@ -16,14 +16,14 @@ FOUND = (
 
 @pytest.fixture
 def found(monkeypatch):
-    """What the doctor finds; a list that a test may add to."""
+    """The list of checks that the doctor reports; a test may add to it."""
     checks = list(FOUND)
     monkeypatch.setattr(library, "doctor", lambda: Diagnosis(tuple(checks)), raising=False)
     return checks
 
 
 def test_every_check_is_a_line_and_what_mends_it_another(found):
-    """What is optional and missing leaves the exit code at 0."""
+    """Every check and remedy has a line; a missing optional feature gives exit code 0."""
     done = broca("doctor", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
@@ -35,13 +35,13 @@ def test_every_check_is_a_line_and_what_mends_it_another(found):
 
 
 def test_json_has_every_check(found):
-    """And nothing else is on stdout."""
+    """`--json` prints the checks with their remedies, and nothing else, on stdout."""
     data = json.loads(broca("doctor", "--json").stdout)
     assert data[1]["remedy"] == "apt install bubblewrap"
 
 
 def test_where_broca_cannot_run_the_exit_code_is_1(found):
-    """All other checks are printed too."""
+    """A broken check gives exit code 1 and a line on stderr; all checks are printed."""
     found.append(Check("gates", "broken", "no weights", "pip install broca"))
     done = broca("doctor")
     assert done.returncode == 1

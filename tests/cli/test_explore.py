@@ -10,7 +10,7 @@ from cli.running import assert_refused, broca
 
 
 def test_the_page_is_served_until_ctrl_c():
-    """With a token where one is asked for; the end is no error."""
+    """The printed address serves the page, and Ctrl+C ends the command with exit code 0."""
     command = [sys.executable, "-m", "broca", "explore", "reference-small", "--port", "0",
                "--token", "secret", "--plain"]  # fmt: skip
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
@@ -25,12 +25,12 @@ def test_the_page_is_served_until_ctrl_c():
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=60)
         except BaseException:
-            process.kill()  # else it would be waited for until it ends by itself
+            process.kill()  # otherwise the context manager waits until the process ends
             raise
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
 
 
-def test_an_open_port_that_is_none_is_refused():
-    """In one line, as flags."""
+def test_a_port_out_of_range_is_refused():
+    """A port above 65535 is refused in one line that names the flag."""
     assert_refused(broca("explore", "reference-small", "--port", "99999"), "--port 99999")

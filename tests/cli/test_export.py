@@ -1,4 +1,4 @@
-"""`broca export`: lines, JSON, and refusals in one line; run within this process."""
+"""`broca export` prints a summary or JSON, writes files and refuses bad input in one line."""
 
 import pytest
 from cli.running import assert_refused, broca
@@ -8,7 +8,7 @@ from broca.results.export import Export
 
 
 def test_what_was_exported_is_said_and_written(tmp_path):
-    """The summary, then where it is; JSON is the record's own."""
+    """The command prints a summary and the folder; with `--json` it prints `export.json`."""
     done = broca("export", "reference-small", "--heads", "L0H1+L1H2", "--to", tmp_path, "--plain")
     assert done.returncode == 0, done.stderr
     assert "adapter of reference-small without L0H1, L1H2" in done.stdout
@@ -34,10 +34,10 @@ def test_what_was_exported_is_said_and_written(tmp_path):
     ],
 )
 def test_bad_input_is_one_line(words, message, tmp_path):
-    """In flags."""
+    """Bad input is refused in one line, with parameters named as flags."""
     assert_refused(broca("export", "reference-small", "--to", tmp_path / "out", *words), message)
 
 
 def test_the_folder_is_asked_for():
-    """It has no default: a model may be large."""
+    """`--to` has no default, because a model may be large."""
     assert_refused(broca("export", "reference-small", "--heads", "L0H1"), "--to is missing")

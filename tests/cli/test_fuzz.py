@@ -1,4 +1,4 @@
-"""No command line ends in a traceback: a known exit code, whatever the words are."""
+"""Any command line ends with a known exit code, and none with a traceback."""
 
 import sys
 
@@ -25,7 +25,7 @@ WORDS = st.sampled_from(
 
 @pytest.fixture
 def no_models(monkeypatch, tmp_path):
-    """Names of models lead nowhere, so that only what lies around a run is run."""
+    """Makes every model unknown, so that commands end before a model is loaded."""
 
     def unknown(*_, **__):
         raise UnknownName("no models here")
@@ -43,7 +43,7 @@ def no_models(monkeypatch, tmp_path):
     words=st.lists(WORDS, max_size=6),
 )
 def test_any_words_end_in_a_known_exit_code(no_models, verb, words):
-    """Neither cyclopts nor a command lets another exception through."""
+    """Any words raise only `SystemExit`, with a documented exit code."""
     before = sys.argv
     sys.argv = ["broca", *verb.split(), *words]
     try:

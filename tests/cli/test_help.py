@@ -1,4 +1,4 @@
-"""`--help`: plain columns, and menus filled in."""
+"""`--help` of the commands."""
 
 import pytest
 from cli.running import broca
@@ -7,7 +7,7 @@ from broca.searches import METHODS
 
 
 def test_help_names_every_method():
-    """The text of --method is the table of methods."""
+    """The help of `broca localize` names every method."""
     done = broca("localize", "--help")
     assert done.returncode == 0
     unwrapped = "".join(done.stdout.split())  # a line may end after a hyphen of a name
@@ -20,7 +20,7 @@ def test_help_names_every_method():
     ["localize", "scan", "tasks", "journal", "rerun", "verify", "published", "stress", "reproduce"],
 )
 def test_every_verb_has_help(verb):
-    """Each says what it does."""
+    """The help of a verb gives exit code 0 and names the verb."""
     done = broca(verb, "--help")
     assert done.returncode == 0
     assert verb in done.stdout

@@ -11,7 +11,7 @@ from broca.journal import Journal
 
 @pytest.fixture
 def file(tmp_path):
-    """A journal whose finished run asked for its vectors and for none of its rows."""
+    """A journal with a finished run that requested its vectors and none of its rows."""
     with Journal(tmp_path / "j.sqlite") as journal:
         run, *_ = filled(journal)
         observed(journal, run)
@@ -20,7 +20,7 @@ def file(tmp_path):
 
 
 def test_vectors_are_counted_by_kind(file):
-    """In words and as JSON."""
+    """The text and the JSON have the number of vectors of each kind."""
     shown = broca("journal", file)
     assert shown.returncode == 0, shown.stderr
     assert "12 rows" in shown.stdout
@@ -31,7 +31,7 @@ def test_vectors_are_counted_by_kind(file):
 
 
 def test_version_1_is_shown_and_examined_unchanged(tmp_path):
-    """Neither needs to write."""
+    """A journal of version 1 is shown, checked and exported without a change to its file."""
     path = of_version_1(tmp_path / "j.sqlite")
     before = path.read_bytes()
     assert "run 1: task by greedy, seed 0: 10 rows measured" in broca("journal", path).stdout
@@ -44,7 +44,7 @@ def test_version_1_is_shown_and_examined_unchanged(tmp_path):
 
 
 def test_prune_says_what_it_deleted(file):
-    """Rows, vectors, outputs and bytes; with --forget what the run asked for goes too."""
+    """It prints the deleted rows, vectors and outputs; `--forget` also deletes those of a run."""
     size = file.stat().st_size
     pruned = broca("journal", file, "--prune")
     assert pruned.returncode == 0, pruned.stderr
@@ -57,7 +57,7 @@ def test_prune_says_what_it_deleted(file):
 
 
 def test_what_cannot_be_pruned_is_refused(file, tmp_path):
-    """No file is made; --forget needs --prune, and the number of a run that is there."""
+    """A missing file is not made; `--forget` needs `--prune` and the number of a run."""
     assert_refused(broca("journal", tmp_path / "none.sqlite", "--prune"), "does not exist")
     assert not (tmp_path / "none.sqlite").exists()
     assert_refused(broca("journal", file, "--forget", 1), "add --prune")
@@ -65,6 +65,6 @@ def test_what_cannot_be_pruned_is_refused(file, tmp_path):
 
 
 def test_an_export_of_another_kind_is_refused(file, tmp_path):
-    """Only .csv and .parquet are written."""
+    """The name of an exported file must end in .csv or .parquet."""
     refused = broca("journal", file, "--export", tmp_path / "rows.txt")
     assert_refused(refused, "must end in .csv or .parquet")

@@ -1,4 +1,4 @@
-"""Out folders, resuming, Ctrl+C and repetition, as a user meets them."""
+"""Out folders: records, finished runs, continued runs, Ctrl+C and refusals."""
 
 import json
 import os
@@ -13,11 +13,11 @@ from cli.running import SMALL, assert_refused, broca
 
 from broca.journal import Journal
 
-ASKED = ("--task", "sorting", "--others", "", "--rows", 300, "--items", 12, "--no-verify")
+ARGUMENTS = ("--task", "sorting", "--others", "", "--rows", 300, "--items", 12, "--no-verify")
 
 
 def test_reproduce_json_says_what_ran(finished):
-    """Command, settings, versions, digests, machine."""
+    """The record has the command, its settings, versions, digests and the machine."""
     record = json.loads((finished / "reproduce.json").read_text())
     assert shlex.split(record["command"])[:3] == ["broca", "localize", "reference-small"]
     assert record["asked"]["seed"] == 0
@@ -27,7 +27,7 @@ def test_reproduce_json_says_what_ran(finished):
 
 
 def test_a_finished_run_has_nothing_to_do(finished):
-    """Its verdict is there without torch, the model or the tasks; its files stay as they were."""
+    """A finished run is reported without importing torch, and its files do not change."""
     files = ("result.json", "report.html", "reproduce.json")
     before = [(finished / name).read_bytes() for name in files]
     code = (
@@ -48,14 +48,14 @@ def test_a_finished_run_has_nothing_to_do(finished):
 
 
 def test_a_finished_run_prints_the_same_json(finished):
-    """What a script reads does not depend on whether there was anything to do."""
+    """`--json` prints the result of a finished run as it does for a new run."""
     done = broca(*SMALL, "--out", finished, "--json")
     assert done.stdout == (finished / "result.json").read_text()
     assert done.stderr.startswith("finished; nothing to do")
 
 
 def test_a_run_that_is_checked_in_full_keeps_its_times(finished):
-    """A file that was touched: everything is read again, all from the journal."""
+    """A changed file time leads to a full check from the journal that keeps result and times."""
     record = json.loads((finished / "reproduce.json").read_text())
     weights = next(name for name in record["finished"] if name.endswith(".safetensors"))
     record["finished"][weights][1] -= 1
@@ -68,7 +68,7 @@ def test_a_run_that_is_checked_in_full_keeps_its_times(finished):
 
 
 def test_ctrl_c_keeps_everything_and_prints_what_goes_on(tmp_path):
-    """Exit code 130; the printed command ends the run as if nothing had been."""
+    """Ctrl+C gives exit code 130, and the printed command continues and finishes the run."""
     out = tmp_path / "out"
     arguments = [
         "localize", "reference-small", "--task", "sorting", "--others", "", "--items", "50",
@@ -109,7 +109,7 @@ def _tables(path):
     try:
         with Journal(path, read_only=True) as journal:
             return {name for (name,) in journal.query("SELECT name FROM sqlite_master")}
-    except Exception:  # noqa: BLE001  # it is just being made
+    except Exception:  # noqa: BLE001  # the file is being created
         return set()
 
 
@@ -119,15 +119,15 @@ def _rows(path):
 
 
 def test_shares_out_of_range_are_refused(tmp_path):
-    """Before anything is loaded."""
-    done = broca("localize", "reference", *ASKED, "--keep-outputs", 2, "--out", tmp_path)
+    """A share above 1 is refused."""
+    done = broca("localize", "reference", *ARGUMENTS, "--keep-outputs", 2, "--out", tmp_path)
     assert_refused(done, "--keep-outputs must lie between 0 and 1")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_read_only_out_folders_are_refused(tmp_path):
-    """Before anything is measured."""
+    """An out folder without write permission is refused."""
     tmp_path.chmod(0o500)
-    done = broca("localize", "reference", *ASKED, "--out", tmp_path)
+    done = broca("localize", "reference", *ARGUMENTS, "--out", tmp_path)
     tmp_path.chmod(0o700)
     assert_refused(done, "cannot be written")

@@ -16,14 +16,14 @@ NAMES = "L0H1+L0H3+L1H2"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Tasks of every kind, and a tiny model beside them."""
+    """A folder with tasks of every output type and a tiny model."""
     return write_tasks_and_model(tmp_path_factory.mktemp("lm"))
 
 
 def test_command_line_of_lm_eval_is_handed_on(folder, monkeypatch, capsys):
-    """`broca lm-eval run --model broca`: lm-eval's own arguments, output and help."""
-    own = functools.partial(TaskManager, include_defaults=False)
-    monkeypatch.setattr(lm_eval.tasks, "TaskManager", own)
+    """`broca lm-eval` takes lm-eval's arguments and gives its output, help and errors."""
+    only_included = functools.partial(TaskManager, include_defaults=False)
+    monkeypatch.setattr(lm_eval.tasks, "TaskManager", only_included)
     monkeypatch.setattr(sys, "argv", ["broca"])
     arguments = [
         "run", "--model", "broca", "--model_args",

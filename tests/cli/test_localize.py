@@ -1,4 +1,4 @@
-"""`--recovery`, `--tune` and `plan` as a user meets them."""
+"""`broca localize`: `--recovery`, `--tune`, `--option` and the printed result."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from broca.results.verification import Verdict
 
 
 def test_tune_keeps_the_design_of_the_method():
-    """And is refused where there is nothing to tune."""
+    """`--tune` selects `cs-tuned` with the method's design; other methods are refused."""
     settings = {}
     assert _tuned("cs-bernoulli", settings) == "cs-tuned"
     assert settings == {"design": "bernoulli"}
@@ -24,7 +24,7 @@ def test_tune_keeps_the_design_of_the_method():
 
 
 def test_recovery_of_a_method_without_one_is_refused(tmp_path):
-    """The method's own options are named."""
+    """`--recovery` is refused for a method without a regression."""
     done = broca(
         "localize", "planted", "--task", "capitals", "--others", "", "--method", "greedy",
         "--recovery", "omp", "--out", tmp_path / "out",
@@ -33,7 +33,7 @@ def test_recovery_of_a_method_without_one_is_refused(tmp_path):
 
 
 def test_stability_is_one_line(capsys, tmp_path):
-    """How often each component is selected, and how much selections share."""
+    """A line has the number of selections of each component and their mean overlap."""
     repeats = (Repeat(1, ("L1H2", "L2H3"), "found", 900),)
     _print(make_result(repeats=repeats), tmp_path / "report.html")
     shown = " ".join(capsys.readouterr().out.split())
@@ -42,7 +42,7 @@ def test_stability_is_one_line(capsys, tmp_path):
 
 
 def test_options_are_read_as_what_they_are():
-    """Numbers, words, and true and false."""
+    """Values are read as numbers, booleans or words, and names with underscores."""
     pairs = ["masks=12", "cost=0.5", "design=bernoulli", "gradients=false", "warm-up=True"]
     assert settings_from(pairs) == {
         "masks": 12, "cost": 0.5, "design": "bernoulli", "gradients": False, "warm_up": True,
@@ -50,10 +50,12 @@ def test_options_are_read_as_what_they_are():
 
 
 def test_the_verdict_leads_and_an_abstention_has_no_table(capsys):
-    """The headline, then the verdict's name and a colon; of nothing selected the reason alone."""
+    """The headline and the verdict come first; an abstention prints only its reason."""
     result = make_result()
-    found = Verdict("partly specific", "adding loses 96 points.", headline="Ablating L1H2 costs 96")
-    verified = replace(result.verification, verdict=found)
+    verdict = Verdict(
+        "partly specific", "adding loses 96 points.", headline="Ablating L1H2 costs 96"
+    )
+    verified = replace(result.verification, verdict=verdict)
     _print(replace(result, verification=verified), Path("report.html"))
     first, second, *others = capsys.readouterr().out.splitlines()
     assert (first, second) == (

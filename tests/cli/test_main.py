@@ -1,4 +1,4 @@
-"""The entry point: versions, commands, exit codes, any locale."""
+"""The entry point: its version, and runs under any locale."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from cli.running import broca
 
 
 def test_version_is_printed():
-    """`broca --version`."""
+    """`broca --version` prints the name and a version of three numbers."""
     assert re.fullmatch(r"broca \d+\.\d+\.\d+\n", broca("--version").stdout)
 
 

@@ -1,4 +1,4 @@
-"""Every verb that loads a model: no pickle unless it is allowed, no network call if offline."""
+"""Verbs that load a model refuse pickled weights by default and obey `--offline`."""
 
 import subprocess
 import sys
@@ -38,31 +38,31 @@ VERBS = {
     "neurons overlap": "--tasks addition,sorting --out out",
     "neurons cross": "--tasks addition,sorting --out out",
 }
-"""Verbs that load weights, with what they need besides the model."""
+"""Verbs that load weights, with the arguments that they need besides the model."""
 
 NO_WEIGHTS = {
     "bench simulations", "tasks", "journal", "rerun", "refit", "lm-eval", "published", "report",
     "view", "doctor",
 }  # fmt: skip
-"""Verbs that load none but a shipped one, or the model of a run as that run did (`rerun`)."""
+"""Verbs that load no weights, only shipped ones, or the model of a run (`rerun`)."""
 
 
 @cache
 def patch():
-    """A patch of no model."""
+    """Returns the folder of a patch that fits no model."""
     folder = tempfile.mkdtemp()
     write_patch(Patch("0", "float32", {"weight": torch.zeros(1)}), Path(folder))
     return folder
 
 
 def words(verb, model, *more):
-    """The command line of a verb."""
+    """Returns the command line of a verb."""
     first = {"reproduce": ["table3", model], "apply": [patch(), model]}.get(verb, [model])
     return ["broca", *verb.split(), *first, *VERBS[verb].split(), *more]
 
 
 def run(monkeypatch, arguments):
-    """Runs a command line in this process; its exit code."""
+    """Runs a command line in this process and returns its exit code."""
     monkeypatch.setattr(sys, "argv", arguments)
     with pytest.raises(SystemExit) as end:
         main()
@@ -71,7 +71,7 @@ def run(monkeypatch, arguments):
 
 @pytest.fixture(scope="module")
 def pickled(tmp_path_factory):
-    """A model whose weights are pickled."""
+    """The folder of a model whose weights are pickled."""
     folder = tmp_path_factory.mktemp("pickled") / "model"
     tiny_llama().save_pretrained(folder)
     tiny_tokenizer().save_pretrained(folder)
@@ -81,23 +81,23 @@ def pickled(tmp_path_factory):
 
 
 def test_every_verb_is_known_here():
-    """A new one must say whether it loads weights."""
+    """Every verb is in `VERBS` or in `NO_WEIGHTS`."""
     assert set(names()) == set(VERBS) | NO_WEIGHTS
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_pickled_weights_are_refused(verb, pickled, monkeypatch, tmp_path, capsys):
-    """In one line that names the option."""
+    """Pickled weights are refused in one line that names `--allow-pickle`."""
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, words(verb, str(pickled))) == 2
-    (line,) = [one for one in capsys.readouterr().err.splitlines() if one.startswith("broca: ")]
+    (line,) = [text for text in capsys.readouterr().err.splitlines() if text.startswith("broca: ")]
     assert "holds only pickled weights" in line
     assert "--allow-pickle" in line
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_option_reaches_the_loader(verb, pickled, monkeypatch, tmp_path):
-    """What is allowed on the command line is allowed where weights are read."""
+    """`--allow-pickle` reaches the function that reads weights."""
     allowed = []
 
     def source(name, *, allow_pickle):
@@ -111,7 +111,7 @@ def test_the_option_reaches_the_loader(verb, pickled, monkeypatch, tmp_path):
 
 
 def test_lm_eval_takes_it_among_the_model_arguments(pickled, monkeypatch):
-    """`--model_args pretrained=M,allow_pickle=true`; refused without."""
+    """lm-eval's model arguments have `allow_pickle`; without it, pickled weights are refused."""
     from broca.errors import BadInput
     from broca.integrations.lm_eval import BrocaLM
 
@@ -122,9 +122,10 @@ def test_lm_eval_takes_it_among_the_model_arguments(pickled, monkeypatch):
 
 @pytest.mark.long
 def test_offline_makes_no_network_call(tmp_path):
-    """Every way to a socket raises: a shipped model is scanned, an unknown one ends in one line.
+    """With `--offline`, a shipped model is scanned, and every verb refuses an unknown model.
 
-    With any verb, whether the hub libraries are imported before the flag is read or after.
+    Every function that opens a connection raises an error. The hub libraries are imported after
+    the flag is read for the first command, and before for all others.
     """
     code = (
         "import os, socket, sys\n"

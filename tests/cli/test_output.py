@@ -1,4 +1,4 @@
-"""What commands print: stdout holds results alone."""
+"""Output of commands: stdout holds only results."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ print_json({"selected": ["L0H1"], "task": "\\u00fcben"})
 
 @pytest.mark.parametrize("variable", ["COLOUR", "NO_COLOR"])
 def test_no_color_takes_the_colours(monkeypatch, capsys, variable):
-    """On a terminal, in tables and in the bar; see no-color.org."""
+    """`NO_COLOR` removes the colours of text and of the bar on a terminal (no-color.org)."""
     for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm-256color"), (variable, "1")):
         monkeypatch.setenv(name, value)
     screen = console()
@@ -40,7 +40,7 @@ def test_no_color_takes_the_colours(monkeypatch, capsys, variable):
 
 
 def test_a_result_is_shown_as_json_or_in_words(capsys):
-    """JSON is byte for byte what is written; words come with the place of the page."""
+    """`show` prints the encoded result as JSON, or its text with the path of the page."""
     result = Export(
         form="heads", model=ModelInfo("m", "f"), base=BaseModel("m", None, ""),
         components=("L0H0",), ablation=AblationInfo("zero", 0.0), files={"heads.json": 7},
@@ -56,7 +56,7 @@ def test_a_result_is_shown_as_json_or_in_words(capsys):
 
 
 def test_other_writers_to_stdout_are_sent_to_stderr():
-    """A worker's messages stood before the JSON, and it could not be read."""
+    """Messages of native libraries and child processes go to stderr, so the JSON is valid."""
     ended = subprocess.run(
         [sys.executable, "-X", "utf8", "-c", NOISY], capture_output=True, check=True
     )
@@ -65,14 +65,14 @@ def test_other_writers_to_stdout_are_sent_to_stderr():
 
 
 def test_a_captured_stdout_stays_as_it_is(capsys):
-    """It is not a file descriptor, so nobody else writes there."""
+    """A stdout in memory stays, because other processes cannot write to it."""
     captured = sys.stdout
     keep_stdout_for_results()
     assert sys.stdout is captured
 
 
 def test_a_closed_stdout_is_left_alone():
-    """As under `broca ... >&-`."""
+    """A stdout that the shell has closed (`broca ... >&-`) raises no error."""
     program = "from broca.cli.output import keep_stdout_for_results as keep; keep()"
     command = f'exec "{sys.executable}" -c "{program}" >&-'
     assert subprocess.run(["sh", "-c", command], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""`broca plan`: a line a method, and times in units that can be known."""
+"""`broca plan` prints a line for each method, or JSON, and refuses bad input."""
 
 import json
 
@@ -12,7 +12,7 @@ FEW = ("reference-small", "--task", "sorting", "--others", "capitals", "--items"
 
 
 def test_every_method_has_a_line():
-    """With its rows or why it cannot run; below, what was timed."""
+    """A method has its rows or the reason why it cannot run; a last line states the timing."""
     done = broca("plan", *FEW, "--rows", 300)
     assert done.returncode == 0, done.stderr
     assert "search for sorting in reference-small: 48 components" in done.stdout
@@ -23,7 +23,7 @@ def test_every_method_has_a_line():
 
 
 def test_json_is_the_result():
-    """And nothing else is on stdout."""
+    """`--json` prints the cost estimate, and nothing else, on stdout."""
     data = json.loads(broca("plan", *FEW, "--json").stdout)
     assert data["kind"] == "cost estimate"
     rows = {method["method"]: method["rows"] for method in data["methods"]}
@@ -31,7 +31,7 @@ def test_json_is_the_result():
 
 
 def test_bad_input_is_one_line():
-    """In words of flags."""
+    """Bad input is refused in one line, with parameters named as flags."""
     assert_refused(broca("plan", *FEW[:-1], 0), "--sample must be at least 1")
 
 
@@ -41,5 +41,5 @@ def test_bad_input_is_one_line():
      (9000.0, "2.5 h")],
 )  # fmt: skip
 def test_durations_are_in_the_largest_unit_of_which_there_are_two(seconds, text):
-    """Seconds, minutes or hours."""
+    """Durations of two minutes are in minutes, and durations of two hours in hours."""
     assert _duration(seconds) == text

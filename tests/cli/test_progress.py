@@ -1,4 +1,4 @@
-"""What is shown of a run on stderr: a bar and its steps, or lines."""
+"""The progress of a run on stderr: a bar with its steps, or plain lines."""
 
 import io
 import subprocess
@@ -13,21 +13,21 @@ from broca.engine import Progress
 
 
 def console(width=80, encoding="utf-8"):
-    """A terminal of some columns, which keeps what is written."""
+    """Returns a terminal of `width` columns that keeps what is written."""
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     return Console(file=file, force_terminal=True, width=width, color_system=None)
 
 
 @pytest.fixture
 def display():
-    """A display on a terminal of 80 columns whose clock stands still."""
+    """A display on a terminal of 80 columns, with a clock that stands still."""
     shown = ProgressDisplay(PrintOptions(), console=console(), clock=lambda: 0.0)
     yield shown
     shown.close()
 
 
 def test_plain_progress_is_one_line_a_stage(capsys):
-    """For logs: the first line before anything else, stages on stderr, nothing on stdout."""
+    """`--plain` prints a first line at once and a line for each stage, all on stderr."""
     display = ProgressDisplay(PrintOptions(plain=True))
     assert capsys.readouterr().err.splitlines() == [FIRST]
     for done in (1, 2, 3):
@@ -41,7 +41,7 @@ def test_plain_progress_is_one_line_a_stage(capsys):
 
 
 def test_a_long_stage_says_once_a_minute_how_far_it_is(capsys):
-    """A log of hours shows that the run goes on, and until when."""
+    """A plain line has the rows so far and the remaining time, at most once a minute."""
     now = [0.0]
     display = ProgressDisplay(PrintOptions(plain=True), clock=lambda: now[0])
     for minute in range(4):
@@ -53,14 +53,14 @@ def test_a_long_stage_says_once_a_minute_how_far_it_is(capsys):
 
 
 def test_without_a_terminal_lines_are_plain_and_never_cut(capsys):
-    """A pipe has no width: what is read by a program stays whole."""
+    """Without a terminal, lines of any length are printed in full."""
     display = ProgressDisplay(PrintOptions())
     display("a model " * 40, None)
     assert capsys.readouterr().err.splitlines()[1] == "a model " * 40
 
 
 def test_quiet_says_nothing(capsys):
-    """Neither stages nor notes."""
+    """`--quiet` prints neither stages nor notes."""
     display = ProgressDisplay(PrintOptions(quiet=True))
     display("searching", Progress(1, 3, 10))
     display("note: of something", None)
@@ -69,7 +69,7 @@ def test_quiet_says_nothing(capsys):
 
 
 def test_one_bar_stands_above_the_steps(display):
-    """The bar is of the run, whatever the step; the steps say how long they took."""
+    """The bar shows the progress of the whole run, and every step below it shows its time."""
     display("scoring", Progress(20, 100, 0, seconds_left=200.0, guessed=True))
     display("searching", None)
     lines = display._picture().plain.splitlines()
@@ -80,7 +80,7 @@ def test_one_bar_stands_above_the_steps(display):
 
 
 def test_the_time_left_runs_on_between_reports():
-    """A batch of a large model takes minutes: the display does not stand still meanwhile."""
+    """The remaining time counts down between two reports and stops at 0."""
     now = [0.0]
     display = ProgressDisplay(PrintOptions(), console=console(), clock=lambda: now[0])
     display("searching", Progress(50, 100, 0, seconds_left=30.0))
@@ -92,7 +92,7 @@ def test_the_time_left_runs_on_between_reports():
 
 
 def test_rows_of_a_plan_have_no_bar(display):
-    """Where the run's rows are not known there is no share of them, and no time left."""
+    """If the total rows of the run are unknown, neither a share nor a remaining time is shown."""
     display("cell 3 of 8", Progress(50, 100, 0))
     assert display._picture().plain.splitlines()[-1] == "▸ cell 3 of 8  0.0 s  50 of 100 rows"
     assert "%" not in display._picture().plain
@@ -100,7 +100,7 @@ def test_rows_of_a_plan_have_no_bar(display):
 
 @pytest.mark.parametrize("width", [40, 80])
 def test_no_line_wraps(width):
-    """Long names end in an ellipsis, and the bar gives way."""
+    """Long lines end in an ellipsis, and all lines are shorter than the terminal is wide."""
     display = ProgressDisplay(PrintOptions(), console=console(width), clock=lambda: 0.0)
     display("reference: " + "96 heads in 6 layers, " * 9, None)
     display("searching", Progress(5_000, 1_000_000, 0, seconds_left=7500.0, guessed=True))
@@ -111,7 +111,7 @@ def test_no_line_wraps(width):
 
 
 def test_a_terminal_without_unicode_gets_ascii():
-    """As under the C locale."""
+    """A terminal without Unicode, as under the C locale, shows a bar of `#`."""
     display = ProgressDisplay(PrintOptions(), console=console(encoding="ascii"), clock=lambda: 0.0)
     display("searching", Progress(50, 100, 0, seconds_left=1.0))
     picture = display._picture().plain
@@ -131,7 +131,7 @@ MEASURING = (
 
 
 def test_the_first_line_stands_before_torch_is_imported(tmp_path):
-    """In every command that measures: the screen is not blank while libraries are loaded."""
+    """Every command that measures shows progress before it imports torch or lm-eval."""
     code = """
 import sys
 from broca.cli import main

@@ -8,7 +8,7 @@ import broca as library
 
 
 def test_every_list_has_a_line():
-    """Its name and its heads; the notes come last."""
+    """A line has the name and the heads of a list; the notes come last."""
     done = broca("published")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -19,8 +19,8 @@ def test_every_list_has_a_line():
     assert all(line.startswith("note: ") for line in lines[len(lists) :])
 
 
-def test_json_has_all_fields_of_one_model():
-    """Names first; only the lists of the model that is named."""
+def test_json_has_the_lists_of_one_model():
+    """`--model` restricts the JSON to the lists of that model."""
     lists = library.published_lists("llama-3.1-8b")
     shown = json.loads(broca("published", "--model", "llama-3.1-8b", "--json").stdout)
     assert [line["name"] for line in shown] == [heads.name for heads in lists]
@@ -29,5 +29,5 @@ def test_json_has_all_fields_of_one_model():
 
 
 def test_a_model_without_lists_is_refused():
-    """In one line."""
+    """A model without published lists is refused in one line."""
     assert_refused(broca("published", "--model", "lama-3.1-8b"), "lama-3.1-8b")

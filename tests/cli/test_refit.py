@@ -1,4 +1,4 @@
-"""`broca refit`: a table of the new ranking, `refit.json`, refusals."""
+"""`broca refit` prints the new ranking, writes `refit.json` and refuses bad input."""
 
 import json
 
@@ -10,7 +10,7 @@ from broca.results.refit import Refit
 
 
 def test_the_new_ranking_is_a_table_and_a_file(finished, tmp_path):
-    """Best first, the selection below it; the file is where it is said to be."""
+    """The table has the leading component, the selection follows, and the file is written."""
     done = broca(
         "refit", finished, "--recovery", "ridge", "--k", 2, "--resamples", 5, "--out", tmp_path
     )
@@ -28,7 +28,7 @@ def test_the_new_ranking_is_a_table_and_a_file(finished, tmp_path):
 
 
 def test_json_is_the_result(finished):
-    """Without a file; stdout holds it alone."""
+    """`--json` prints only the result on stdout and writes no file."""
     done = broca("refit", finished, "--resamples", 0, "--json")
     data = json.loads(done.stdout)
     assert (data["kind"], data["recovery"], data["method"]) == ("refit", "lasso", "pooled")
@@ -36,13 +36,13 @@ def test_json_is_the_result(finished):
 
 
 def test_bad_input_is_one_line(finished, tmp_path):
-    """An unknown recovery and a folder without a run."""
+    """An unknown recovery and a missing folder are refused."""
     assert_refused(broca("refit", finished, "--recovery", "lasos"), "did you mean 'lasso'")
     assert_refused(broca("refit", tmp_path / "nowhere"), "nowhere")
 
 
 def test_additivity_is_said_in_words():
-    """Share, rank correlation, masks."""
+    """The line has the explained variance, the rank correlation and the number of masks."""
     line = additivity_line(AdditivityInfo(masks=1200, explained=0.456, rank_correlation=0.789))
     assert "explain 46% of the variance" in line
     assert "rank correlation 0.79, 1,200 masks" in line

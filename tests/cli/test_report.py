@@ -5,7 +5,7 @@ from reports.test_page import make_result
 
 
 def test_figures_are_written_for_a_paper(tmp_path):
-    """In the format and width that are asked for."""
+    """`--figures` writes the figures in the requested format and prints their paths."""
     make_result().save(tmp_path / "run")
     done = broca("report", tmp_path / "run", "--figures", tmp_path / "f", "--format", "svg",
                  "--width", "column")  # fmt: skip
@@ -16,7 +16,7 @@ def test_figures_are_written_for_a_paper(tmp_path):
 
 
 def test_an_unknown_format_is_refused(tmp_path):
-    """As a flag, in one line."""
+    """An unknown format is refused in one line that names the flag."""
     make_result().save(tmp_path)
     done = broca("report", tmp_path, "--figures", tmp_path, "--format", "gif")
     assert_refused(done, "--format 'gif' is unknown")

@@ -1,4 +1,4 @@
-"""`broca reproduce`: files, clean stdout, help from the list of names, refusals in one line."""
+"""`broca reproduce` writes files, prints CSV or JSON and refuses unknown names."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ FEW = ("--tasks", "rhyming", "--rows", "400", "--items", "10", "--limit", "8")
 
 
 def test_csv_on_stdout_files_beside_and_a_second_time_from_the_journal(tmp_path):
-    """The same table again, as JSON; the searches' rows are kept in the folder."""
+    """A run prints CSV and writes files and a journal; a second one prints the same as JSON."""
     command = ("reproduce", "table9", "planted", *FEW, "--out", tmp_path, "--plain")
     done = broca(*command)
     assert done.returncode == 0, done.stderr
@@ -31,7 +31,7 @@ def test_csv_on_stdout_files_beside_and_a_second_time_from_the_journal(tmp_path)
 
 
 def test_help_lists_what_can_be_reproduced():
-    """From the list of names, so that none is forgotten."""
+    """The help has every name that can be reproduced."""
     done = broca("reproduce", "--help")
     assert done.returncode == 0
     words = "".join(done.stdout.split())
@@ -39,6 +39,6 @@ def test_help_lists_what_can_be_reproduced():
 
 
 def test_unknown_names_are_one_line(tmp_path):
-    """Exit code 2, nothing on stdout."""
+    """An unknown name is refused in one line with exit code 2, and stdout stays empty."""
     done = broca("reproduce", "tabel9", "planted", "--out", tmp_path, "--plain")
     assert_refused(done, "did you mean 'table9'")

@@ -1,4 +1,4 @@
-"""`broca rerun`."""
+"""`broca rerun` repeats a finished run and compares the results."""
 
 from cli.running import broca
 from verbs.run_folders import raise_largest_effect
@@ -7,7 +7,7 @@ from broca.models import loading
 
 
 def test_rerun_from_the_journal_is_identical_and_loads_no_model(finished, monkeypatch):
-    """The ranking comes out byte by byte; a changed result is told."""
+    """A rerun prints `identical` and gives exit code 0 without loading a model."""
 
     def refuse(*_, **__):
         raise SystemError("a model was loaded")
@@ -17,8 +17,8 @@ def test_rerun_from_the_journal_is_identical_and_loads_no_model(finished, monkey
     assert (done.returncode, done.stdout) == (0, "identical\n"), done.stderr
 
 
-def test_a_result_that_was_changed_does_not_come_out_again(finished):
-    """Exit code 1, with the difference."""
+def test_a_result_that_was_changed_is_not_reproduced(finished):
+    """A changed result gives exit code 1, and the output says what still agrees."""
     raise_largest_effect(finished)
     done = broca("rerun", finished)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""`broca stress`: lines, JSON and page of a stress test, and refusals."""
+"""`broca stress` prints lines or JSON, writes a page and refuses bad input."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from broca.results.stress_test import StressTest
 
 
 def test_every_part_has_its_line(capsys):
-    """Writes, ablations, the probe, reversals, the positive control, the verdict and the page."""
+    """Each write, ablation, probe, reversal, positive control, verdict and page has a line."""
     _print(make_stress(), Path("stress.html"))
     assert capsys.readouterr().out.splitlines() == [
         "write same template: +0.50 [+0.40, +0.60] nats",
@@ -29,7 +29,7 @@ def test_every_part_has_its_line(capsys):
 
 
 def test_heads_of_a_model_are_tested_into_a_folder(tmp_path):
-    """Stdout is stress.json; the page lies beside it."""
+    """`--json` prints stress.json, beside which the page lies; a second run has nothing to do."""
     done = broca(
         "stress", "reference-small", "--heads", "L0H1+L1H2", "--pairs", 16, "--out", tmp_path,
         "--json",
@@ -56,5 +56,5 @@ def test_heads_of_a_model_are_tested_into_a_folder(tmp_path):
     ],
 )
 def test_bad_input_is_one_line(arguments, message, tmp_path):
-    """Exit code 2, nothing on stdout."""
+    """Bad input is refused in one line with exit code 2, and stdout stays empty."""
     assert_refused(broca("stress", *arguments, "--out", tmp_path), message)

@@ -1,4 +1,4 @@
-"""`broca tasks`."""
+"""`broca tasks` lists the tasks, or describes a task."""
 
 import json
 
@@ -6,14 +6,14 @@ from cli.running import assert_refused, broca
 
 
 def test_tasks_lists_the_shipped_tasks():
-    """At least eight."""
+    """The list has `addition` and at least eight tasks."""
     done = broca("tasks")
     assert "addition" in done.stdout.splitlines()
     assert len(done.stdout.splitlines()) >= 8
 
 
 def test_task_is_shown_as_it_is_asked():
-    """`broca tasks NAME`: items, metrics and the first prompt under the same options."""
+    """`broca tasks NAME` shows items, metrics and the first prompt under the given options."""
     done = broca(
         "tasks",
         "mc_biology",
@@ -35,7 +35,7 @@ def test_task_is_shown_as_it_is_asked():
 
 
 def test_paper_tasks_are_listed_with_their_metrics():
-    """And which of them need permission; no task of lm-eval is read for it."""
+    """The lines of the paper's tasks have their metrics and, for code, `--allow-code`."""
     lines = broca("tasks").stdout.splitlines()
     assert "gsm8k (lm-eval's, math: exact_match,flexible-extract)" in lines
     assert "mbpp (lm-eval's, code: pass_at_1, --allow-code)" in lines
@@ -44,7 +44,7 @@ def test_paper_tasks_are_listed_with_their_metrics():
 
 
 def test_groups_of_a_folder_are_listed(tmp_path):
-    """Beside its tasks, with where they come from."""
+    """Tasks and groups of `--include-path` are listed with their folder."""
     (tmp_path / "one.yaml").write_text("task: one\ndataset_path: json\ntag: marked\n")
     (tmp_path / "all.yaml").write_text("group: all\ntask: [one]\n")
     lines = broca("tasks", "--include-path", tmp_path).stdout.splitlines()

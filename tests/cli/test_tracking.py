@@ -1,4 +1,4 @@
-"""`--log` on the command line: settings, progress and the result go to the tracker."""
+"""`--log` sends settings, progress and the result to a tracker."""
 
 import pytest
 from cli.running import assert_refused, broca
@@ -9,14 +9,14 @@ from broca.integrations import tracking
 
 @pytest.fixture
 def recorder(monkeypatch):
-    """A tracker that can be named."""
+    """A tracker that `--log recorder` uses and that records its calls."""
     kind, recorder = recording()
     monkeypatch.setitem(tracking.TRACKERS, "recorder", kind)
     return recorder
 
 
 def test_a_run_is_logged(recorder, tmp_path):
-    """From the settings to the files."""
+    """The tracker gets the settings, scores, progress, files and the end of the run."""
     done = broca(
         "compare", "reference-small", "reference-small", "--tasks", "capitals", "--rows", 120,
         "--items", 12, "--limit", 20, "--out", tmp_path, "--log", "recorder", "--log-project", "p",
@@ -36,7 +36,7 @@ def test_a_run_is_logged(recorder, tmp_path):
 
 
 def test_a_localization_is_logged_with_its_verdict(recorder, tmp_path):
-    """Numbers of the verification, and the summary as a text."""
+    """The tracker gets the figures of the verification and a summary as text."""
     done = broca(
         "localize", "reference-small", "--task", "capitals", "--others", "", "--rows", 300,
         "--items", 12, "--limit", 60, "--method", "cs-stratified", "--out", tmp_path,
@@ -50,7 +50,7 @@ def test_a_localization_is_logged_with_its_verdict(recorder, tmp_path):
 
 
 def test_an_unknown_tracker_is_one_line(tmp_path):
-    """Before anything is measured."""
+    """An unknown tracker is refused in one line with the nearest name."""
     assert_refused(
         broca(
             "localize", "reference-small", "--task", "capitals", "--out", tmp_path,

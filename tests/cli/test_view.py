@@ -1,11 +1,11 @@
-"""`broca view` prints where the index is; it opens no browser for a pipe."""
+"""`broca view` writes an index of results and prints its path."""
 
 from cli.running import broca
 from reports.test_page import make_result
 
 
 def test_the_index_is_written(tmp_path):
-    """Into the folder that is asked for."""
+    """The index is written to the folder of `--out`."""
     make_result().save(tmp_path / "run")
     done = broca("view", tmp_path, "--out", tmp_path)
     assert done.returncode == 0, done.stderr

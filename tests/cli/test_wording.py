@@ -1,4 +1,4 @@
-"""Messages of the library speak of parameters; the command line speaks of its flags."""
+"""Wording of the command line: flags in place of parameters, and durations."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from broca.cli.wording import duration, in_flags
 
 
 def test_parameters_become_flags():
-    """Those of the command, and nothing else in backticks or outside of them."""
+    """Parameters of the command in backticks become flags; all other words stay."""
     flags = {"rows": "--rows", "include_path": "--include-path"}
     assert in_flags("`rows` 12 is too few; set `include_path`", flags) == (
         "--rows 12 is too few; set --include-path"
@@ -27,5 +27,5 @@ def test_parameters_become_flags():
     ],
 )
 def test_durations_are_said_as_a_person_says_them(seconds, text):
-    """To what is worth knowing."""
+    """A duration has at most two units, and a decimal only below ten seconds."""
     assert duration(seconds) == text
