@@ -1,10 +1,11 @@
 """Tries every causal language model of the installed transformers: `make architectures`.
 
-Each class gets a tiny configuration, made of its own default one by rules over the names of fields
-(a width becomes 64, a number of layers 3, a list with one entry a layer keeps every kind of entry),
-random weights, and what `broca.load` does with a model. Where broca takes it, a head is ablated and
-compared with a copy whose weights are zeroed by hand, in plain transformers. The outcome of every
-class is a line of `docs/architectures.md`; no list of names is kept by hand.
+Each class gets a tiny configuration and random weights, and is loaded with `broca.load`. The
+configuration is made from the default of the class by rules over the names of fields: a width
+becomes 64, a number of layers 3, and a list with an entry for each layer keeps every kind of entry.
+If broca accepts the model, its logits with one head ablated are compared with those of a copy whose
+weights are zeroed by hand, in plain transformers. The outcome of every class is a line of
+`docs/architectures.md`; no list of names is kept by hand.
 """
 
 from __future__ import annotations
@@ -87,10 +88,10 @@ SIZES: dict[str, Any] = {
     "is_decoder": True, "use_cache": True, "add_cross_attention": False,
     "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0,
 }  # fmt: skip
-"""What a field becomes, by its name, wherever a default configuration has it as a number."""
+"""Value of every field of this name, wherever the default configuration has a number."""
 
 FILL = "what is not stated"
-"""In a variant: fields that hold nothing take the values of `SIZES` too."""
+"""In a variant with this key, fields that are None also take the values of `SIZES`."""
 
 VARIANTS: tuple[dict[str, Any], ...] = (
     {},
@@ -106,23 +107,25 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {"hidden_size": 128, "d_model": 128, "num_attention_heads": 8, "mamba_n_heads": 16},
     {"is_decoder": False},
 )
-"""Changes that are tried one after another where the rules alone give no model that passes."""
+"""Changes to the configuration, tried in order until a model passes."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of a class.
+    """The outcome of trying a class.
 
     Attributes:
-        kind: Its `model_type`.
-        architecture: The class.
+        kind: The `model_type` of the class.
+        architecture: Name of the class.
         outcome: `proven`, `refused`, `failed` or `not tried`.
-        said: Where its heads are gated, or what broca or transformers said.
-        heads: Heads that were found, and in how many layers of how many.
+        said: Path of the module at whose input heads are gated, or a message of broca or
+            transformers.
+        heads: Number of layers with heads, and of all layers, such as `3 of 3`.
         difference: Largest difference of a gated head's logits from those of a copy with zeroed
             weights, in standard deviations; None where no head is `comparable`.
         effect: Largest change of the logits by that head, in the same unit.
-        text_part: The configuration of the text decoder, where it is a part of the model's.
+        text_part: Class of the text decoder's configuration if it is a part of the model's, else
+            empty.
     """
 
     kind: str
@@ -136,9 +139,9 @@ class Trial:
 
 
 def classes() -> list[tuple[str, str]]:
-    """Every `model_type` with a causal language model, and its classes, in alphabetical order.
+    """Returns every `model_type` and class of a causal language model, in alphabetical order.
 
-    Where the model can read images too, the class that does so is tried beside the text class.
+    A model that can also read images has its image class beside its text class.
     """
     found = set()
     for mapping in (
@@ -152,7 +155,7 @@ def classes() -> list[tuple[str, str]]:
 
 
 def tiny_config(kind: type[PreTrainedConfig], variant: dict[str, Any]) -> PreTrainedConfig:
-    """A tiny configuration of a class, made of its default one.
+    """Returns a tiny configuration that is made from the default of its class.
 
     Args:
         kind: The class of the configuration.
@@ -189,13 +192,13 @@ def tiny_config(kind: type[PreTrainedConfig], variant: dict[str, Any]) -> PreTra
             values[name] = _every_kind(list(value), layers)
         elif isinstance(value, str) and depth > layers and len(value) == depth:
             values[name] = "".join(_every_kind(list(value), layers))
-        elif isinstance(value, list) and value and all(_is_index(one, depth) for one in value):
+        elif isinstance(value, list) and value and all(_is_index(entry, depth) for entry in value):
             values[name] = [1]
     return kind(**values, **parts)
 
 
 def _is_size(name: str, value: Any) -> bool:
-    """Whether a rule may replace a value: a number, or nothing where a number may stand."""
+    """Returns whether a rule may replace a value: a number, or None in place of a number."""
     if not isinstance(SIZES.get(name), int | float):
         return False
     if isinstance(SIZES[name], bool):
@@ -209,7 +212,7 @@ def _is_index(value: Any, depth: int) -> bool:
 
 
 def _every_kind(values: list[Any], count: int) -> list[Any]:
-    """A list of some length that keeps every kind of entry, as long as there is room."""
+    """Returns `count` entries that repeat the distinct values in their order."""
     kinds = []
     for value in values:
         if value not in kinds:
@@ -218,16 +221,16 @@ def _every_kind(values: list[Any], count: int) -> list[Any]:
 
 
 def tiny_model(kind: str, architecture: str, variant: dict[str, Any]) -> Any:
-    """A model of a class with random weights that has run a few tokens.
+    """Returns a model with random weights that has run a forward pass on a few tokens.
 
     Raises:
         Exception: Whatever the class raises.
     """
     config_class = CONFIG_MAPPING[kind]
     model_class = getattr(transformers, architecture)
-    own = getattr(model_class, "config_class", None)
-    if own is not None and not issubclass(config_class, own):
-        config_class = own
+    expected_class = getattr(model_class, "config_class", None)
+    if expected_class is not None and not issubclass(config_class, expected_class):
+        config_class = expected_class
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = model_class(tiny_config(config_class, variant)).float().eval()
@@ -240,26 +243,26 @@ def tiny_model(kind: str, architecture: str, variant: dict[str, Any]) -> Any:
 
 
 def comparable(gated: GatedModel) -> list[Any]:
-    """Projections whose heads can be ablated by zeroing weights by hand.
+    """Returns the projections whose heads can be ablated by zeroing weights by hand.
 
-    A norm before the projection mixes the heads, and weights that layers share cannot be zeroed for
-    one of them.
+    A norm before the projection mixes the heads, and weights that layers share cannot be zeroed in
+    a single layer.
     """
     projections = gated.structure.projections
-    places = [one.module.weight.data_ptr() for one in projections]
+    places = [projection.module.weight.data_ptr() for projection in projections]
     return [
-        one
-        for one, place in zip(projections, places, strict=True)
-        if one.norm is None and places.count(place) == 1
+        projection
+        for projection, place in zip(projections, places, strict=True)
+        if projection.norm is None and places.count(place) == 1
     ]
 
 
 def compared_by_hand(model: Any, gated: GatedModel) -> tuple[float, float]:
-    """How far a gated head is from a copy whose weights are zeroed by hand.
+    """Compares a model with a gated head to a copy whose weights are zeroed by hand.
 
     Returns:
-        The largest difference of logits, and the largest change by the head, in units of their
-        standard deviation.
+        The largest difference of their logits, and the largest change of the logits by the head,
+        in units of the logits' standard deviation.
     """
     (projection, *_) = comparable(gated)
     edited = copy.deepcopy(model)
@@ -281,7 +284,7 @@ def compared_by_hand(model: Any, gated: GatedModel) -> tuple[float, float]:
 
 
 def tried(kind: str, architecture: str) -> Trial:
-    """What becomes of one class: the best outcome of all variants of its configuration."""
+    """Tries all variants of a class's configuration and returns the best outcome."""
     order = ("proven", "refused", "failed", "not tried")
     best: Trial | None = None
     for variant in VARIANTS:
@@ -296,7 +299,7 @@ def tried(kind: str, architecture: str) -> Trial:
 
 
 def tried_once(kind: str, architecture: str, variant: dict[str, Any]) -> Trial:
-    """What becomes of one class with one variant of its configuration."""
+    """Tries a class with a variant of its configuration and returns the outcome."""
     try:
         model = tiny_model(kind, architecture, variant)
     except Exception as error:  # noqa: BLE001  # a class may raise anything
@@ -338,7 +341,7 @@ def tried_once(kind: str, architecture: str, variant: dict[str, Any]) -> Trial:
 
 @contextlib.contextmanager
 def _time_limit() -> Iterator[None]:
-    """Ends what takes too long; the error is caught where a class is tried."""
+    """Raises `TimeoutError` after `SECONDS`; `tried_once` turns it into an outcome."""
 
     def stop(*_: object) -> None:
         raise TimeoutError(f"longer than {SECONDS} s")
@@ -366,8 +369,8 @@ HEADINGS = {
 
 
 def page_block(trials: list[Trial]) -> str:
-    """The part of the page that the trials make."""
-    counts = {outcome: sum(one.outcome == outcome for one in trials) for outcome in HEADINGS}
+    """Returns the block of the page that lists the trials by outcome."""
+    counts = {outcome: sum(trial.outcome == outcome for trial in trials) for outcome in HEADINGS}
     lines = [
         f"Of the {len(trials)} causal language models of transformers {transformers.__version__} "
         "(their classes that read images too counted apart), "
@@ -411,7 +414,7 @@ def _proven_line(trial: Trial) -> str:
 
 
 def _cell(text: str) -> str:
-    """A message as a cell: without what is the same in all of them."""
+    """Returns a message as a table cell, without the parts that all messages share."""
     text = text.split(" is not covered: ")[-1].split("(in memory)' failed: ")[-1]
     return text.replace("|", "\\|").replace(
         "; no ablation of this model can be trusted, please report it", ""
@@ -419,7 +422,7 @@ def _cell(text: str) -> str:
 
 
 def rewritten(page: str, trials: list[Trial]) -> str:
-    """The page with its block as the trials make it."""
+    """Returns the page with its block replaced by that of the trials."""
     before, rest = page.split(BLOCK[0])
     return before + BLOCK[0] + "\n" + page_block(trials) + "\n" + BLOCK[1] + rest.split(BLOCK[1])[1]
 
@@ -436,7 +439,7 @@ def main() -> None:
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(1)
     kept = [json.loads(line) for line in _lines(arguments.trials)]
-    trials = {(one["kind"], one["architecture"]): Trial(**one) for one in kept}
+    trials = {(line["kind"], line["architecture"]): Trial(**line) for line in kept}
     for key in classes():
         if key in trials or (arguments.names and key[0] not in arguments.names):
             continue

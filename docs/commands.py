@@ -1,10 +1,10 @@
 """Runs the commands and examples that the documentation shows: `python docs/commands.py`.
 
 A fenced block of the language `console` holds commands. They are run as they stand, in the order of
-the pages, in an empty folder that holds `sums.jsonl` (own examples) and `broca-out` (a run). A
-block with a title is not run; `MARKS` says why. With `--long`, as in CI, those of `LONG` are run
-too. Every command is checked against the parser. Blocks of Python are run on the pages of
-`EXAMPLES`; elsewhere they are fragments.
+the pages, in a new folder that holds only `sums.jsonl` (examples) and `broca-out` (a run). A block
+with a title is not run; `MARKS` gives the reasons. With `--long`, as in CI, the blocks with a title
+in `LONG` are also run. Every command is checked against the parser. Blocks of Python are run on the
+pages of `EXAMPLES`; on other pages they are fragments.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ LONG = ("takes minutes", "opens a browser", SERVES)
 """Titles of blocks that CI runs too."""
 
 _PATIENCE_S = 120
-"""Seconds in which a served page has to be there, and then to go."""
+"""Seconds within which a served page must answer, and within which the server must end."""
 
 PREPARED = (
     "broca localize reference-small --task sorting --others capitals,brackets --rows 600 "
     "--items 12 --limit 60 --out broca-out"
 )
-"""The run in `broca-out` that the pages speak of."""
+"""The command of the run in `broca-out` that the pages use."""
 
 EXAMPLES = ("how-to", "concepts")
-"""Folders of pages whose blocks of Python are whole programs, page by page."""
+"""Folders of pages on which the blocks of Python form a whole program."""
 
 _BLOCK = re.compile(r'^```console(?: title="(?P<title>[^"]+)")?\n(?P<body>.*?)^```', re.M | re.S)
 
@@ -74,33 +74,33 @@ class Command:
 
     @property
     def words(self) -> list[str]:
-        """The words as a shell makes them."""
+        """The words into which a shell splits the command."""
         return shlex.split(self.line, comments=True)
 
 
 def pages() -> list[Path]:
-    """The README and all pages of the site."""
+    """Returns the README and all pages of the site."""
     return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 
 def commands(pages: list[Path]) -> list[Command]:
-    """All commands of some pages, in their order."""
-    found = []
+    """Returns all commands of the pages, in order."""
+    shown = []
     for page in pages:
         for block in _BLOCK.finditer(page.read_text(encoding="utf-8")):
             body = block["body"].replace("\\\n", " ")
             if block["title"] == "synopsis":
                 body = re.sub(r"\n +", " ", body)
-            found += [
+            shown += [
                 Command(str(page.relative_to(ROOT)), block["title"] or "", line.strip())
                 for line in body.splitlines()
                 if line.strip()
             ]
-    return found
+    return shown
 
 
 def problem_of(command: Command) -> str:
-    """Why a command cannot be right; empty where the parser takes it."""
+    """Returns what is wrong with a command; empty if the parser accepts it."""
     from broca.cli.main import app
 
     if command.title and command.title not in MARKS:
@@ -137,7 +137,7 @@ def problem_of(command: Command) -> str:
 
 
 def run(line: str) -> int:
-    """Runs a command in the present folder, one of broca in this process; its exit code."""
+    """Runs a command in the present folder, broca in this process; returns the exit code."""
     from broca.cli import main
 
     words = shlex.split(line, comments=True)
@@ -156,7 +156,7 @@ def run(line: str) -> int:
 
 
 def serve(line: str) -> int:
-    """Runs a command that serves a page, reads the page and presses Ctrl+C; its exit code.
+    """Runs a command that serves a page, reads the page, sends Ctrl+C; returns the exit code.
 
     Raises:
         OSError: The page cannot be read.
@@ -174,19 +174,19 @@ def serve(line: str) -> int:
             server.send_signal(signal.SIGINT)
             return server.wait(_PATIENCE_S)
         except BaseException:
-            server.kill()  # else it would be waited for until it ends by itself
+            server.kill()  # otherwise the context manager waits until the process ends
             raise
 
 
 def run_examples(page: Path) -> None:
-    """Runs the blocks of Python of a page, one after the other; errors are raised."""
+    """Runs the blocks of Python of a page in order and raises their errors."""
     names = {"__name__": "__main__"}
     for code in re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
         exec(compile(code, str(page), "exec"), names)
 
 
 def prepare() -> None:
-    """Makes the files that the pages' commands speak of, in the present folder."""
+    """Writes the files that the pages' commands use to the present folder."""
     sums = [
         f'{{"prompt": "compute {a} + {b} =", "answer": " {a + b}"}}\n'
         for a in range(21, 33)
@@ -203,7 +203,7 @@ def main() -> None:
     parser.add_argument("pages", nargs="*", type=Path, help="default: all of them")
     parser.add_argument("--long", action="store_true", help="run blocks that take minutes too")
     arguments = parser.parse_args()
-    # a shell that starts this in the background has it ignore Ctrl+C, and the commands with it
+    # a shell makes background processes ignore Ctrl+C, which the commands would inherit
     signal.signal(signal.SIGINT, signal.default_int_handler)
     asked = [page.resolve() for page in arguments.pages]
     titles = ("", *(LONG if arguments.long else ()))
@@ -212,7 +212,7 @@ def main() -> None:
     if wrong:
         sys.exit("\n".join(wrong))
     failed = []
-    os.environ["BROWSER"] = "true"  # the program that opens a page, which does nothing
+    os.environ["BROWSER"] = "true"  # the program `true` in place of a browser
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         prepare()
         for item in shown:

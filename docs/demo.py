@@ -2,9 +2,9 @@
 
     python docs/demo.py            # run the demo in a terminal, then write all of them
     python docs/demo.py --draw     # write them from broca-out as it is
-    python docs/demo.py --check    # fail where the README says something else than broca-out
+    python docs/demo.py --check    # fail if the README differs from broca-out
 
-`broca-out/demo.cast` is an asciicast (version 2) of all that the command printed, with its times.
+`broca-out/demo.cast` is an asciicast (version 2) of all that the command printed, with times.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COMMAND = ("localize", "reference", "--task", "addition")
 
 COLUMNS, ROWS = 96, 27
 TALL = 400
-"""Lines of the emulated terminal, so that nothing scrolls out of it."""
+"""Number of lines of the emulated terminal; nothing may scroll out of it."""
 
 RUN_FRAMES, RUN_SECONDS, TYPING_SECONDS, HOLD_SECONDS = 40, 9.0, 1.2, 7.0
 CELL, LINE, MARGIN = 8.0, 17, 14
@@ -49,7 +49,7 @@ START, END = "<!-- demo: `python docs/demo.py` writes these lines -->\n", "<!-- 
 
 
 def record() -> None:
-    """Runs the demo in a terminal of its own and writes what it prints to `CAST`."""
+    """Runs the demo in a pseudo-terminal and writes what it prints to `CAST`."""
     child, terminal = pty.fork()
     if child == 0:
         os.environ |= {"TERM": "xterm-256color"}
@@ -62,7 +62,7 @@ def record() -> None:
     while True:
         try:
             data = os.read(terminal, 65536)
-        except OSError:  # Linux ends a terminal so when its process is gone
+        except OSError:  # on Linux: the process of the terminal has ended
             break
         if not data:
             break
@@ -78,11 +78,11 @@ def record() -> None:
 
 @dataclass(frozen=True)
 class Frame:
-    """What the terminal shows for some time.
+    """A picture of the terminal and its duration.
 
     Attributes:
         lines: At most `ROWS` lines as SVG.
-        seconds: How long.
+        seconds: Duration in seconds.
     """
 
     lines: tuple[str, ...]
@@ -90,7 +90,7 @@ class Frame:
 
 
 def frames() -> list[Frame]:
-    """The recording as frames: the command is typed, the run is sped up, the end stays."""
+    """Returns the frames: the command is typed, the run is sped up, the last screen stays."""
     import pyte
 
     _, *events = map(json.loads, CAST.read_text().splitlines())
@@ -116,7 +116,7 @@ def frames() -> list[Frame]:
 
 
 def _verdict(screen) -> int:
-    """The line at which the answer begins."""
+    """Returns the number of the line at which the answer begins."""
     for number, text in enumerate(screen.display):
         if re.match(r"\w\S* needs |Ablating |\w\S* has no ", text):
             return number
@@ -124,7 +124,7 @@ def _verdict(screen) -> int:
 
 
 def _window(screen, first: int | None = None) -> tuple[str, ...]:
-    """The lines in view: those from `first` on, or the last ones that are written."""
+    """Returns the visible lines: those from `first` on, by default the last written ones."""
     filled = [number for number, text in enumerate(screen.display) if text.strip()]
     if first is None:
         first = max(0, max(filled, default=0) - ROWS + 1)
@@ -135,7 +135,7 @@ def _window(screen, first: int | None = None) -> tuple[str, ...]:
 
 
 def _line(cells) -> str:
-    """A line of the terminal as spans of equal style, each at its column."""
+    """Returns a line of the terminal as SVG spans of equal style, each at its column."""
     spans: list[tuple[int, str, tuple[str, bool]]] = []
     for column in range(COLUMNS):
         cell = cells[column]
@@ -165,9 +165,9 @@ def _colour(name: str) -> str:
 
 
 def draw() -> None:
-    """Writes the animation: all frames in one strip, of which one is in view at a time.
+    """Writes the animation: a strip of all frames, of which one is visible at a time.
 
-    The last frame comes first in the strip, so that a viewer that plays nothing shows the answer.
+    The last frame comes first in the strip, so that a viewer without animation shows the answer.
     """
     shown = frames()
     width = int(2 * MARGIN + COLUMNS * CELL)
@@ -206,7 +206,7 @@ def draw() -> None:
 
 
 def readme() -> str:
-    """The README with the demo's lines as `FOLDER` has them."""
+    """Returns the README with the lines of the result in `FOLDER`."""
     import broca
     from broca.reports.words import headline
 
@@ -219,7 +219,7 @@ def readme() -> str:
 
 
 def main() -> None:
-    """The command line of this script."""
+    """Records and draws the demo, or checks the README, as the options say."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--draw", action="store_true", help="use the recording in broca-out")
     parser.add_argument("--check", action="store_true", help="compare the README, write nothing")

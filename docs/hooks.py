@@ -1,4 +1,4 @@
-"""What MkDocs does besides rendering pages: some are made from the package and from other files.
+"""Hooks of MkDocs that make pages from the package and from other files, and rewrite links.
 
 - `reference/command-line.md` is the help of every command.
 - `reference/python.md` holds the public names, with their docstrings.
@@ -33,7 +33,7 @@ OUTSIDE = {
 """Documents of the repository that are pages of the site."""
 
 NOTEBOOKS = {"tutorial/first-run.ipynb": True, "tutorial/hub-model.ipynb": False}
-"""The notebooks, and whether they are executed here: one needs the hub and a GPU."""
+"""The notebooks, and whether the build executes them; one needs the hub and a GPU."""
 
 
 def _in(home: str, names: str) -> tuple[str, ...]:
@@ -73,11 +73,11 @@ PUBLIC = {
     "Integrations": _in("broca.integrations", "Log TrainerCallback TrackerKind BrocaLM"),
     "Journal": _in("broca.journal", "Journal read_run read_runs prune"),
 }
-"""The sections of the page on Python: where their names are defined or can be imported."""
+"""The sections of the page on Python, with the dotted names in each."""
 
 
 def command_line_page() -> str:
-    """The help of every command, as `broca COMMAND --help` prints it."""
+    """Returns the page with the help of every command, as `broca COMMAND --help` prints it."""
     from rich.console import Console
 
     from broca.cli.main import app
@@ -99,23 +99,23 @@ def command_line_page() -> str:
 
 
 def commands(above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """All commands in the order of `--help`, those of commands too; lm-eval's are lm-eval's."""
+    """Returns all commands and subcommands in the order of `--help`, except `lm-eval`."""
     from broca.cli.main import app
 
     menu = app
     for word in above:
         menu = menu[word]
-    found = []
+    listed = []
     for name in menu:
         if name.startswith("-") or name == "lm-eval":
             continue
         words = (*above, name)
-        found += [words] if menu[name].default_command is not None else commands(words)
-    return found
+        listed += [words] if menu[name].default_command is not None else commands(words)
+    return listed
 
 
 def python_page() -> str:
-    """Directives of mkdocstrings for every public name."""
+    """Returns the page with a directive of mkdocstrings for every public name."""
     parts = [
         "# Python\n",
         "A verb takes the fields of the option classes that its signature names as",
@@ -128,11 +128,11 @@ def python_page() -> str:
 
 
 def notebook_page(path: Path, *, execute: bool) -> str:
-    """A notebook as Markdown: cells, and what they gave when they were executed.
+    """Returns a notebook as Markdown: its cells and their outputs.
 
     Args:
         path: The notebook.
-        execute: Run its cells; otherwise their stored outputs are shown.
+        execute: Whether to run the cells; otherwise their stored outputs are shown.
     """
     parts = []
     for cell in _notebook(path, execute=execute).cells:
@@ -145,7 +145,7 @@ def notebook_page(path: Path, *, execute: bool) -> str:
 
 
 def _notebook(path: Path, *, execute: bool) -> Any:
-    """A notebook with the outputs that readers need: what is printed, and each cell's result."""
+    """Returns a notebook with only the printed text and the result of each cell as outputs."""
     import nbformat
 
     book = nbformat.read(path, as_version=4)
@@ -167,7 +167,7 @@ def _notebook(path: Path, *, execute: bool) -> Any:
 
 
 def _output(output: Any) -> str:
-    """What a cell gave: text, a picture or HTML."""
+    """Returns an output of a cell as Markdown: text, a picture or HTML."""
     if output.output_type == "stream":
         return f"```text\n{output.text.rstrip()}\n```"
     for kind in ("text/html", "image/svg+xml"):
@@ -177,7 +177,7 @@ def _output(output: Any) -> str:
 
 
 def relinked(text: str, page: str, source: str) -> str:
-    """A document with its links as the site needs them.
+    """Returns a document with its links rewritten for the site.
 
     Args:
         text: Markdown.
@@ -209,13 +209,13 @@ _SERVING = False
 
 
 def on_startup(*, command: str, dirty: bool) -> None:
-    """Notebooks are executed for `mkdocs build`, not each time that `mkdocs serve` renders."""
+    """Records whether MkDocs serves the site: only `mkdocs build` executes the notebooks."""
     global _SERVING
     _SERVING = command == "serve"
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages that are made here."""
+    """Adds the generated pages and the pictures of the benchmarks."""
     from mkdocs.structure.files import File
 
     made = {
@@ -248,7 +248,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def broken_links(site: Path) -> list[str]:
-    """Links of a built site that lead nowhere, and resources that are loaded from elsewhere."""
+    """Returns links of a built site that lead nowhere, and resources loaded from other sites."""
     pages = {path: path.read_text(encoding="utf-8") for path in sorted(site.rglob("*.html"))}
     anchors = {
         path: set(re.findall(r"\b(?:id|name)=\"?([^\"\s>]+)", text)) for path, text in pages.items()

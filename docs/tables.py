@@ -20,7 +20,7 @@ _BLOCK = re.compile(r"<!-- (?P<name>[\w-]+) -->\n.*?<!-- /(?P=name) -->", re.DOT
 
 
 def tables() -> dict[str, str]:
-    """Every generated block by the name of its markers, `<!-- name -->` and `<!-- /name -->`."""
+    """Returns every block by the name of its markers, `<!-- name -->` and `<!-- /name -->`."""
     methods = [
         (f"`{name}`", method.measures + " (default)" * (name == DEFAULT_METHOD), method)
         for name, method in METHODS.items()
@@ -52,7 +52,7 @@ def tables() -> dict[str, str]:
 
 
 def rewritten(text: str) -> str:
-    """A document with its blocks as the records give them.
+    """Returns a document with its blocks replaced by those of the records.
 
     Raises:
         KeyError: A marker names no block.
@@ -67,7 +67,7 @@ def rewritten(text: str) -> str:
 
 
 def _recovery(name: str) -> str:
-    """What a recovery does, and the methods that it is the default of."""
+    """Returns what a recovery does and the methods of which it is the default."""
     users = [f"`{method}`" for method in METHODS if METHODS[method].options.get("recovery") == name]
     return RECOVERIES[name].help + (f" (default of {', '.join(users)})" if users else "")
 
