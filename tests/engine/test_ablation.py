@@ -1,4 +1,4 @@
-"""Zero, mean and resample ablation, and scales."""
+"""Zero, mean and resample ablation, and scaling."""
 
 from types import SimpleNamespace
 from typing import get_args
@@ -18,7 +18,7 @@ PROMPTS = [(3, 4, 5), (9, 8, 7, 6, 5, 4), (20,), (100, 101, 102, 103)]
 
 
 def inputs_by_hand(model, prompt):
-    """What enters each layer's output projection for one prompt, `(tokens, 32)`."""
+    """Returns the input of each layer's output projection for one prompt, `(tokens, 32)`."""
     seen = {}
     handles = [
         layer.self_attn.o_proj.register_forward_pre_hook(
@@ -34,7 +34,7 @@ def inputs_by_hand(model, prompt):
 
 
 def logits_with_slice(model, layer, head, value, tokens):
-    """Logits of plain transformers with one head's slice replaced by a vector everywhere."""
+    """Returns plain transformers' logits with one head's slice replaced by a vector everywhere."""
 
     def replace(_module, args):
         changed = args[0].clone()
@@ -50,7 +50,7 @@ def logits_with_slice(model, layer, head, value, tokens):
 
 @pytest.mark.parametrize("kind", ["mean", "resample"])
 def test_replacement_is_the_donors_activation(tiny, kind):
-    """The ablated head puts out its mean, or what it did at a token of another item."""
+    """An ablated head outputs its mean, or its activation at one token of another prompt."""
     bare, tokens = tiny_llama(), (30, 31, 32, 33)
     ablation = Ablation(kind, seed=5)
     donors = donor_activations(tiny, PROMPTS, ablation)
@@ -78,7 +78,7 @@ def test_replacement_is_the_donors_activation(tiny, kind):
 
 
 def test_scale_multiplies_the_heads_output(tiny):
-    """A gate of 0.3 leaves three tenths of it."""
+    """A gate of 0.3 equals the head's output-projection columns multiplied by 0.3."""
     bare, tokens = tiny_llama(), (30, 31, 32, 33)
     with torch.no_grad():
         bare.model.layers[0].self_attn.o_proj.weight[:, 8:16] *= 0.3
@@ -94,7 +94,7 @@ def test_scale_multiplies_the_heads_output(tiny):
 @pytest.mark.parametrize("kind", ["mean", "resample"])
 @pytest.mark.parametrize("budget", [20, 100_000])
 def test_batches_with_replacements_equal_rows_alone(tiny, kind, budget):
-    """Rows that leave and enter keep their own donors, in reading and in decoding."""
+    """Rows of a batch keep their own donors when other rows leave and enter."""
     rng = np.random.default_rng(0)
     donors = donor_activations(tiny, PROMPTS, Ablation(kind))
     gates = (rng.random((4, 8)) > 0.4).astype(np.float32)
@@ -117,7 +117,7 @@ def test_batches_with_replacements_equal_rows_alone(tiny, kind, budget):
 
 
 def test_mean_ablation_works_on_blocks():
-    """MLP blocks and layers have outputs to average; routed experts do not."""
+    """Mean ablation of blocks replaces their outputs with means and differs from zero ablation."""
     model = GatedModel.wrap(
         tiny_llama(), tiny_tokenizer(), name="tiny", components="mlp+layers+kv-groups"
     )
@@ -138,7 +138,7 @@ def test_mean_ablation_works_on_blocks():
      (("zero", float("nan")), "`scale` nan")],
 )  # fmt: skip
 def test_ablation_that_does_not_exist_is_refused(arguments, message):
-    """In one line."""
+    """An unknown ablation and a scale of 1 or NaN are refused in one line."""
     with pytest.raises(BadInput, match=message):
         Ablation(*arguments)
 
@@ -149,13 +149,13 @@ def test_ablation_that_does_not_exist_is_refused(arguments, message):
      ({"reuse_layers": ""}, "`reuse_layers`"), ({"token_budget": 0}, "`token_budget`")],
 )  # fmt: skip
 def test_engine_option_that_does_not_exist_is_refused(options, message):
-    """In one line."""
+    """An option value outside its range is refused in one line."""
     with pytest.raises(BadInput, match=message):
         EngineOptions(**options)
 
 
 def test_records_say_what_a_model_can_be_ablated_by():
-    """Routed experts have no output that donors could replace."""
+    """A model with routed experts allows only zero ablation: experts have no output to replace."""
 
     class Model:
         def __init__(self, *places):

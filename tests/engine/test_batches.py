@@ -1,4 +1,4 @@
-"""Batches: padded rows, and suffixes on top of prefixes that are read once."""
+"""Batches of padded rows, and batches of suffixes on prefixes that are read once."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ def masking():
 
 
 def readings(mask, prefix, suffixes):
-    """Rows that share a prefix under one mask."""
+    """Returns rows that share a prefix under one mask."""
     return [Reading(mask, 0, (*prefix, *suffix), [(0, (1,))]) for suffix in suffixes]
 
 
@@ -32,7 +32,7 @@ def groups():
 
 
 def alone(tiny, reading, masking):
-    """Logits after a row's last token, without padding, cache or company."""
+    """Returns the logits after a row's last token, without padding, cache or other rows."""
     tokens = torch.tensor([reading.tokens])
     gates, _ = masking.of([reading])
     with tiny.gates(gates):
@@ -41,7 +41,7 @@ def alone(tiny, reading, masking):
 
 @torch.inference_mode()
 def test_padded_rows_give_what_they_give_alone(tiny, groups, masking):
-    """Whole sequences of several masks in one batch."""
+    """Whole sequences under several masks give the same logits in one batch as alone."""
     work = [row for group in groups for row in group.members]
     batch = plain_batch(tiny, work, masking)
     assert batch.read == sum(len(row.tokens) for row in work)
@@ -55,7 +55,7 @@ def test_padded_rows_give_what_they_give_alone(tiny, groups, masking):
 @torch.inference_mode()
 @pytest.mark.parametrize("rows", [1, 2, 5])
 def test_suffixes_on_prefixes_give_what_whole_sequences_give(tiny, groups, masking, rows):
-    """Whatever the size of a batch; every row once, every prefix read once."""
+    """Logits do not depend on the batch size; every row appears once, every prefix is read once."""
     done, read = [], 0
     for batch in shared_batches(tiny, groups, masking, rows=rows):
         assert len(batch.work) <= rows

@@ -11,7 +11,7 @@ from broca.errors import OutOfMemory
 
 
 def test_rows_fill_the_budget(tiny):
-    """As many rows as fit, and never none."""
+    """A batch holds as many rows as the budget allows, and at least one."""
     budget = Budget(tiny, 100)
     assert budget.rows(10) == 10
     assert budget.rows(33) == 3
@@ -19,13 +19,13 @@ def test_rows_fill_the_budget(tiny):
 
 
 def test_cached_tokens_count_less_on_a_cpu(tiny):
-    """They take memory, not time."""
+    """A cached token takes memory but little time, so it counts less than a token that is read."""
     budget = Budget(tiny, 100)
     assert 1 < budget.rows(10, cached=160) < budget.rows(10)
 
 
 def test_memory_shortage_halves_the_budget(tiny):
-    """The attempt is reported as failed; nothing is raised."""
+    """A shortage of memory fails the attempt and halves the budget; nothing is raised."""
     budget = Budget(tiny, 100)
 
     def fails():
@@ -37,7 +37,7 @@ def test_memory_shortage_halves_the_budget(tiny):
 
 
 def test_budget_from_memory_leaves_a_safety_and_learns(tiny, monkeypatch):
-    """80 % of what is free at first; after a shortage later budgets begin with half of it."""
+    """A first budget is 80 % of the free memory; after a shortage a new budget starts at half."""
     monkeypatch.setattr(budget, "_shares", {})
     gpu = SimpleNamespace(
         device=torch.device("cuda", 3), model=tiny.model, dtype="float32", structure=tiny.structure
@@ -59,7 +59,7 @@ def test_budget_from_memory_leaves_a_safety_and_learns(tiny, monkeypatch):
 
 
 def test_single_row_that_does_not_fit_is_an_error(tiny):
-    """Halving could not help it."""
+    """A single row that does not fit raises `OutOfMemory`, because halving could not help."""
 
     def fails():
         raise torch.OutOfMemoryError("no memory")
@@ -69,7 +69,7 @@ def test_single_row_that_does_not_fit_is_an_error(tiny):
 
 
 def test_other_errors_pass(tiny):
-    """Only memory is mended."""
+    """An error other than a shortage of memory is raised again unchanged."""
 
     def fails():
         raise ValueError("something else")

@@ -10,7 +10,7 @@ from broca.errors import BadLogits
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 @pytest.mark.parametrize("position", [(1, 0, 0), (1, 2, 4)])
 def test_one_bad_value_is_found_and_its_request_named(value, position):
-    """Wherever it stands in the row."""
+    """One NaN or infinite logit at any position raises an error that names the row's request."""
     logits = torch.randn(3, 3, 5, generator=torch.manual_seed(0))
     logits[position] = value
     with pytest.raises(BadLogits, match="request 20") as error:
@@ -19,7 +19,7 @@ def test_one_bad_value_is_found_and_its_request_named(value, position):
 
 
 def test_large_logits_are_accepted():
-    """What a number format can hold is no fault."""
+    """Every finite value that the number format can hold is accepted."""
     large, lowest = torch.full((2, 1, 4), 1e30), torch.full((2, 1, 4), -6e4, dtype=torch.float16)
     for logits in (large, lowest):
         assert bool(torch.isfinite(logits).all())

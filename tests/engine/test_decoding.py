@@ -1,4 +1,4 @@
-"""Decoding: rows leave and enter batches; each generation equals its own run."""
+"""Decoding: rows leave and enter batches, and each generation equals the one decoded alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def gates():
 @pytest.mark.parametrize("compact", [True, False])
 @pytest.mark.parametrize("budget", [60, 150, 100_000])
 def test_rows_that_leave_and_enter_change_no_answer(tiny, gates, compact, budget):
-    """Generations of 2 to 25 tokens in small batches: each equals its own run, once."""
+    """Generations of 2 to 25 tokens in small batches equal transformers' with zeroed weights."""
     rng = np.random.default_rng(5)
     requests = [
         Request(
@@ -45,7 +45,7 @@ def test_rows_that_leave_and_enter_change_no_answer(tiny, gates, compact, budget
 
 
 def test_new_rows_enter_a_running_batch(tiny, gates, monkeypatch):
-    """When short generations have left, others join the long ones in one forward pass."""
+    """When short generations have ended, waiting rows join the long ones in one forward pass."""
     joined = []
     take_in = decoding._Running.take_in
 
@@ -54,7 +54,7 @@ def test_new_rows_enter_a_running_batch(tiny, gates, monkeypatch):
         take_in(self, other, masking)
 
     monkeypatch.setattr(decoding._Running, "take_in", counted)
-    # the stop string's length stands for where the text would have ended
+    # a rule without tokenizer: a generation ends after as many tokens as its stop string is long
     monkeypatch.setattr(
         StopRule, "ended", lambda _, tokens, stop, limit: len(tokens) >= len(stop[0])
     )

@@ -33,19 +33,19 @@ def gates():
 
 
 def prompts(count, *, seed=0):
-    """Token prompts of very different lengths."""
+    """Returns token prompts of 1 to 29 tokens."""
     rng = np.random.default_rng(seed)
     return [tuple(int(t) for t in rng.integers(2, 258, rng.integers(1, 30))) for _ in range(count)]
 
 
 def crossed(requests):
-    """Every request under every mask."""
+    """Returns every request under every mask, and the index of each one's mask."""
     index = np.repeat(np.arange(len(MASKS)), len(requests))
     return list(requests) * len(MASKS), index
 
 
 def loglikelihood_requests():
-    """Continuations of one to four tokens."""
+    """Returns requests with continuations of one to four tokens."""
     continuations = [(5,), (9, 200), (7, 7, 7), (2, 3, 4, 5)]
     return [
         Request("loglikelihood", context, continuations[number % 4])
@@ -54,7 +54,7 @@ def loglikelihood_requests():
 
 
 def generation_requests(limit=4):
-    """Generations of `limit` tokens and more, without stop strings: they end one by one."""
+    """Returns generations without stop strings, of `limit` tokens and more, each longer by one."""
     return [
         Request("generate_until", context, max_new_tokens=limit + number)
         for number, context in enumerate(prompts(9, seed=1))
@@ -62,7 +62,7 @@ def generation_requests(limit=4):
 
 
 def answered(tiny, bare, gates, requests, budget):
-    """Every request under every mask, the engine's answer, and the model zeroed by hand."""
+    """Yields every request under every mask, the engine's answer, and the model zeroed by hand."""
     requests, index = crossed(requests)
     answers = Engine(tiny, EngineOptions(token_budget=budget)).run(requests, gates, index)
     for request, mask, answer in zip(requests, index, answers, strict=True):
@@ -71,7 +71,7 @@ def answered(tiny, bare, gates, requests, budget):
 
 @pytest.mark.parametrize("budget", [1, 40, 100_000])
 def test_loglikelihoods_equal_zeroed_weights(tiny, bare, gates, budget):
-    """To 1e-5, for every mask, whatever the batch; the greedy flag too."""
+    """Log-likelihoods and greedy flags equal those of zeroed weights, whatever the batch size."""
     for request, answer, edited in answered(tiny, bare, gates, loglikelihood_requests(), budget):
         value, greedy = plain_loglikelihood(edited, request.context, request.continuation)
         assert isinstance(answer, LogLikelihood)
@@ -81,7 +81,7 @@ def test_loglikelihoods_equal_zeroed_weights(tiny, bare, gates, budget):
 
 @pytest.mark.parametrize("budget", [1, 200, 100_000])
 def test_generations_equal_zeroed_weights(tiny, bare, gates, budget):
-    """Token for token what transformers generates with the columns zeroed."""
+    """Generated tokens equal those of transformers with the heads' columns zeroed."""
     for request, answer, edited in answered(tiny, bare, gates, generation_requests(), budget):
         expected = plain_generation(edited, request.context, new_tokens=request.max_new_tokens)
         assert isinstance(answer, Generation)
@@ -90,7 +90,7 @@ def test_generations_equal_zeroed_weights(tiny, bare, gates, budget):
 
 
 def test_both_kinds_of_requests_run_together(tiny, gates):
-    """A mixed list is answered in its own order."""
+    """A list that mixes both kinds of requests is answered in its order."""
     requests = [loglikelihood_requests()[0], generation_requests()[0], loglikelihood_requests()[1]]
     index = np.array([0, 1, 2])
     together = Engine(tiny).run(requests, gates, index)
@@ -119,7 +119,7 @@ def test_choices_with_one_context_are_read_once(tiny, gates):
 
 
 def test_memory_shortage_halves_the_batch_and_loses_nothing(tiny, gates, monkeypatch):
-    """Batches above a limit fail; the same rows run again in smaller ones, each once."""
+    """Batches above a limit fail, and their rows run again in smaller batches, each once."""
     forward, rows_seen = GatedModel.forward, []
 
     def short_of_memory(self, tokens, *args, **kwargs):
@@ -150,7 +150,7 @@ def test_row_too_large_for_the_memory_raises(tiny, gates, monkeypatch):
 
 
 def test_infinite_logits_stop_the_run():
-    """A broken model gives no scores."""
+    """Infinite logits raise `BadLogits` with the request's number instead of giving scores."""
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
     model.model.lm_head.weight.data[3] = float("inf")
     gates, index = np.ones((1, 8), dtype=np.float32), np.zeros(1, dtype=int)
@@ -160,7 +160,7 @@ def test_infinite_logits_stop_the_run():
 
 
 def test_progress_counts_every_request(tiny, gates):
-    """The last report says that all is done."""
+    """Progress never decreases, and the last report counts every request as done."""
     seen = []
     requests, index = crossed(loglikelihood_requests() + generation_requests())
     Engine(tiny, EngineOptions(token_budget=100), on_progress=seen.append).run(

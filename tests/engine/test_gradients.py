@@ -26,7 +26,7 @@ def double():
 
 
 def gates_of(model, seed=0):
-    """Gates of four masks: intact, a few closed, and two with gates between 0 and 1."""
+    """Returns gates of four masks: intact, every third closed, and two between 0 and 1."""
     rng = np.random.default_rng(seed)
     gates = np.ones((4, len(model.components)), dtype=np.float32)
     gates[1, ::3] = 0
@@ -36,7 +36,7 @@ def gates_of(model, seed=0):
 
 @pytest.mark.parametrize("budget", [1, 100_000])
 def test_gradients_equal_finite_differences(double, budget):
-    """Central differences of the margin, gate by gate, for both kinds of margins."""
+    """Gradients equal central differences of the margin, gate by gate, for both kinds of margin."""
     gates, index = gates_of(double), np.arange(4)
     engine = Engine(double, EngineOptions(token_budget=budget))
     _, gradients = engine.differentiate(ROWS, gates, index)
@@ -54,7 +54,7 @@ def test_gradients_equal_finite_differences(double, budget):
 
 
 def test_margins_equal_plain_transformers(tiny):
-    """Choices: log p(gold) - log sum of the others; answers: mean log-probability."""
+    """A choice's margin is log p(gold) - log sum of the others; an answer's, its mean log p."""
     gates = np.ones((2, 8), dtype=np.float32)
     gates[1, [1, 6]] = 0
     margins, _ = Engine(tiny).differentiate([CHOICE, ANSWER] * 2, gates, np.array([0, 0, 1, 1]))
@@ -71,7 +71,7 @@ def test_margins_equal_plain_transformers(tiny):
 
 
 def test_margins_of_answers_equal_differentiated_ones(tiny):
-    """Forward-only rows give the same number."""
+    """A margin from forward passes alone equals the one that `differentiate` returns."""
     gates = np.ones((1, 8), dtype=np.float32)
     for margin in (CHOICE, ANSWER):
         index = np.zeros(len(margin.requests), dtype=int)
@@ -81,7 +81,7 @@ def test_margins_of_answers_equal_differentiated_ones(tiny):
 
 
 def test_gradients_are_those_of_each_row_alone(tiny):
-    """Rows of a batch do not mix."""
+    """A row's gradients in a batch equal its gradients alone."""
     gates, index = gates_of(tiny), np.array([0, 1, 2, 3])
     _, together = Engine(tiny).differentiate(ROWS, gates, index)
     for row, margin in enumerate(ROWS):
@@ -90,7 +90,7 @@ def test_gradients_are_those_of_each_row_alone(tiny):
 
 
 def test_weights_stay_frozen_and_untouched(tiny):
-    """No gradient is kept for a weight."""
+    """Differentiating changes no weight and stores no gradient on it."""
     before = [parameter.clone() for parameter in tiny.model.parameters()]
     Engine(tiny).differentiate(ROWS, gates_of(tiny), np.arange(4))
     for parameter, old in zip(tiny.model.parameters(), before, strict=True):
@@ -99,7 +99,7 @@ def test_weights_stay_frozen_and_untouched(tiny):
 
 
 def test_memory_shortage_halves_the_batch(tiny, monkeypatch):
-    """The same rows run again in smaller batches."""
+    """A batch that does not fit runs again in smaller batches with the same result."""
     gates, index = gates_of(tiny), np.arange(4)
     expected = Engine(tiny).differentiate(ROWS, gates, index)
     forward = GatedModel.forward

@@ -1,4 +1,4 @@
-"""Lanes: copies of the model side by side give what one gives."""
+"""Lanes: copies of the model side by side give the answers of one model."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from broca.tasks import Generation, Request
 
 
 def work(count=90, masks=6, components=8, *, seed=0, singles=False):
-    """Log-likelihoods and generations of several lengths under random or single masks."""
+    """Returns log-likelihoods and generations of several lengths under random or single masks."""
     rng = np.random.default_rng(seed)
     gates = (rng.random((masks, components)) > 0.3).astype(np.float32)
     if singles:
@@ -28,14 +28,14 @@ def work(count=90, masks=6, components=8, *, seed=0, singles=False):
 
 
 def values(outputs):
-    """Texts, and log-likelihoods as numbers."""
+    """Returns generations as texts and log-likelihoods as numbers."""
     return [one.text if isinstance(one, Generation) else one.value for one in outputs]
 
 
 @pytest.mark.parametrize("lanes", [2, 3])
 @pytest.mark.parametrize("singles", [False, True])
 def test_lanes_answer_as_one(tiny, lanes, singles):
-    """Readings, generations, sweeps; the order of the answers is that of the requests."""
+    """Several lanes give the answers of one lane, in the order of the requests."""
     requests, gates, index = work(singles=singles)
     one = Engine(tiny, EngineOptions(lanes=1)).run(requests, gates, index)
     engine = Engine(tiny, EngineOptions(lanes=lanes, token_budget=200))
@@ -46,7 +46,7 @@ def test_lanes_answer_as_one(tiny, lanes, singles):
 
 
 def test_donors_meet_the_copies_own_modules(tiny):
-    """Mean ablation in two lanes equals mean ablation in one."""
+    """Mean ablation in two lanes equals mean ablation in one and differs from zero ablation."""
     requests, gates, index = work(seed=1)
     donors = donor_activations(tiny, [one.context for one in requests[:5]], Ablation("mean"))
     run = [
@@ -60,7 +60,7 @@ def test_donors_meet_the_copies_own_modules(tiny):
 
 
 def test_copies_share_the_weights_and_leave_no_hooks(tiny):
-    """A copy costs modules, not memory; after a run no module has a hook."""
+    """A copy shares the weights of the model; after a run no module of either has a hook."""
     requests, gates, index = work()
     engine = Engine(tiny, EngineOptions(lanes=2))
     engine.run(requests, gates, index)
@@ -73,7 +73,7 @@ def test_copies_share_the_weights_and_leave_no_hooks(tiny):
 
 
 def test_an_error_in_a_lane_reaches_the_caller_and_threads_are_as_before(tiny, monkeypatch):
-    """Also where a copy fails and not the model itself."""
+    """An error in a copy's lane is raised to the caller, and torch's thread count is restored."""
     requests, gates, index = work()
     engine = Engine(tiny, EngineOptions(lanes=2))
     engine.run(requests, gates, index)
@@ -89,7 +89,7 @@ def test_an_error_in_a_lane_reaches_the_caller_and_threads_are_as_before(tiny, m
 
 
 def test_little_work_and_one_thread_need_one_lane(tiny):
-    """By itself an engine has as many lanes as torch has threads, and none for a few requests."""
+    """An engine has as many lanes as torch has threads, but uses one lane for a few requests."""
     requests, gates, index = work(count=20)
     engine = Engine(tiny, EngineOptions(lanes=2))
     engine.run(requests, gates, index)

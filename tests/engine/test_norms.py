@@ -9,7 +9,7 @@ PROMPTS = [(5, 9, 4), (7, 3, 8, 20, 31)]
 
 
 def test_norms_are_those_of_the_projections_input(tiny):
-    """Against a plain hook, prompt by prompt without padding."""
+    """Mean norms equal those that a plain hook records, prompt by prompt without padding."""
     expected, tokens = np.zeros(8), 0
     for prompt in PROMPTS:
         for layer, block in enumerate(tiny.model.model.layers):

@@ -13,7 +13,7 @@ PREAMBLE = tuple(range(10, 60))
 
 
 def test_groups_hold_every_row_once():
-    """Grouped or alone, nothing is lost and nothing doubled; prefixes leave logits to compute."""
+    """Every row is in one group or alone, and its prefix leaves at least one logit to compute."""
     rng = np.random.default_rng(0)
     work = []
     for number in range(60):
@@ -38,12 +38,12 @@ def test_groups_hold_every_row_once():
 
 
 def read(tokens, *, mask=0, donor=0):
-    """A sequence whose last token predicts one more."""
+    """Returns a sequence whose last token predicts one more token."""
     return Reading(mask, donor, tokens, [(0, (1,))])
 
 
 def test_the_grouping_that_saves_more_wins():
-    """One preamble for all rows, or one context for the choices of each item."""
+    """`auto` takes the larger saving: one preamble of all rows, or one context for each item."""
     preamble = [read((*range(40), n, n + 1)) for n in (50, 60, 70)]
     (group,), alone = prefix_groups(preamble, "auto")
     assert (group.prefix, group.saved, alone) == (tuple(range(40)), 80, [])
@@ -59,14 +59,14 @@ def test_the_grouping_that_saves_more_wins():
 
 @pytest.mark.parametrize(("saved", "groups"), [(8, 0), (9, 1)])
 def test_auto_shares_what_saves_more_than_a_quarter(saved, groups):
-    """Of 32 tokens 8 are a quarter; `on` shares whatever is saved."""
+    """`auto` shares a prefix that saves over a quarter of the tokens; `on` shares every prefix."""
     rows = [read((*range(saved), *range(base, base + 16 - saved))) for base in (100, 200)]
     assert len(prefix_groups(rows, "auto")[0]) == groups
     assert len(prefix_groups(rows, "on")[0]) == 1
 
 
 def test_rows_of_other_masks_and_donors_share_nothing():
-    """Their hidden states differ."""
+    """Rows under other masks or donors have other hidden states and share no prefix."""
     tokens = tuple(range(40))
     for other in (read(tokens, mask=1), read(tokens, donor=1)):
         groups, alone = prefix_groups([read(tokens), other], "on")
@@ -74,7 +74,7 @@ def test_rows_of_other_masks_and_donors_share_nothing():
 
 
 def test_groups_that_fit_counts_members_and_is_at_least_one():
-    """Groups of three rows."""
+    """As many groups fit as their members fill the rows, and at least one."""
     groups, _ = prefix_groups(
         [read((*range(30), n), mask=mask) for mask in range(4) for n in (50, 60, 70)], "on"
     )

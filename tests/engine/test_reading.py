@@ -1,4 +1,4 @@
-"""Reading: layers below the first ablated one are read once."""
+"""Reading: layers below the first ablated layer are computed once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 
 def test_planner_reuses_layers_in_a_sweep(monkeypatch):
-    """In a sweep of single heads over four layers, it starts in the middle; random masks do not."""
+    """A sweep of single heads resumes at each row's layer; random masks resume nowhere."""
     model = GatedModel.wrap(tiny_llama(layers=4), tiny_tokenizer(), name="four")
     starts = []
     resumed_at = GatedModel.resumed_at
@@ -42,7 +42,7 @@ def test_planner_reuses_layers_in_a_sweep(monkeypatch):
 
 
 def test_sweep_computes_the_first_layer_s_attention_once(monkeypatch):
-    """Rows of a layer's heads begin at its output projection, for every kind that is gated."""
+    """A row of a sweep starts at its layer's output projection and repeats no attention."""
     model = GatedModel.wrap(
         tiny_llama(layers=3), tiny_tokenizer(), name="three", components="heads+mlp+layers"
     )
@@ -61,11 +61,11 @@ def test_sweep_computes_the_first_layer_s_attention_once(monkeypatch):
     answers, _ = run(model, requests, sweep, reuse_layers="on")
     same(answers, expected)
     below = sum(one.layer == 0 for one in model.components)
-    assert sum(rows) == len(requests) * (1 + below)  # the intact model and what lies below
+    assert sum(rows) == len(requests) * (1 + below)  # intact rows and rows of layer 0
 
 
 def _counting(forward, module, rows):
-    """A forward pass that writes down how many rows one module gets."""
+    """Wraps a forward pass so that it records how many rows one module gets."""
 
     def counted(self, hidden_states, *args, **kwargs):
         if self is module:
@@ -76,7 +76,7 @@ def _counting(forward, module, rows):
 
 
 def work():
-    """Two sequences: one asks two continuations of its last tokens, the other one."""
+    """Returns two sequences: one with two continuations, the other with one."""
     return [
         Reading(0, 0, (1, 2, 3, 4), [(7, (4, 0)), (2, (3,))]),
         Reading(1, 0, (5, 6), [(5, (2, 1, 0))]),
@@ -85,7 +85,7 @@ def work():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_targets_are_read_from_the_last_positions(dtype):
-    """Against a log-softmax taken position by position; half precision is summed in float32."""
+    """Log-probabilities equal a log-softmax taken position by position in double precision."""
     logits = torch.randn(2, 3, 6, generator=torch.manual_seed(0)).to(dtype)
     found, greedy, present = target_log_probabilities(work(), logits)
     expected = torch.log_softmax(logits.double(), dim=-1)
@@ -104,7 +104,7 @@ def test_targets_are_read_from_the_last_positions(dtype):
 
 
 def test_scores_keep_the_positions_of_their_requests():
-    """The sum of a continuation's tokens; greedy only if every token is the most probable one."""
+    """A score is the sum over the continuation; it is greedy only if every token is the argmax."""
     logits = torch.zeros(2, 3, 6)
     for position, token in enumerate((2, 1, 0)):
         logits[1, position, token] = 1.0
@@ -116,7 +116,7 @@ def test_scores_keep_the_positions_of_their_requests():
 
 
 def test_infinite_logits_name_the_request():
-    """The first request of the row at fault."""
+    """Infinite logits raise an error that names the first request of their row."""
     logits = torch.zeros(2, 3, 6)
     logits[1, 0, 0] = float("inf")
     with pytest.raises(BadLogits, match="request 5"):

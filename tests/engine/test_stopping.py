@@ -1,4 +1,4 @@
-"""When a generation ends, and what its text is."""
+"""The end of a generation, and its text."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def rule():
 
 
 def end_of(rule, text, stop, limit=99):
-    """Feeds a text token by token; returns what had been read when the rule ended it."""
+    """Feeds a text token by token and returns the text up to the token that ended it."""
     tokens = tiny_tokenizer().encode(text)
     for length in range(1, len(tokens) + 1):
         if rule.ended(tokens[:length], stop, limit):
@@ -38,19 +38,19 @@ def test_stop_string_is_found_however_tokens_cut_it(rule, text, stop, read):
 
 
 def test_end_of_sequence_token_ends(rule):
-    """Whatever the stop strings are."""
+    """The end-of-sequence token ends a generation without any stop string."""
     assert rule.ended([40, 41, 1], (), 99)
     assert not rule.ended([40, 41], (), 99)
 
 
 def test_limit_ends(rule):
-    """At the limit, not before."""
+    """A generation ends when it has `limit` tokens, and not before."""
     assert rule.ended([40, 41, 42], (), 3)
     assert not rule.ended([40, 41], (), 3)
 
 
 def test_text_is_cut_at_the_first_stop_string(rule):
-    """As the harness cuts it: before the earliest of every stop string."""
+    """The text ends before the earliest stop string, as in lm-evaluation-harness."""
     tokens = tiny_tokenizer().encode("one two three")
     assert rule.text(tokens, ("three", " two")) == "one"
     assert rule.text([*tokens, 1], ()) == "one two three"

@@ -9,13 +9,13 @@ from broca.tasks import Request
 
 
 def generation(context, *, mask=0, donor=0, limit=4):
-    """A generation from a context of that many tokens."""
+    """Returns a generation from a context of that many tokens."""
     request = Request("generate_until", tuple(range(context)), max_new_tokens=limit)
     return Decoding(mask, donor, 0, request)
 
 
 def test_what_can_be_shared_leaves_the_logits_that_are_needed():
-    """Of a reading all but the longest continuation; of a prompt all but its last token."""
+    """The sharable prefix excludes the longest continuation, and the last token of a prompt."""
     reading = Reading(0, 0, (1, 2, 3, 4, 5), [(0, (9,)), (1, (8, 7))])
     assert (reading.length, reading.sharable) == (5, 3)
     decoding = generation(6, limit=10)
@@ -23,7 +23,7 @@ def test_what_can_be_shared_leaves_the_logits_that_are_needed():
 
 
 def test_longest_first_is_stable():
-    """Work of the same length stays in its order, so that batches are the same every time."""
+    """Work of equal length keeps its order, so that batches are reproducible."""
     work = [generation(n, mask=mask) for mask, n in enumerate((3, 8, 3, 5, 8))]
     assert [(one.length, one.mask) for one in longest_first(work)] == [
         (12, 1), (12, 4), (9, 3), (7, 0), (7, 2),
@@ -31,7 +31,7 @@ def test_longest_first_is_stable():
 
 
 def test_padding_is_on_the_left_and_not_attended_to():
-    """Tokens end at the last column."""
+    """Sequences end at the last column, and padding on their left has attention 0."""
     tokens, attention = left_padded([(5, 6, 7), (8,)], device=torch.device("cpu"))
     assert tokens.tolist() == [[5, 6, 7], [0, 0, 8]]
     assert attention.tolist() == [[1, 1, 1], [0, 0, 1]]
@@ -40,7 +40,7 @@ def test_padding_is_on_the_left_and_not_attended_to():
 
 @pytest.mark.parametrize("donors", [0, 2])
 def test_rows_get_the_gates_of_their_mask_and_the_activations_of_their_donor(donors):
-    """Zero ablation replaces nothing."""
+    """Each row gets the gates of its mask and its donor's activations; without donors, none."""
     gates = torch.tensor([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     point = GatePoint(torch.nn.Linear(2, 2), "layer", 0, "input", 0, 2, 1)
     values = {point: torch.tensor([[1.0, 2.0], [3.0, 4.0]])} if donors else {}

@@ -1,4 +1,4 @@
-"""What the tests of several executors ask."""
+"""Fixtures for the tests of several executors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Plans become questions and answers become responses; no model is needed for it."""
+"""Plans become questions and answers become responses, without a model."""
 
 from dataclasses import dataclass
 
@@ -23,41 +23,41 @@ class Choices:
     metric: str = "difference"
 
     def score(self, item, outputs):
-        """The first choice's value minus the second's."""
+        """Returns the first choice's value minus the second's."""
         return outputs[0].value - outputs[1].value
 
     def margin(self, item):
-        """As the item's requests; items of odd numbers have none."""
+        """Returns a margin of the item's requests; items with odd numbers have none."""
         if item.number % 2:
             return None
         return Margin(item.requests, 0)
 
 
 def item(number):
-    """An item with two requests."""
+    """Returns an item with two requests."""
     requests = tuple(Request("loglikelihood", (number, 7), (choice,)) for choice in (1, 2))
     return Item("choices", number, f"prompt {number}", "a", requests)
 
 
 def bank(count=4, task=None):
-    """Items of one task."""
+    """Returns items of one task."""
     return [(task or Choices(), item(number)) for number in range(count)]
 
 
 @pytest.fixture
 def plan():
-    """Four rows under two masks of three components; items repeat."""
+    """Four rows under two masks of three components, with one item twice."""
     masks = np.array([[False, False, False], [True, False, True]])
     return Plan(masks, np.array([0, 1, 1, 0]), np.array([2, 0, 2, 3]))
 
 
 def answered(questions):
-    """Answers whose value is the number of the request, from 0."""
+    """Returns answers whose values are the positions of their requests."""
     return Answers(tuple(LogLikelihood(float(n), False) for n in range(len(questions.requests))))
 
 
 def test_every_request_of_every_row_is_asked_under_the_rows_mask(plan):
-    """Gates are 0 where the mask ablates; requests stand row by row."""
+    """Requests stand row by row, and gates are 0 where the row's mask ablates."""
     questions = Asker(bank()).questions(plan)
     assert questions.gates.tolist() == [[1, 1, 1], [0, 1, 0]]
     assert questions.row_index.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
@@ -67,7 +67,7 @@ def test_every_request_of_every_row_is_asked_under_the_rows_mask(plan):
 
 
 def test_a_plan_or_the_run_sets_the_gate_of_ablated_components(plan):
-    """The plan's scale comes first."""
+    """Ablated components get the gate of the plan's scale, else that of the run's ablation."""
     asker = Asker(bank(), ablation=Ablation(scale=0.25))
     assert asker.questions(plan).gates[1].tolist() == [0.25, 1, 0.25]
     scaled = Plan(plan.masks, plan.mask_index, plan.item_index, scale=-1.0)
@@ -76,7 +76,7 @@ def test_a_plan_or_the_run_sets_the_gate_of_ablated_components(plan):
 
 @pytest.mark.parametrize("higher", [True, False])
 def test_responses_are_the_tasks_scores_and_higher_is_better(plan, higher):
-    """A metric of which less is better is negated."""
+    """Responses are the task's scores, negated if lower is better."""
     asker = Asker(bank(task=Choices(higher_is_better=higher)), keep_outputs=True)
     questions = asker.questions(plan)
     measured = asker.measurement(plan, questions, answered(questions))
@@ -86,7 +86,7 @@ def test_responses_are_the_tasks_scores_and_higher_is_better(plan, higher):
 
 
 def test_margins_are_asked_where_they_are_wanted_and_missing_ones_are_named(plan):
-    """The margin is that of the task; an item without one is refused by its number."""
+    """A margin response is the task's margin; an item without a margin is refused by its number."""
     asker = Asker(bank(), response="margin")
     even = Plan(plan.masks, plan.mask_index[:3], plan.item_index[:3])
     questions = asker.questions(even)
@@ -100,7 +100,7 @@ def test_margins_are_asked_where_they_are_wanted_and_missing_ones_are_named(plan
 
 
 def test_gradients_of_probabilities_follow_the_chain_rule(plan):
-    """Against the finite difference of the probability of a margin."""
+    """A probability's gradient is the margin's gradient times the probability's derivative."""
     even = Plan(plan.masks, np.array([0, 1]), np.array([0, 2]), gradients=True)
     asker = Asker(bank(), response="probability")
     questions = asker.questions(even)
@@ -117,7 +117,7 @@ def test_gradients_of_probabilities_follow_the_chain_rule(plan):
 
 
 def test_donors_depend_on_mask_and_item_and_are_never_the_items_own():
-    """The order of rows, other rows, and the position of an item in the bank change none."""
+    """Donors depend on seed, mask and item alone, and an item never gets itself as donor."""
     masks = np.random.default_rng(0).random((3, 5)) < 0.5
     plan = Plan.crossed(masks, np.arange(6))
     ablation = Ablation("resample", seed=4)
@@ -133,7 +133,7 @@ def test_donors_depend_on_mask_and_item_and_are_never_the_items_own():
 
 
 def test_bad_logits_name_the_item_and_what_was_ablated(plan):
-    """From the number of the request."""
+    """An error in a request names its item and the number of ablated components."""
     asker = Asker(bank())
     questions = asker.questions(plan)
     error = asker.named(BadLogits("not finite", request=4), plan, questions)
@@ -142,37 +142,37 @@ def test_bad_logits_name_the_item_and_what_was_ablated(plan):
 
 
 def test_rows_of_a_callers_metric_are_marked(plan):
-    """By the task of each row's item."""
+    """A row is marked if its task is scored by the caller's metric."""
     mixed = [(Choices(rescored=number == 2), item(number)) for number in range(4)]
     assert Asker(mixed).rescored(plan).tolist() == [True, False, True, False]
 
 
 class Engine:
-    """Says what it was given."""
+    """An engine that returns placeholder answers."""
 
     def run(self, requests, *where):
-        """A generation for each request."""
+        """Returns a generation for each request."""
         return [Generation(str(request.context), 1) for request in requests]
 
     def differentiate(self, margins, *where):
-        """One value and one gradient for each margin."""
+        """Returns one value and one gradient for each margin."""
         return np.zeros(len(margins)), np.ones((len(margins), 3), dtype=np.float32)
 
 
 @dataclass(frozen=True)
 class Position:
-    """An observation of a number."""
+    """An observation that is a number."""
 
     number: int
 
     @classmethod
     def observe(cls, engine, observations):
-        """The numbers, as vectors of one entry."""
+        """Returns the numbers as vectors of one entry."""
         return [np.array([one.number], dtype=np.float32) for one in observations]
 
 
 def test_an_engine_is_asked_by_the_kind_of_job(plan):
-    """Requests are run, margins differentiated, observations taken by their class."""
+    """Requests are run, margins are differentiated, and observations are taken by their class."""
     asker = Asker(bank())
     assert len(answer(Engine(), asker.questions(plan)).outputs) == 8
     even = Plan(plan.masks, np.array([0, 1]), np.array([0, 2]), gradients=True)
@@ -183,6 +183,6 @@ def test_an_engine_is_asked_by_the_kind_of_job(plan):
 
 
 def test_questions_without_rows_have_no_outputs():
-    """An empty plan is answered with nothing."""
+    """An empty plan has an empty list of outputs."""
     nothing = Questions(np.ones((1, 3), dtype=np.float32), *[np.zeros(0, dtype=np.intp)] * 3, 0)
     assert Asker(bank()).outputs(nothing, Answers()) == []

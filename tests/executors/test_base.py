@@ -1,4 +1,4 @@
-"""What an executor is, and the settings by which engines are kept apart."""
+"""The protocol of executors, and the settings that identify engines."""
 
 import inspect
 
@@ -11,7 +11,7 @@ from broca.executors.base import Executor, Setting
 
 @pytest.mark.parametrize("kind", [LocalExecutor, RayExecutor])
 def test_every_executor_has_what_the_protocol_says(kind):
-    """Each member by its name, and methods with the same parameters."""
+    """Every executor has each member of the protocol, and its methods have the same parameters."""
     for name, member in vars(Executor).items():
         if name.startswith("_"):
             continue
@@ -24,7 +24,7 @@ def test_every_executor_has_what_the_protocol_says(kind):
 
 
 def test_a_setting_is_itself_alone_and_shows_no_activations():
-    """Donors are tensors: comparing or printing them would take seconds."""
+    """Settings are equal by identity alone, and their repr omits tensors: both would be slow."""
     one, other = (Setting("mean", donors=(torch.zeros(3),)) for _ in range(2))
     assert one != other
     assert one in {one}

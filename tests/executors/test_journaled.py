@@ -1,4 +1,4 @@
-"""What is known is not measured again; what is measured is kept chunk by chunk."""
+"""Rows in the journal are not measured again; measured rows are stored chunk by chunk."""
 
 from dataclasses import dataclass, replace
 
@@ -17,7 +17,7 @@ NAMES = tuple(f"L0H{number}" for number in range(12))
 
 
 class Counting:
-    """Answers with a number made from mask and item, and counts how often each is asked."""
+    """An executor that computes numbers from mask and item, and records what it is asked."""
 
     concurrent = False
     tokens = 0
@@ -26,23 +26,23 @@ class Counting:
         self.asked = []
 
     def stream(self, plans):
-        """Measures plan by plan."""
+        """Yields the measurement of each plan."""
         for number, plan in enumerate(plans):
             yield number, self.run(plan)
 
     def stream_answers(self, plans):
-        """Answers plan by plan."""
+        """Yields the answers to each plan."""
         for number, plan in enumerate(plans):
             yield number, self.answers(plan)
 
     def stream_observations(self, batches):
-        """Gives each observation a vector of its own."""
+        """Yields a vector for each observation, filled with its key."""
         for number, batch in enumerate(batches):
             self.asked += [one.key for one in batch]
             yield number, [np.full(3, int(one.key), dtype=np.float32) for one in batch]
 
     def run(self, plan):
-        """Answers."""
+        """Returns responses and gradients computed from masks and items."""
         for mask, item in zip(plan.mask_index, plan.item_index, strict=True):
             self.asked.append((plan.masks[mask].tobytes(), int(item)))
         weights = np.linspace(-1, 1, plan.masks.shape[1])
@@ -51,21 +51,21 @@ class Counting:
         return Measurement(plan, responses, slopes if plan.gradients else None)
 
     def answers(self, plan):
-        """Says which item it was."""
+        """Returns answers that name the row's item."""
         self.run(plan)
         return [(Generation(f"é {item}", 2), LogLikelihood(-0.1, True)) for item in plan.item_index]
 
 
 class Searching(JournaledExecutor):
-    """Measures the rows of a search."""
+    """An executor whose plans are rows of a search."""
 
     def run(self, plan, role="search"):
-        """As rows of a search, in gradients of a margin."""
+        """Measures a plan as rows of a search, by default with margins as responses."""
         return super().run(replace(plan, response=plan.response or "margin"), role=role)
 
 
 def recording(journal, **options):
-    """A run of 30 items, 10 tokens each, in chunks of 100 tokens."""
+    """Returns a recording of a run of 30 items, 10 tokens each, in chunks of 100 tokens."""
     items = journal.items([ItemRecord(bytes([n]), "task", n) for n in range(30)])
     components = journal.components(NAMES)
     run = journal.begin_run(b"r", settings={}, components=components, items=items, process="p")
@@ -75,13 +75,13 @@ def recording(journal, **options):
 
 
 def executor(journal, inner, **options):
-    """An executor of such a run."""
+    """Returns a journaled executor of that run."""
     return Searching(inner, recording(journal, **options), condition=CONDITION)
 
 
 @pytest.fixture
 def plan():
-    """300 rows, some of them twice, under 20 masks of which two are equal."""
+    """300 rows, some of them repeated, under 20 masks of which two are equal."""
     rng = np.random.default_rng(0)
     masks = rng.random((20, 12)) < 0.3
     masks[7] = masks[3]
@@ -90,7 +90,7 @@ def plan():
 
 @pytest.mark.parametrize("gradients", [False, True])
 def test_answers_are_those_of_the_inner_executor(plan, gradients):
-    """Each distinct row is measured once, within a plan and in the next one."""
+    """Responses equal the inner executor's; each distinct row is measured once over two runs."""
     plan = replace(plan, gradients=gradients)
     direct = Counting().run(plan)
     inner = Counting()
@@ -106,7 +106,7 @@ def test_answers_are_those_of_the_inner_executor(plan, gradients):
 
 
 def test_another_run_reuses_what_the_first_measured(plan, tmp_path):
-    """Across processes that share a file: only new rows are measured."""
+    """A second run on the same file measures only the rows that the first did not."""
     with Journal(tmp_path / "j.sqlite") as journal:
         executor(journal, Counting()).run(plan)
     more = np.vstack([plan.masks[::-1], np.ones((1, 12), dtype=bool)])
@@ -120,7 +120,7 @@ def test_another_run_reuses_what_the_first_measured(plan, tmp_path):
 
 @pytest.mark.parametrize("after", [0, 1, 3, 7])
 def test_a_break_loses_at_most_one_chunk(plan, tmp_path, after):
-    """The run goes on with the chunks it would have had; no row is measured twice."""
+    """A run that continues after an error measures the remaining chunks, and no row twice."""
 
     class Dying(Counting):
         calls = 0
@@ -143,7 +143,7 @@ def test_a_break_loses_at_most_one_chunk(plan, tmp_path, after):
 
 
 def test_chunks_cover_a_plan_and_keep_masks_together():
-    """In order, each row once; a mask is cut only where it is longer than two chunks."""
+    """Chunks hold every row once and in order; all but the last hold 100 to about 200 tokens."""
     rng = np.random.default_rng(1)
     for _ in range(50):
         groups = rng.integers(1, 30, rng.integers(1, 20))
@@ -160,7 +160,7 @@ def test_chunks_cover_a_plan_and_keep_masks_together():
 
 
 def test_what_is_no_number_is_refused_and_not_kept(plan):
-    """A NaN ends the run with the row's name."""
+    """A NaN response raises `BadResponse`, and no row is stored."""
 
     class Broken(Counting):
         def run(self, plan):
@@ -175,7 +175,7 @@ def test_what_is_no_number_is_refused_and_not_kept(plan):
 
 
 def test_a_run_can_be_read_back_without_a_model(plan, tmp_path):
-    """As matrices, and as an executor that refuses what is not there."""
+    """A finished run is read back as matrices and replayed; rows that it lacks are refused."""
     with Journal(tmp_path / "j.sqlite") as journal:
         wanted = executor(journal, Counting()).run(plan)
     with Journal(tmp_path / "j.sqlite", read_only=True) as journal:
@@ -197,7 +197,7 @@ def test_a_run_can_be_read_back_without_a_model(plan, tmp_path):
 
 
 def test_kept_outputs_are_a_share_drawn_by_row():
-    """Half of the rows, the same ones each time, as JSON."""
+    """`keep_outputs` of 0.5 stores the outputs of about half of the rows, the same each time."""
 
     class Speaking(Counting):
         def run(self, plan):
@@ -217,7 +217,7 @@ def test_kept_outputs_are_a_share_drawn_by_row():
 
 
 def test_answers_are_kept_and_asked_once(plan, tmp_path):
-    """What the model said is read back as it was, in another process too."""
+    """Answers are stored, read back equal from the reopened journal, and asked once each."""
     inner = Counting()
     with Journal(tmp_path / "j.sqlite") as journal:
         first = executor(journal, inner).answers(plan)
@@ -227,7 +227,7 @@ def test_answers_are_kept_and_asked_once(plan, tmp_path):
 
 
 def test_rows_of_another_scale_are_other_rows(plan, tmp_path):
-    """They are measured by themselves, kept, and read back without a model."""
+    """Rows under another scale are measured and stored separately, and replayed without a model."""
     inner = Counting()
     with Journal(tmp_path / "j.sqlite") as journal:
         own = executor(journal, inner)
@@ -236,7 +236,7 @@ def test_rows_of_another_scale_are_other_rows(plan, tmp_path):
         scaled = own.run(replace(plan, scale=0.5))
         assert own.measured == 2 * unlike
         own.run(replace(plan, scale=0.5))
-        own.run(replace(plan, scale=0.0))  # the run's own
+        own.run(replace(plan, scale=0.0))  # the scale of the run itself
         assert own.measured == 2 * unlike
         replay = Replay(journal, 1, components=NAMES)
         replay.run(plan)
@@ -245,7 +245,7 @@ def test_rows_of_another_scale_are_other_rows(plan, tmp_path):
 
 
 def test_plans_may_ask_for_another_response(plan):
-    """Its rows are other rows; the executor's own response is not taken for them."""
+    """Rows with another response are measured and stored separately."""
     inner = Counting()
     with Journal.in_memory() as journal:
         through = executor(journal, inner)
@@ -257,7 +257,7 @@ def test_plans_may_ask_for_another_response(plan):
 
 @dataclass(frozen=True)
 class Number:
-    """An observation of a number."""
+    """An observation that is a number."""
 
     key: str
     kind: str = "number"
@@ -265,7 +265,7 @@ class Number:
 
 
 def test_observations_are_taken_once_and_kept(tmp_path):
-    """In chunks, within a call and across processes; equal ones are one."""
+    """Equal observations are taken once, and read back from the reopened journal."""
     wanted = [Number(str(n % 7)) for n in range(20)]
     inner = Counting()
     with Journal(tmp_path / "j.sqlite") as journal:
@@ -280,22 +280,22 @@ def test_observations_are_taken_once_and_kept(tmp_path):
 
 
 class Rescoring:
-    """An asker whose items of even number are scored by a function of the caller."""
+    """An asker that scores items of even number by a function of the caller."""
 
     def __init__(self, bonus):
         self.bonus = bonus
 
     def rescored(self, plan):
-        """Rows of even items."""
+        """Returns whether each row's item has an even number."""
         return plan.item_index % 2 == 0
 
     def scores(self, plan, outputs):
-        """The length of the text, and something more."""
+        """Returns the length of each text plus the bonus."""
         return np.array([len(answer[0].text) + self.bonus for answer in outputs], dtype=float)
 
 
 def test_a_callers_metric_is_applied_to_outputs_and_never_kept(plan):
-    """Two functions share outputs, and no score of one is taken for the other's."""
+    """Two metrics share outputs, and no score of a caller's metric is stored."""
     inner = Counting()
     with Journal.in_memory() as journal:
         note = recording(journal)

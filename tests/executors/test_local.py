@@ -1,4 +1,4 @@
-"""The executor of this process: responses, costs, donors."""
+"""The executor of the current process: responses, costs, donors."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def masks():
 
 
 def test_margin_is_high_where_the_answer_is_right(reference, bank, masks):
-    """On the intact model, which knows these tasks, right choices have positive margins."""
+    """Correct items have margins above 0 for choices, and above -0.7 nats a token for answers."""
     plan = Plan.crossed(masks[:1], np.arange(12))
     accuracy = LocalExecutor(Engine(reference), Asker(bank)).run(plan).responses
     margin = LocalExecutor(Engine(reference), Asker(bank, response="margin")).run(plan).responses
@@ -32,7 +32,7 @@ def test_margin_is_high_where_the_answer_is_right(reference, bank, masks):
 
 
 def test_gradients_come_with_the_margins_and_cost_three_rows(reference, bank, masks):
-    """The responses are the margins; the gradient has a column for every component."""
+    """A row with its gradient costs three rows, and its response equals the margin."""
     crossed = Plan.crossed(masks, np.arange(12))
     executor = LocalExecutor(Engine(reference), Asker(bank, response="margin"))
     plain = executor.run(crossed).responses
@@ -45,7 +45,7 @@ def test_gradients_come_with_the_margins_and_cost_three_rows(reference, bank, ma
 
 
 def test_a_plan_may_set_the_gate_of_its_ablated_components(reference, bank, masks):
-    """As an executor whose ablation has that scale; the run's own is used by other plans."""
+    """A plan's scale acts like an ablation of that scale; other plans keep the run's."""
     plan = replace(Plan.crossed(masks, np.arange(12)), scale=0.4)
     executor = LocalExecutor(Engine(reference), Asker(bank, response="margin"))
     scaled = LocalExecutor(
@@ -58,7 +58,7 @@ def test_a_plan_may_set_the_gate_of_its_ablated_components(reference, bank, mask
 
 @pytest.mark.parametrize("response", ["margin", "probability"])
 def test_gradients_hold_where_gates_are_half_closed(reference, bank, response):
-    """All gates at 0.7: their sum is the slope between plans a little to each side."""
+    """With all gates at 0.7, the sum of the slopes equals a central difference in the scale."""
     executor = LocalExecutor(Engine(reference), Asker(bank, response=response))
     plan = Plan.crossed(np.ones((1, 96), dtype=bool), np.arange(12))
     step = 0.002
@@ -71,7 +71,7 @@ def test_gradients_hold_where_gates_are_half_closed(reference, bank, response):
 
 
 def test_infinite_logits_name_the_item(reference, bank, masks, monkeypatch):
-    """Whichever row of a batch is at fault, the message says which item it was."""
+    """NaN logits raise an error that names the task and item of their row."""
     forward = GatedModel.forward
 
     def poisoned(self, tokens, *args, **kwargs):
@@ -87,7 +87,7 @@ def test_infinite_logits_name_the_item(reference, bank, masks, monkeypatch):
 
 
 def test_resampled_rows_never_get_their_own_item(reference, bank, masks):
-    """Donors are drawn by mask and item, repeat themselves, and differ between masks."""
+    """Donors follow from mask and item, differ between masks, and do not depend on row order."""
     donors = list(range(12))
     ablation = Ablation("resample", seed=1)
     activations = donor_activations(

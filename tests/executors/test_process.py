@@ -1,4 +1,4 @@
-"""Process settings are made where they exist and never override the user's."""
+"""Process settings are made where they apply and never override the user's."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from broca.executors.process import tune_process
 
 
 def test_spin_count_of_the_user_is_kept(monkeypatch):
-    """An existing setting wins; else one is made."""
+    """`GOMP_SPINCOUNT` keeps the user's value, and is 2000 if unset."""
     monkeypatch.setenv("GOMP_SPINCOUNT", "7")
     tune_process()
     assert os.environ["GOMP_SPINCOUNT"] == "7"
@@ -22,7 +22,7 @@ def test_spin_count_of_the_user_is_kept(monkeypatch):
 
 @pytest.mark.parametrize("torch_is_there", [False, True])
 def test_a_program_whose_torch_broca_imports_spins_briefly(monkeypatch, torch_is_there):
-    """Where torch was imported before, it is too late: nothing is changed."""
+    """`GOMP_SPINCOUNT` is set before broca imports torch, and left alone if torch is imported."""
     monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
     if not torch_is_there:
         monkeypatch.delitem(sys.modules, "torch")
@@ -31,7 +31,7 @@ def test_a_program_whose_torch_broca_imports_spins_briefly(monkeypatch, torch_is
 
 
 def test_other_systems_are_left_alone(monkeypatch):
-    """Only glibc has the memory settings; elsewhere no library is opened."""
+    """Outside Linux no C library is opened for memory settings."""
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr("ctypes.CDLL", lambda *_: 1 / 0)
     tune_process()
@@ -39,7 +39,7 @@ def test_other_systems_are_left_alone(monkeypatch):
 
 
 def test_tuned_process_computes():
-    """Large arrays come and go as before."""
+    """A tuned process allocates and frees large arrays without an error."""
     code = (
         "from broca.executors.process import tune_process; tune_process(); import numpy as np; "
         "print(sum(int(np.ones(10**7)[-1]) for _ in range(5)))"

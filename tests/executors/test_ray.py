@@ -1,4 +1,4 @@
-"""Workers of Ray: same answers as this process; deaths and hangs cost time and nothing else."""
+"""Workers of Ray give the answers of the current process, also when workers die or hang."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ ASKED = {
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Ray on two cores for this file; tried twice, for a busy machine."""
+    """Ray on two cores for this file, with a second attempt for a busy machine."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     for last in (False, True):
         try:
@@ -67,7 +67,7 @@ def pool(cluster, reference):
 
 
 def await_workers(pool, count):
-    """Asks nothing until so many workers can answer."""
+    """Waits until that many workers can answer."""
     end = time.monotonic() + 600  # importing torch takes long on a busy machine
     while len(pool.workers) < count:
         assert time.monotonic() < end, "no worker came"
@@ -76,13 +76,13 @@ def await_workers(pool, count):
 
 
 def measured(executor, plan):
-    """The measurement of one plan."""
+    """Returns the measurement of one plan."""
     ((_, measurement),) = executor.stream([plan])
     return measurement
 
 
 def gone(process):
-    """Whether a process has ended."""
+    """Returns whether a process has ended."""
     try:
         with open(f"/proc/{process}/stat") as file:
             return file.read().rsplit(")", 1)[1].split()[0] == "Z"
@@ -92,14 +92,14 @@ def gone(process):
 
 @pytest.mark.parametrize("response", ["accuracy", "margin", "probability"])
 def test_responses_are_those_of_this_process(pool, reference, bank, plan, response):
-    """Row by row, in the plan's order."""
+    """Responses equal those of the current process, row by row in the plan's order."""
     expected = LocalExecutor(Engine(reference), Asker(bank, response=response)).run(plan)
     found = measured(RayExecutor(pool, Asker(bank, response=response)), plan)
     np.testing.assert_allclose(found.responses, expected.responses, atol=1e-5)
 
 
 def test_answers_and_gradients_are_those_of_this_process(pool, reference, bank, plan):
-    """The same texts; gradients to rounding."""
+    """Texts equal those of the current process, and gradients agree to rounding."""
     local = LocalExecutor(Engine(reference), Asker(bank, response="margin"))
     far = RayExecutor(pool, Asker(bank, response="margin"))
     ((_, answers),) = far.stream_answers([plan])
@@ -111,7 +111,7 @@ def test_answers_and_gradients_are_those_of_this_process(pool, reference, bank, 
 
 
 def test_donors_travel(pool, reference, bank, plan):
-    """Rows under mean ablation are those of this process; other rows stay as they are."""
+    """Mean ablation in workers equals the current process's, and zero ablation is unaffected."""
     prompts = [item.requests[0].context for _, item in bank]
     donors = donor_activations(reference, prompts, Ablation("mean"))
     setting = Setting("mean", tuple(donors[point].cpu() for point in reference.points))
@@ -126,7 +126,7 @@ def test_donors_travel(pool, reference, bank, plan):
 
 
 def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
-    """SIGKILL after the first batch: the result is the same, and another worker comes."""
+    """After a SIGKILL of a worker the results are the same, and another worker replaces it."""
     await_workers(pool, 2)
     victim = pool.workers[0].process
     expected = LocalExecutor(Engine(reference), Asker(bank, response="margin")).run(plan).responses
@@ -146,9 +146,9 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
 
 
 def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
-    """A stopped process answers nothing: after the limit its batch goes to the other one."""
+    """A worker stopped for longer than the limit is replaced, and its batch is answered."""
     await_workers(pool, 2)
-    victim = pool._idle[-1].loaded.process  # the next one to get a batch
+    victim = pool._idle[-1].loaded.process  # the next worker to get a batch
     os.kill(victim, signal.SIGSTOP)
     usual = pool.options
     pool.options = replace(usual, batch_limit_s=8.0)
@@ -164,11 +164,11 @@ def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
 
 
 def test_a_batch_that_always_fails_ends_the_run(pool):
-    """After the stated number of attempts, in one line, with the others' answers handed over."""
-    await_workers(pool, 2)  # the good batch is under way beside the bad one
+    """After the stated number of attempts the run fails in one line; other answers are returned."""
+    await_workers(pool, 2)  # so that the good batch runs beside the bad one
     ones, zero = np.ones((1, 96), np.float32), np.zeros(1, np.intp)
     good = Request("loglikelihood", (5, 6, 7), (8,))
-    bad = Request("loglikelihood", (5, 10**6, 7), (8,))  # no such token
+    bad = Request("loglikelihood", (5, 10**6, 7), (8,))  # a token outside the vocabulary
     usual = pool.options
     pool.options = replace(usual, attempts=2)
     jobs = [Questions(ones, zero, zero, zero, 1, (one,)) for one in (bad, good)]
@@ -188,8 +188,8 @@ def test_a_batch_that_always_fails_ends_the_run(pool):
 
 
 def test_localize_gives_the_same_with_ray(cluster, pool, reference, tmp_path):
-    """The same ranking from the same rows; the journal is written by this process alone."""
-    pool.close()  # its cores are wanted
+    """Ray gives the same ranking and costs, and the journal serves a local run afterwards."""
+    pool.close()  # frees its cores
     here = broca.localize(reference, **ASKED)
     path = tmp_path / "j.sqlite"
     options = RayOptions(workers=2)
@@ -207,7 +207,7 @@ def test_localize_gives_the_same_with_ray(cluster, pool, reference, tmp_path):
 def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
     cluster, pool, reference, monkeypatch, tmp_path
 ):
-    """Ctrl+C while workers are busy."""
+    """Ctrl+C while workers are busy keeps the measured rows, and every worker process ends."""
     pool.close()
     processes = []
     opened = RayPool._open
@@ -223,7 +223,7 @@ def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
 
     def pressed_once(self, *, role, **rows):
         if processes and role == "search":
-            monkeypatch.setattr(Journal, "write", write)  # a second one would not wait
+            monkeypatch.setattr(Journal, "write", write)  # a second would end the run
             os.kill(os.getpid(), signal.SIGINT)
         return write(self, role=role, **rows)
 
@@ -248,7 +248,7 @@ def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
 
 
 def test_other_weights_are_refused(cluster, pool, reference):
-    """A worker that loads another model under the same name is noticed before it measures."""
+    """A worker that loads other weights under the same name is refused before it measures."""
     pool.close()
     spec = replace(WorkerSpec.of(reference), fingerprint="0" * 32)
     with (
@@ -270,7 +270,7 @@ def test_other_weights_are_refused(cluster, pool, reference):
     ],
 )
 def test_workers_fill_the_cluster(reference, resources, options, expected):
-    """As many as fit; one thread each where there is one for each core; large models spread."""
+    """Workers fill the cluster; threads divide the cores, and models on several GPUs are spread."""
     count, gpus, spec = _plan(resources, RayOptions(**options), WorkerSpec("m", ""))
     loading = spec.loading
     assert (count, gpus, loading.device, loading.device_map, spec.threads) == expected
@@ -278,13 +278,13 @@ def test_workers_fill_the_cluster(reference, resources, options, expected):
 
 @pytest.mark.parametrize("options", [{"workers": 3}, {"gpus_per_worker": 1}])
 def test_more_than_fits_is_refused(options):
-    """With what there is room for."""
+    """More workers or GPUs than the cluster has are refused with what it has room for."""
     with pytest.raises(BadInput, match="the cluster has room for"):
         _plan({"CPU": 2}, RayOptions(**options), WorkerSpec("m", ""))
 
 
 @pytest.mark.parametrize("options", [{"workers": 0}, {"gpus_per_worker": 1.5}, {"attempts": 0}])
 def test_impossible_options_are_refused(options):
-    """Before a cluster is asked."""
+    """An option value outside its range is refused when the options are made."""
     with pytest.raises(BadInput):
         RayOptions(**options)

@@ -14,13 +14,13 @@ from broca.options import ExecutorOptions, ModelOptions
 
 
 def test_unknown_executor_is_refused():
-    """Those that there are, are named."""
+    """An unknown executor is refused with the names of the known ones."""
     with pytest.raises(BadInput, match="use local or ray"):
         broca.localize("no-such-model", task="addition", executor="slurm")
 
 
 def test_the_menu_names_this_process_first():
-    """Every record has a sentence and makes a host."""
+    """`local` is listed first, and every record has a name, a sentence and a host."""
     known = executors()
     assert list(known) == ["local", "ray"]
     for name, kind in known.items():
@@ -30,7 +30,7 @@ def test_the_menu_names_this_process_first():
 
 
 def test_the_host_of_this_process_measures_with_the_model_itself(tiny):
-    """A fresh executor for each run, on the device of the model."""
+    """The local host makes a new executor for each run, on the model's device."""
     host = open_host(ExecutorOptions())
     try:
         made = [
@@ -49,7 +49,7 @@ def test_the_host_of_this_process_measures_with_the_model_itself(tiny):
 
 
 def test_missing_ray_names_the_command(monkeypatch):
-    """Before a model is loaded."""
+    """A missing Ray is refused with the command that installs it, before a model is loaded."""
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"pip install 'broca\[ray\]'"):
         broca.localize("no-such-model", task="addition", executor="ray")

@@ -1,4 +1,4 @@
-"""What runs in a worker, here within this process."""
+"""The code that runs in a worker, run here in the current process."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +19,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 
 def test_errors_keep_their_kind_on_the_way():
-    """What broca raises in a worker is raised here."""
+    """An error of broca in a worker is raised in the caller with its class and fields."""
     (back,) = [Refusal.of(BadLogits("NaN", request=3)).error()]
     assert isinstance(back, BadLogits)
     assert (str(back), back.request) == ("NaN", 3)
@@ -28,14 +28,14 @@ def test_errors_keep_their_kind_on_the_way():
 
 @pytest.fixture
 def threads():
-    """The number of threads is as before afterwards."""
+    """Restores the number of threads after the test."""
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
 
 
 def questions():
-    """Two masks of the shipped model, one request each."""
+    """Returns one request under each of two masks of the shipped model."""
     gates = np.ones((2, 48), dtype=np.float32)
     gates[1, :4] = 0
     index = np.arange(2)
@@ -44,13 +44,13 @@ def questions():
 
 
 def on_cpu(spec):
-    """The same model on the CPU."""
+    """Returns the specification with its model on the CPU."""
     return replace(spec, loading=replace(spec.loading, device="cpu"))
 
 
 @pytest.mark.usefixtures("threads")
 def test_a_worker_answers_as_an_engine_does():
-    """By the name of the model; it says how many tokens it took."""
+    """A worker loads the model by name, gives an engine's answers and reports the tokens read."""
     model = load("reference-small", device="cpu")
     spec = on_cpu(WorkerSpec.of(model))
     assert (spec.model, spec.held, spec.loading.components) == ("reference-small", None, "heads")
@@ -66,7 +66,7 @@ def test_a_worker_answers_as_an_engine_does():
 
 @pytest.mark.usefixtures("threads")
 def test_a_model_in_memory_is_held(tiny):
-    """It has no name that a worker could load."""
+    """A model without a source is sent to the worker as an object."""
     spec = WorkerSpec.of(tiny)
     assert spec.held == (tiny.model, tiny.tokenizer)
     loaded = Worker(on_cpu(spec), spec.held).load()
@@ -75,7 +75,7 @@ def test_a_model_in_memory_is_held(tiny):
 
 @pytest.mark.usefixtures("threads")
 def test_what_broca_refuses_comes_back_as_data():
-    """An unknown model, and logits that are no numbers."""
+    """An unknown model and infinite logits come back as refusals, not as raised errors."""
     missing = Worker(WorkerSpec("./nowhere", "")).load()
     assert isinstance(missing.error(), UnknownName)
     broken = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
@@ -90,13 +90,13 @@ def test_what_broca_refuses_comes_back_as_data():
 
 
 class Shifted:
-    """Weights with a bias on one projection."""
+    """A change of weights that shifts one row of the output head."""
 
     digest = "shifted"
 
     @contextmanager
     def applied(self, model):
-        """Within the context."""
+        """Changes the weights within the context."""
         weight = model.model.lm_head.weight
         before = weight.data.clone()
         weight.data[8] += 1
@@ -106,7 +106,7 @@ class Shifted:
 
 @pytest.mark.usefixtures("threads")
 def test_changed_weights_are_in_force_for_their_questions_alone():
-    """Afterwards the answers are those of before."""
+    """Changed weights are in force for their own questions alone."""
     worker = Worker(WorkerSpec("reference-small", "", ModelOptions(device="cpu")))
     worker.load()
     before, _ = worker.answer(questions(), Setting())
