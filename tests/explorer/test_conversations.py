@@ -1,4 +1,4 @@
-"""Conversations answer in two voices, and commands change what one of them lacks."""
+"""Conversations answer as the intact and as the ablated model, and commands change the ablation."""
 
 import copy
 
@@ -18,14 +18,14 @@ TEMPLATE = (
 
 @pytest.fixture(scope="module")
 def model():
-    """A model of random weights that never ends by itself."""
+    """A model of random weights that never generates an end of sequence."""
     plain = tiny_llama(context=512)
     plain.generation_config.eos_token_id = None
     return GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
 
 
 def hear(conversation, *lines):
-    """What is written for some lines, by voice."""
+    """Sends lines to a conversation and returns what it writes, by voice."""
     told = {"": [], INTACT: [], ABLATED: []}
     for line in lines:
         conversation.hear(line, lambda voice, text: told[voice].append(text))
@@ -33,7 +33,7 @@ def hear(conversation, *lines):
 
 
 def plain_answer(model, text, new=6):
-    """What transformers' own greedy decoding says."""
+    """Returns the greedy continuation of transformers."""
     tokens = torch.tensor([model.tokenizer.encode(text)])
     with torch.no_grad():
         output = model.model.generate(
@@ -44,7 +44,7 @@ def plain_answer(model, text, new=6):
 
 
 def test_both_voices_answer_as_transformers_does(model):
-    """Intact, and within `ablated`; piece by piece, and nothing is left behind."""
+    """Both voices write transformers' greedy answers, and no hook stays on the model."""
     conversation = Conversation(model, ("L0H1", "L1H2"), max_new_tokens=6)
     told = hear(conversation, "Hello")
     assert told[INTACT] == plain_answer(model, "Hello")
@@ -56,7 +56,7 @@ def test_both_voices_answer_as_transformers_does(model):
 
 
 def test_each_voice_remembers_what_it_said_itself(model):
-    """Without a chat template the text goes on as it stands."""
+    """Each voice's next prompt holds its previous answer; without a template texts are joined."""
     conversation = Conversation(model, ("L0H1", "L1H2"), max_new_tokens=6)
     first = hear(conversation, "Hello")
     second = hear(conversation, "and then")
@@ -68,7 +68,7 @@ def test_each_voice_remembers_what_it_said_itself(model):
 
 
 def test_a_chat_template_gets_messages(model):
-    """The system prompt first, then what was said."""
+    """A chat template gets the system prompt first, then the messages in their order."""
     tokenizer = copy.deepcopy(model.tokenizer)
     tokenizer.chat_template = TEMPLATE
     chatting = GatedModel.wrap(model.model, tokenizer, name="chat")
@@ -82,7 +82,7 @@ def test_a_chat_template_gets_messages(model):
 
 
 def test_commands_change_what_is_ablated(model):
-    """And say what is the case now."""
+    """Each command changes the ablation or the voices, and writes the new state."""
     conversation = Conversation(
         model, ("L0H1",), sets={"selection": ("L0H1",), "other": ("L1H0", "L1H1")},
         max_new_tokens=4,
@@ -107,7 +107,7 @@ def test_commands_change_what_is_ablated(model):
 
 
 def test_scales_are_those_of_ablated(model):
-    """A factor of one half."""
+    """A factor of 0.5 gives the answer of `ablated` with that scale."""
     conversation = Conversation(model, ("L0H1", "L1H2"), 0.5, max_new_tokens=6)
     with model.ablated("L0H1+L1H2", 0.5):
         reference = plain_answer(model, "Hello")
@@ -125,7 +125,7 @@ def test_scales_are_those_of_ablated(model):
     ],
 )
 def test_a_command_that_cannot_be_followed_changes_nothing(model, line, message):
-    """One line says why."""
+    """A command that cannot be followed is refused in one line and changes nothing."""
     conversation = Conversation(model, ("L0H1",))
     with pytest.raises(BadInput, match=message):
         hear(conversation, line)
@@ -133,7 +133,7 @@ def test_a_command_that_cannot_be_followed_changes_nothing(model, line, message)
 
 
 def test_long_conversations_are_cut_from_the_left(model):
-    """So that an answer has room."""
+    """A prompt that leaves no room for an answer loses its first tokens."""
     conversation = Conversation(model, ("L0H1",), max_new_tokens=6)
     conversation.voices = (INTACT,)
     text = "abc " * 300
@@ -142,7 +142,7 @@ def test_long_conversations_are_cut_from_the_left(model):
 
 
 def test_ctrl_c_ends_the_answer_and_not_the_conversation(model, monkeypatch):
-    """What was said until then is remembered."""
+    """Ctrl+C ends the answer; its text so far is remembered and the conversation goes on."""
     conversation = Conversation(model, (), max_new_tokens=6)
     conversation.voices = (INTACT,)
 
@@ -158,7 +158,7 @@ def test_ctrl_c_ends_the_answer_and_not_the_conversation(model, monkeypatch):
 
 
 def test_what_cannot_talk_is_refused(model):
-    """No tokenizer, no such component, no tokens."""
+    """A model without tokenizer, an unknown component and a limit of 0 tokens are refused."""
     with pytest.raises(BadInput, match="has no tokenizer"):
         Conversation(GatedModel.wrap(tiny_llama(), None, name="mute"))
     with pytest.raises(UnknownName, match="no component 'L9H9'"):

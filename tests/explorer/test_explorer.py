@@ -1,4 +1,4 @@
-"""What the page can ask, without a page."""
+"""The explorer behind the live page, called without a browser."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from broca.explorer.explorer import events
 
 @pytest.fixture(scope="module")
 def explorer(planted):
-    """An explorer on the planted model, with the set of a run."""
+    """An explorer on the planted model, with the selection of a run."""
     subject = Subject(
         "/somewhere/planted", {"needed": ("L0H1",)}, {"L0H1": -0.5}, "effect", ("sorting",)
     )
@@ -21,7 +21,7 @@ def explorer(planted):
 
 
 def test_the_page_has_every_component(explorer, planted):
-    """As an element, with what is known as colour; nothing is loaded from elsewhere."""
+    """The page holds each component once, embeds the run's data and loads no other file."""
     page = explorer.page()
     for name in planted.components.names:
         assert page.count(f'data-component="{name}"') == 1
@@ -32,7 +32,7 @@ def test_the_page_has_every_component(explorer, planted):
 
 
 def test_answers_come_as_lines(explorer):
-    """Each a JSON object."""
+    """Each line of an answer is a JSON object that names its row."""
     lines = list(events(explorer.answer("sort b a =", ["L0H1"], longest=4)))
     rows = {json.loads(line)["row"] for line in lines}
     assert rows == {0, 1}
@@ -40,7 +40,7 @@ def test_answers_come_as_lines(explorer):
 
 
 def test_names_are_read_in_any_form(explorer):
-    """Joined by plus, commas or spaces; a published list; unknown ones are refused."""
+    """Names joined by plus, commas or spaces are read; unknown names and lists are refused."""
     assert explorer.named("L0H1, L1H2 L2H0") == ["L0H1", "L1H2", "L2H0"]
     assert explorer.named("L0H1+L1H2") == ["L0H1", "L1H2"]
     assert explorer.named("  ") == []
@@ -51,7 +51,7 @@ def test_names_are_read_in_any_form(explorer):
 
 
 def test_bad_questions_are_refused(explorer):
-    """An empty or long prompt, a gate out of range, a component that is not there."""
+    """An empty or long prompt, a gate out of range and unknown components or pages are refused."""
     with pytest.raises(BadInput, match="prompt is empty"):
         explorer.answer(" ", [])
     with pytest.raises(BadInput, match="tokens, and the model has room"):
@@ -65,18 +65,18 @@ def test_bad_questions_are_refused(explorer):
 
 
 def test_a_set_of_another_model_is_refused(planted):
-    """Before anything is started."""
+    """A set with components that the model lacks is refused when the explorer is made."""
     with pytest.raises(UnknownName):
         Explorer(planted, Subject("planted", {"needed": ("L77H1",)}))
 
 
 def test_the_state_says_what_is_going_on(explorer):
-    """Nothing, when nothing is."""
+    """An idle explorer reports nothing written, queued, measured or waiting."""
     assert explorer.status() == {"writing": 0, "queued": 0, "measuring": "", "waiting": 0}
 
 
 def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch):
-    """Where the tokenizer has one and it is wanted."""
+    """A prompt is put into the tokenizer's chat template, unless `chat` is False."""
     template = "{% for message in messages %}sort {{ message.content }} ={% endfor %}"
     monkeypatch.setattr(planted.tokenizer, "chat_template", template)
     assert explorer.describe()["chats"]

@@ -1,4 +1,4 @@
-"""Folders of exports: numbered, never one for two, and gone with the page unless they are kept."""
+"""Folders of exports are numbered, and removed with the page unless the user keeps them."""
 
 import io
 import zipfile
@@ -10,23 +10,23 @@ from broca.explorer.exporting import Exports, write_zip
 
 
 class Unseekable(io.RawIOBase):
-    """What a connection is: bytes go in, and there is no way back."""
+    """A stream that is written forwards alone, like a connection."""
 
     def __init__(self):
         self.content = b""
 
     def writable(self):
-        """It is there to be written to."""
+        """Returns True: the stream takes bytes."""
         return True
 
     def write(self, data):
-        """Takes everything."""
+        """Appends the bytes to the content."""
         self.content += bytes(data)
         return len(data)
 
 
 def test_folders_are_numbered_and_those_that_stay_empty_go(tmp_path):
-    """A failed export leaves nothing; what an earlier page exported is kept."""
+    """Folders get the next free number, and the folder of a failed export is removed."""
     (tmp_path / "m-adapter-1").mkdir()
     exports = Exports(tmp_path)
     with exports.folder("m-adapter") as folder:
@@ -41,7 +41,7 @@ def test_folders_are_numbered_and_those_that_stay_empty_go(tmp_path):
 
 
 def test_without_a_folder_they_go_with_the_page():
-    """They can be downloaded until then."""
+    """Without a place to keep exports, their folders are removed when the page closes."""
     exports = Exports()
     with exports.folder("m-heads") as folder:
         (folder / "file").write_text("x")
@@ -52,13 +52,13 @@ def test_without_a_folder_they_go_with_the_page():
 
 @pytest.mark.parametrize("number", [0, 1, -1])
 def test_an_unknown_number_is_refused(tmp_path, number):
-    """In one line."""
+    """An unknown number of an export is refused in one line."""
     with pytest.raises(BadInput, match=f"export {number} is not known"):
         Exports(tmp_path)[number]
 
 
 def test_a_zip_is_written_to_what_cannot_go_back(tmp_path):
-    """Files within folders too, under the folder's name."""
+    """A zip holds all files under the folder's name and is written without seeking."""
     folder = tmp_path / "m-adapter-1"
     (folder / "in").mkdir(parents=True)
     (folder / "a.json").write_text("{}")

@@ -1,4 +1,4 @@
-"""Answers of the live page: side by side, many tabs in one batch, each as if it were alone."""
+"""Answers of the live page: many tabs share one batch, and each answers as if it were alone."""
 
 import threading
 
@@ -19,7 +19,7 @@ def generator(reference):
 
 
 def gates(model, off, scale=0.0):
-    """Intact gates, and those with some components scaled."""
+    """Returns intact gates, and gates with some components scaled."""
     intact = torch.ones(len(model.components))
     changed = intact.clone()
     changed[model.components.columns(off)] = scale
@@ -27,7 +27,7 @@ def gates(model, off, scale=0.0):
 
 
 def answers(stream):
-    """The texts of a stream's rows, and their events."""
+    """Returns the texts of both rows of a stream, and its events."""
     events = list(stream)
     assert not [event for event in events if "error" in event]
     texts = ["".join(e.get("text", "") for e in events if e["row"] == row) for row in (0, 1)]
@@ -37,7 +37,7 @@ def answers(stream):
 @pytest.mark.parametrize("scale", [0.0, 0.5])
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_both_answers_are_those_of_transformers(generator, reference, prompt, scale):
-    """Intact, and within `ablated`: one batch changes no token."""
+    """The two rows of a question are the greedy texts of the intact and of the ablated model."""
     off = ["L0H3", "L0H8", "L1H2"]
     tokens = reference.tokenizer.encode(prompt)
     texts, _ = answers(generator.ask(tokens, gates(reference, off, scale), longest=12))
@@ -48,7 +48,7 @@ def test_both_answers_are_those_of_transformers(generator, reference, prompt, sc
 
 
 def test_tabs_share_a_batch_and_answer_as_if_alone(generator, reference):
-    """Each with its own set; rows that enter and leave change no other row."""
+    """Tabs with different sets share a batch, and each gets the answer it gets alone."""
     questions = [(prompt, [f"L0H{n}"]) for n, prompt in enumerate(PROMPTS * 2)]
     encoded = [(reference.tokenizer.encode(prompt), off) for prompt, off in questions]
     alone = [answers(generator.ask(t, gates(reference, o), longest=16))[0] for t, o in encoded]
@@ -71,7 +71,7 @@ def test_tabs_share_a_batch_and_answer_as_if_alone(generator, reference):
 
 
 def test_questions_wait_where_caches_cannot_be_joined(generator, reference, monkeypatch):
-    """One batch after the other; the answers are the same."""
+    """If caches cannot be joined, questions run one after the other with the same answers."""
     encoded = [reference.tokenizer.encode(prompt) for prompt in PROMPTS]
     alone = [answers(generator.ask(t, gates(reference, ["L0H3"]), longest=16))[0] for t in encoded]
     monkeypatch.setattr("broca.explorer.generating.is_plain", lambda cache: False)
@@ -80,7 +80,7 @@ def test_questions_wait_where_caches_cannot_be_joined(generator, reference, monk
 
 
 def test_next_tokens_come_with_their_probabilities(generator, reference):
-    """The chosen one first; they are the model's own."""
+    """The most probable next tokens come first, with the model's probabilities."""
     tokens = reference.tokenizer.encode(PROMPTS[0])
     _, events = answers(generator.ask(tokens, gates(reference, []), longest=1))
     first = events[0]["likely"]
@@ -92,7 +92,7 @@ def test_next_tokens_come_with_their_probabilities(generator, reference):
 
 
 def test_every_row_says_why_it_ended(generator, reference):
-    """At an end of sequence, or at the longest answer."""
+    """A row ends with "length" at the limit and with "stop" at the end of the sequence."""
     tokens = reference.tokenizer.encode(PROMPTS[0])
     _, events = answers(generator.ask(tokens, gates(reference, []), longest=2))
     assert [(e["row"], e["end"]) for e in events if "end" in e] == [(0, "length"), (1, "length")]
@@ -101,7 +101,7 @@ def test_every_row_says_why_it_ended(generator, reference):
 
 
 def test_a_question_that_cannot_be_answered_leaves_the_others(generator, reference):
-    """Its stream says so and ends; the thread goes on."""
+    """A question that fails reports the error in its stream, and later questions are answered."""
     bad = generator.ask([10**9], gates(reference, []), longest=2)
     assert any("error" in event for event in bad)
     tokens = reference.tokenizer.encode(PROMPTS[0])
@@ -110,7 +110,7 @@ def test_a_question_that_cannot_be_answered_leaves_the_others(generator, referen
 
 
 def test_a_tab_that_is_gone_leaves_the_batch(generator, reference):
-    """Its rows end; nothing waits for them."""
+    """A cancelled stream ends, and later questions are answered."""
     tokens = reference.tokenizer.encode(PROMPTS[0])
     stream = generator.ask(tokens, gates(reference, []), longest=200)
     stream.cancelled = True
@@ -121,7 +121,7 @@ def test_a_tab_that_is_gone_leaves_the_batch(generator, reference):
 
 
 def test_closing_ends_what_is_written(reference):
-    """Every stream ends, and the model is as it was."""
+    """Closing ends every stream and leaves the model intact."""
     made = Generator(reference)
     stream = made.ask([1, 2, 3], gates(reference, []), longest=200)
     made.close()

@@ -1,4 +1,4 @@
-"""Live scores: the run's own rows, each measured once, with honest intervals."""
+"""Live scores: rows of a run, each measured once, with intervals."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def measurer(planted):
 
 
 def test_a_score_has_its_drop_and_interval(measurer):
-    """Nothing is lost with nothing switched off; the drop is the difference of the scores."""
+    """The drop is the difference of the scores, lies in its interval, and is 0 for an empty set."""
     nothing = measurer.score("sorting", [])
     assert (nothing.drop.value, nothing.intact, nothing.items) == (0.0, nothing.score, ITEMS)
     whole = measurer.score("sorting", [f"L0H{head}" for head in range(16)])
@@ -28,7 +28,7 @@ def test_a_score_has_its_drop_and_interval(measurer):
 
 
 def test_a_score_is_that_of_the_ablated_model(measurer, planted):
-    """The same items, answered one by one within `ablated`."""
+    """A score is the share of items that the model answers correctly within `ablated`."""
     names = [f"L0H{head}" for head in range(8)]
     score = measurer.score("sorting", names)
     run = measurer._runs["sorting"]
@@ -44,7 +44,7 @@ def test_a_score_is_that_of_the_ablated_model(measurer, planted):
 
 
 def test_nothing_is_measured_twice(measurer):
-    """The same question again is answered from the journal."""
+    """Asking the same question again measures no row."""
     first = measurer.score("reversing", SET)
 
     def measured():
@@ -58,7 +58,7 @@ def test_nothing_is_measured_twice(measurer):
 
 
 def test_a_gate_in_between_and_a_gate_of_one(measurer):
-    """A gate of 1 changes nothing; others are rows of their own."""
+    """Gates of 1 lose nothing, and half-closed gates score at least as well as closed ones."""
     names = [f"L0H{head}" for head in range(16)]
     assert measurer.score("sorting", names, 1.0).drop.value == 0
     half, off = (measurer.score("sorting", names, scale).score for scale in (0.5, 0.0))
@@ -66,14 +66,14 @@ def test_a_gate_in_between_and_a_gate_of_one(measurer):
 
 
 def test_slopes_follow_the_gates(measurer):
-    """A component that is switched off adds what its gate would change; all have a value."""
+    """Every component has a slope, and for some of them it is negative."""
     slopes = measurer.slopes("sorting", [])
     assert len(slopes) == len(measurer._model.components)
     assert min(slopes.values()) < 0
 
 
 def test_what_cannot_be_measured_is_said(measurer):
-    """To the tab that asked; others are answered."""
+    """A task that is not on the page, an unknown component and a verification are refused."""
     with pytest.raises(BadInput, match="task 'cooking' is not on this page"):
         measurer.score("cooking", [])
     with pytest.raises(BrocaError, match="L9H9"):

@@ -1,4 +1,4 @@
-"""The page over HTTP: who may ask, and what every question answers."""
+"""The page over HTTP: access control, and the answer to each kind of request."""
 
 import http.client
 import io
@@ -29,13 +29,13 @@ def server(explorer):
 
 
 def ask(server, path, data=None, **headers):
-    """The status, headers and text of an answer."""
+    """Returns the status, headers and text of an answer."""
     status, answered, content = ask_bytes(server, path, data, **headers)
     return status, answered, content.decode()
 
 
 def ask_bytes(server, path, data=None, **headers):
-    """The same with the bytes of an answer."""
+    """Returns the status, headers and bytes of an answer."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     body = None if data is None else json.dumps(data)
     kind = {"Content-Type": "application/json"} if data is not None else {}
@@ -48,7 +48,7 @@ def ask_bytes(server, path, data=None, **headers):
 
 
 def test_the_page_and_the_model_are_served(server, planted):
-    """With headers that keep other sites out."""
+    """The page is served with headers that keep other sites out; the model and tasks, as JSON."""
     status, headers, text = ask(server, "/")
     assert status == 200
     assert text.startswith("<!doctype html>")
@@ -60,7 +60,7 @@ def test_the_page_and_the_model_are_served(server, planted):
 
 
 def test_answers_stream(server):
-    """Lines of JSON, the last ones say that both rows have ended."""
+    """An answer is a stream of JSON lines, and two of them end the two rows."""
     status, headers, text = ask(server, "/api/answer", {"prompt": "sort b a =", "longest": 3})
     assert status == 200
     assert headers["Content-Type"].startswith("application/x-ndjson")
@@ -69,7 +69,7 @@ def test_answers_stream(server):
 
 
 def test_questions_are_answered_or_refused_in_one_line(server):
-    """Bad ones with what is wrong, not with a traceback."""
+    """Bad requests get status 400 and one line; unknown addresses get 404."""
     status, _, text = ask(server, "/api/score", {"task": "sorting", "off": ["L0H1"]})
     assert status == 200
     assert json.loads(text)["items"] == 40
@@ -94,7 +94,7 @@ def test_questions_are_answered_or_refused_in_one_line(server):
 
 
 def test_a_set_is_exported_and_downloaded(server, explorer):
-    """Checked as `broca export` does; a set that cannot be exported leaves no folder."""
+    """An export is checked and downloaded as a zip; a refused export leaves no folder."""
     status, _, text = ask(server, "/api/export", {"kind": "heads", "off": ["L0H1", "L1H2"]})
     answer = json.loads(text)
     assert status == 200
@@ -119,7 +119,7 @@ def test_a_set_is_exported_and_downloaded(server, explorer):
 
 
 def test_foreign_pages_may_not_ask(server):
-    """Another site's page, a name that points here, a form."""
+    """Requests of another site's page, to another host name or from a form get status 403."""
     assert ask(server, "/api/status", Origin="https://evil.example")[0] == 403
     assert ask(server, "/", Host="evil.example")[0] == 403
     form = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -128,12 +128,12 @@ def test_foreign_pages_may_not_ask(server):
 
 
 def test_large_requests_are_refused(server):
-    """Before they are read."""
+    """A request with a large body is refused before its body is read."""
     assert ask(server, "/api/answer", {}, **{"Content-Length": str(10**9)})[0] == 413
 
 
 def test_a_token_is_required_where_there_is_one(explorer):
-    """In the address or in a header; an open address must have one."""
+    """A token is accepted in the address or in a header; a server on all addresses requires one."""
     with pytest.raises(BadInput, match="needs a `token`"):
         Server(explorer, host="0.0.0.0")
     server = Server(explorer, token="secret")
@@ -148,7 +148,7 @@ def test_a_token_is_required_where_there_is_one(explorer):
 
 
 def test_a_public_page_needs_no_token_and_stands_in_the_hub_s_frame(explorer):
-    """Behind a proxy its name outside is known; other sites may still not ask."""
+    """A public server needs no token, can be framed by the hub, and refuses other origins."""
     server = Server(explorer, host="0.0.0.0", public=True)
     try:
         status, headers, _ = ask(server, "/", Host="space:7860")
@@ -163,6 +163,6 @@ def test_a_public_page_needs_no_token_and_stands_in_the_hub_s_frame(explorer):
 
 
 def test_a_taken_port_is_refused(explorer, server):
-    """In one line that says what to do."""
+    """A port in use is refused in one line that names the parameter."""
     with pytest.raises(BadInput, match=f"`port` {server.port} cannot be served"):
         Server(explorer, port=server.port)

@@ -1,4 +1,4 @@
-"""What the live page is about: a model's name, or what broca wrote of one."""
+"""The subject of the live page: a model's name, or a result that broca saved."""
 
 import pytest
 from reports.test_escaping import make_stress
@@ -10,12 +10,12 @@ from broca.explorer.subject import Subject
 
 
 def test_a_name_is_a_model():
-    """Whatever it is; loading it says whether there is one."""
+    """A name that is no folder is taken for a model."""
     assert Subject.of("some/model") == Subject("some/model")
 
 
 def test_a_run_brings_its_set_effects_and_tasks(tmp_path):
-    """Its model is loaded by name."""
+    """A run brings its selection, effects and tasks, and its model by name."""
     result = make_result()
     result.save(tmp_path)
     subject = Subject.of(tmp_path)
@@ -26,7 +26,7 @@ def test_a_run_brings_its_set_effects_and_tasks(tmp_path):
 
 
 def test_a_verification_and_an_atlas_bring_their_sets(tmp_path):
-    """An atlas one for each task that needs components of its own."""
+    """A verification brings its set, and an atlas a set for each task with its own components."""
     result = make_result()
     (tmp_path / "v").mkdir()
     result.verification.save(tmp_path / "v")
@@ -36,14 +36,14 @@ def test_a_verification_and_an_atlas_bring_their_sets(tmp_path):
 
 
 def test_other_results_are_refused(tmp_path):
-    """In one line that says what to give."""
+    """A result that names no components is refused in one line."""
     make_stress().save(tmp_path)
     with pytest.raises(BadInput, match="is a stress test, which names no components"):
         Subject.of(tmp_path)
 
 
 def test_a_folder_is_named_by_its_last_part(tmp_path):
-    """A page shows no path of the machine."""
+    """The page shows the last part of a folder's path alone."""
     (tmp_path / "config.json").write_text("{}")
     subject = Subject.of(tmp_path)
     assert subject.model == str(tmp_path)

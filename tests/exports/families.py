@@ -1,6 +1,6 @@
 """Tiny models of eight architectures to export, and their ablation written by hand.
 
-Paths and widths are the tests' own knowledge.
+Paths and widths are written down here and not taken from broca.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _BY_NAME = {one.name: one for one in ARCHITECTURES}
 
 @dataclass(frozen=True)
 class Family:
-    """An architecture, what is ablated in it, and where that is.
+    """An architecture to export, and the paths of its ablated projections.
 
     Attributes:
-        what: What it stands for.
+        what: Property that it stands for.
         make: Makes the model.
         projection: Path of layer {}'s attention output projection.
-        down: Path of layer {}'s last MLP projection; None where experts share it.
+        down: Path of layer {}'s last MLP projection; None for routed experts.
     """
 
     what: str
@@ -33,7 +33,7 @@ class Family:
 
     @property
     def components(self):
-        """Two heads of the first layer, one of the last, and an MLP block."""
+        """Names of two heads of the first layer, one of the last, and an MLP block."""
         mlp = "" if self.down is None else "+L1M"
         return f"L0H1+L0H2+L{LAYERS - 1}H0{mlp}"
 
@@ -90,14 +90,14 @@ FAMILIES = (
         "model.language_model.layers.{}.mlp.down_proj",
     ),
 )  # fmt: skip
-"""All vocabularies hold the tokens 0 to 109 and no image among them."""
+"""All vocabularies hold the tokens 0 to 109, of which none stands for an image."""
 
 TOKENS = torch.tensor([[3, 14, 15, 92, 65, 35, 89, 79], [32, 38, 46, 26, 43, 38, 32, 79]])
 
 
 @torch.no_grad()
 def scaled_by_hand(model, family, scale):
-    """A copy of a model whose `family.components` are scaled in the weights."""
+    """Returns a copy of a model whose `family.components` are scaled in the weights."""
     model = copy.deepcopy(model)
     transposed = type(model).__name__ == "GPT2LMHeadModel"
     for layer, heads in ((0, (1, 2)), (LAYERS - 1, (0,))):
@@ -116,12 +116,12 @@ def scaled_by_hand(model, family, scale):
 
 @torch.no_grad()
 def log_probabilities(model):
-    """Of a few tokens, `(rows, tokens, vocabulary)`."""
+    """Returns the log-probabilities of a few tokens, `(rows, tokens, vocabulary)`."""
     return model(input_ids=TOKENS).logits.log_softmax(-1)
 
 
 def assert_same(model, reference, *, within=1e-4):
-    """Both say the same, and not what nothing would."""
+    """Asserts that two models give finite log-probabilities that agree."""
     assert torch.isfinite(log_probabilities(model)).all()
     difference = (log_probabilities(model) - log_probabilities(reference)).abs().max()
     assert difference < within, float(difference)

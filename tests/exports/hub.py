@@ -1,4 +1,4 @@
-"""A Hugging Face hub on this machine, as far as an upload needs one."""
+"""A local stand-in for the Hugging Face hub, with the endpoints that an upload needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Hub:
-    """What was made and uploaded, by repository and path."""
+    """The repositories that were created and the files that were uploaded."""
 
     def __init__(self) -> None:
         self.repositories: dict[str, dict[str, bytes]] = {}
@@ -20,7 +20,7 @@ class Hub:
 
 @contextmanager
 def fake_hub(*, refuses: bool = False):
-    """Serves the endpoints of `create_repo` and `upload_folder`; small files only."""
+    """Serves the endpoints of `create_repo` and `upload_folder` for small files."""
     hub = Hub()
 
     class Handler(BaseHTTPRequestHandler):

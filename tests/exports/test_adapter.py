@@ -1,4 +1,4 @@
-"""The adapter does on the plain base model, with PEFT alone, what the ablation does."""
+"""The adapter gives the ablated model's output on the plain base model with PEFT alone."""
 
 import json
 
@@ -17,7 +17,7 @@ from broca.testing import tiny_llama
 
 
 def exported(family, folder, scale=0.0, components=None):
-    """The plain model, and a copy of it from disk with the adapter."""
+    """Returns the plain model, and its copy from disk with the adapter."""
     model = family.make()
     model.save_pretrained(folder / "base")
     gated = GatedModel.wrap(model, None, name=family.what)
@@ -29,7 +29,7 @@ def exported(family, folder, scale=0.0, components=None):
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.what)
 def test_adapter_equals_the_model_scaled_by_hand(family, tmp_path):
-    """On, off, and merged for good; a few kilobytes."""
+    """The adapter equals weights scaled by hand, switched on or merged, and is under 4 KiB."""
     model, adapted = exported(family, tmp_path)
     reference = scaled_by_hand(model, family, 0.0)
     assert not torch.allclose(log_probabilities(reference), log_probabilities(model), atol=1e-2)
@@ -42,13 +42,13 @@ def test_adapter_equals_the_model_scaled_by_hand(family, tmp_path):
 
 @pytest.mark.parametrize("family", FAMILIES[:3], ids=lambda family: family.what)
 def test_adapter_scales(family, tmp_path):
-    """Any factor, not only zero."""
+    """An adapter scales components by any factor."""
     model, adapted = exported(family, tmp_path, 0.3)
     assert_same(adapted, scaled_by_hand(model, family, 0.3))
 
 
 def test_the_configuration_names_the_base_and_what_is_multiplied(tmp_path):
-    """Inputs of the projections; the output of a block with a bias."""
+    """The configuration names the base, and the projections whose input or output is multiplied."""
     _, _ = exported(FAMILIES[2], tmp_path)
     said = json.loads((tmp_path / "adapter_config.json").read_text())
     assert said["peft_type"] == "IA3"
@@ -61,7 +61,7 @@ def test_the_configuration_names_the_base_and_what_is_multiplied(tmp_path):
 
 
 def test_what_an_adapter_cannot_hold_is_refused(tmp_path):
-    """Fused experts, and both sides of one projection."""
+    """Fused experts, and factors on both sides of one projection, are refused."""
     moe = GatedModel.wrap(FAMILIES[3].make(), None, name="moe")
     with pytest.raises(UnsupportedModel, match=r"experts of .* use `kind` weights"):
         write_adapter(factors_of(moe, "L0E1"), tmp_path, base=None)
@@ -71,7 +71,7 @@ def test_what_an_adapter_cannot_hold_is_refused(tmp_path):
 
 
 def test_peft_is_asked_for(monkeypatch):
-    """In one line."""
+    """A missing PEFT is refused with the command that installs it."""
     assert require_peft() is peft
     monkeypatch.setitem(__import__("sys").modules, "peft", None)
     with pytest.raises(BadInput, match=r"pip install 'broca\[export\]'"):
@@ -79,7 +79,7 @@ def test_peft_is_asked_for(monkeypatch):
 
 
 def test_quantized_layers_are_left_as_they_are(tmp_path):
-    """The vector is as wide as the layer, whatever its packed weights look like."""
+    """An adapter can scale a quantized layer, whose weights cannot be rewritten."""
     from models.test_quantized import EightBit
     from safetensors.torch import load_file
 

@@ -1,4 +1,4 @@
-"""The card says what the export is, how it is loaded and what it rests on."""
+"""The card names the export, how it is loaded and what it is based on."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from broca.results.export import BaseModel
 
 
 def metadata(text):
-    """The block that the hub reads."""
+    """Returns the metadata block that the hub reads."""
     _, block, _ = text.split("---\n", 2)
     return yaml.safe_load(block)
 
@@ -26,7 +26,7 @@ def metadata(text):
     ],
 )
 def test_every_form_says_how_it_is_used(form, library, use):
-    """In lines of Python."""
+    """The card of each form holds lines of Python that load it."""
     text = card(make_export(form=form))
     assert metadata(text)["library_name"] == library
     code = text.split("```python\n")[1].split("```")[0]
@@ -35,7 +35,7 @@ def test_every_form_says_how_it_is_used(form, library, use):
 
 
 def test_the_base_on_the_hub_is_named_to_the_hub():
-    """A folder or a shipped model is not: the hub does not know it."""
+    """A base on the hub is named in the metadata; a shipped model or one in memory is not."""
     export = make_export(base=BaseModel("org/base", "0123abc", "bfloat16"))
     said = metadata(card(export))
     assert (said["base_model"], said["base_model_relation"]) == ("org/base", "adapter")
@@ -45,14 +45,14 @@ def test_the_base_on_the_hub_is_named_to_the_hub():
 
 
 def test_a_shipped_base_is_loaded_from_the_package():
-    """Transformers does not know it by its name."""
+    """The code for a shipped base loads it from its folder in broca."""
     text = card(make_export(base=BaseModel("reference", None, "float32")))
     assert "from_pretrained(shipped_model_folder('reference'))" in text
     assert "import shipped_model_folder" in text
 
 
 def test_recipe_verdict_numbers_and_checks_are_there():
-    """Everything that is needed to make it again."""
+    """The card holds recipe, verdict, numbers and checks; without results it omits them."""
     export = make_export()
     text = card(export)
     for part in (
@@ -67,14 +67,14 @@ def test_recipe_verdict_numbers_and_checks_are_there():
 
 
 def test_a_scale_is_said():
-    """The model is not without the components then."""
+    """A scale other than 0 stands in the title and the text."""
     export = make_export(scale=0.5)
     assert "# toy with L1H2, L0H0 at 0.5" in card(export)
     assert "their outputs times 0.5" in card(export)
 
 
 def test_a_folder_is_called_by_its_name(tmp_path):
-    """Where it lies on this machine is nobody's affair."""
+    """A base in a folder is named by the folder alone, without its path."""
     place = tmp_path / "base"
     place.mkdir()
     export = make_export(base=BaseModel(str(place), None, "float32"))

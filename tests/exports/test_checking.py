@@ -1,4 +1,4 @@
-"""Answers are compared to the number format's tolerance, continuations to the first that parts."""
+"""Answers are compared within the number format's tolerance, continuations until they part."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 
 def test_there_are_32_prompts():
-    """Of the tokenizer, or random ones; none is empty."""
+    """There are 32 prompts, or 32 reproducible random ones without a tokenizer; none is empty."""
     assert len(PROMPTS) == 32
     assert all(prompt_tokens(tiny_tokenizer(), 258))
     drawn = prompt_tokens(None, 50)
@@ -28,7 +28,7 @@ def test_there_are_32_prompts():
 
 
 def test_answers_are_those_of_each_prompt_alone():
-    """Whatever the batch pads."""
+    """Answers to a padded batch equal those to each prompt alone."""
     model = tiny_llama()
     prompts = prompt_tokens(tiny_tokenizer(), 258)[:5]
     together = answers(model, prompts)
@@ -43,7 +43,7 @@ def test_answers_are_those_of_each_prompt_alone():
 
 
 def test_ablated_answers_are_those_of_the_model_with_the_weights_zeroed():
-    """Read and continued; the model itself is as it was."""
+    """Ablated answers equal those of weights zeroed by hand, and the model is intact afterwards."""
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
     prompts = prompt_tokens(tiny_tokenizer(), 258)[:3]
     ablated = ablated_answers(model, ["L1H2"], 0.0, prompts)
@@ -59,7 +59,7 @@ def test_ablated_answers_are_those_of_the_model_with_the_weights_zeroed():
 
 
 def altered(found, *, read=0.0, continued=0.0, token=None):
-    """Answers that differ a little."""
+    """Returns answers with changed values or tokens."""
     tokens = found.tokens.clone()
     if token is not None:
         tokens[0, token:] += 1
@@ -75,7 +75,7 @@ def ours():
 
 
 def test_equal_answers_pass(ours):
-    """With what was compared."""
+    """Equal answers pass, and the check counts prompts, tokens and continuations."""
     check = compare_answers(ours, ours, dtype="float32", libraries=["torch"])
     assert (check.prompts, check.tokens, check.difference) == (4, NEW_TOKENS, 0.0)
     assert check.same_continuations == 4
@@ -83,7 +83,7 @@ def test_equal_answers_pass(ours):
 
 
 def test_differences_beyond_the_number_format_are_refused(ours):
-    """In prompts and in continuations."""
+    """Differences in prompts or continuations beyond the number format's tolerance are refused."""
     for theirs in (altered(ours, read=0.01), altered(ours, continued=0.01)):
         with pytest.raises(SelfTestFailed, match="does not answer as the ablated model"):
             compare_answers(ours, theirs, dtype="float32", libraries=[])
@@ -91,7 +91,7 @@ def test_differences_beyond_the_number_format_are_refused(ours):
 
 
 def test_a_near_tie_may_part_two_continuations(ours):
-    """What follows it is another text and no longer compared; a parting without a tie is."""
+    """Continuations may part at a near tie and are not compared after it; other partings fail."""
     parted = altered(ours, token=3)
     parted.continued[0, 4:] += 5
     assert compare_answers(ours, parted, dtype="float32", libraries=[]).same_continuations == 3

@@ -1,4 +1,4 @@
-"""Gates become factors on projections, and what cannot is refused with its reason."""
+"""Gates become factors on projections, or are refused with the reason."""
 
 import pytest
 import torch
@@ -18,13 +18,13 @@ from broca.testing import tiny_llama
 
 
 def gated(name):
-    """A tiny model of an architecture by its name in the tests' list."""
+    """Returns a tiny model of an architecture in the tests' list."""
     (found,) = (one for one in ARCHITECTURES if one.name == name)
     return GatedModel.wrap(make_model(found), None, name=name)
 
 
 def test_a_head_is_a_slice_of_the_input(tiny):
-    """8 wide; a KV group has two of them, the layer all four; factors multiply."""
+    """A head scales its slice of the projection's input; overlapping components multiply."""
     (found,) = factors_of(tiny, "L1H1+L1G0", 0.5)
     assert (found.path, found.side) == ("model.layers.1.self_attn.o_proj", "input")
     assert found.values.tolist() == [0.5] * 8 + [0.25] * 8 + [1.0] * 16
@@ -33,7 +33,7 @@ def test_a_head_is_a_slice_of_the_input(tiny):
 
 
 def test_a_block_without_bias_is_a_factor_of_its_input_and_with_one_of_its_output(tiny):
-    """A bias is part of what the block says."""
+    """An MLP block without bias scales its projection's input; with a bias, its output."""
     (plain,) = factors_of(tiny, "L0M+L0N3", 0.5)
     assert (plain.side, len(plain.values)) == ("input", 64)
     assert set(plain.values.tolist()) == {0.5, 0.25}
@@ -42,14 +42,14 @@ def test_a_block_without_bias_is_a_factor_of_its_input_and_with_one_of_its_outpu
 
 
 def test_factors_are_rounded_as_gates_are():
-    """In bfloat16 0.3 is 0.30078125."""
+    """A factor is rounded to the model's number format, like a gate."""
     model = GatedModel.wrap(tiny_llama().bfloat16(), None, name="tiny")
     (found,) = factors_of(model, "L0H0", 0.3)
     assert found.values[0] == 0.30078125
 
 
 def test_nothing_named_is_no_factor(tiny):
-    """And a component that the model lacks is refused."""
+    """An empty name gives no factors, and an unknown component is refused."""
     assert factors_of(tiny, "") == ()
     with pytest.raises(UnknownName, match="no component 'L7H0'"):
         factors_of(tiny, "L7H0")
@@ -63,7 +63,7 @@ def test_nothing_named_is_no_factor(tiny):
     ],
 )
 def test_what_is_no_factor_is_refused_with_the_reason(model, component, reason):
-    """A norm over the heads, a whole layer."""
+    """A head before a norm and a whole layer are no factors, and the refusal says why."""
     with pytest.raises(
         UnsupportedModel, match=f"{component} cannot be exported exactly: .*{reason}"
     ):
@@ -71,7 +71,7 @@ def test_what_is_no_factor_is_refused_with_the_reason(model, component, reason):
 
 
 def test_a_block_of_experts_whose_sum_no_weights_scale_is_refused(monkeypatch):
-    """Such as one that adds its own input: half of the weights are not half of the output."""
+    """A block of experts whose output the experts' weights do not scale is refused."""
     model = gated("Qwen3-MoE")
     block = model.gated_parts("L0M").points[0].module
     forward = block.forward
@@ -81,7 +81,7 @@ def test_a_block_of_experts_whose_sum_no_weights_scale_is_refused(monkeypatch):
 
 
 def test_shared_weights_are_refused():
-    """Scaling one layer would scale the other."""
+    """A projection that shares its weights with another layer is refused."""
     model = tiny_llama()
     layers = model.model.layers
     layers[1].self_attn.o_proj.weight = layers[0].self_attn.o_proj.weight
@@ -91,7 +91,7 @@ def test_shared_weights_are_refused():
 
 @pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "OLMoE", "DeepSeek-V3"])
 def test_the_last_matrix_of_experts_is_found(name):
-    """Scaling it does what the router's weights do; the gated first matrix does not."""
+    """The down projection is found as the parameter that scales an expert's output."""
     model = gated(name)
     (found,) = factors_of(model, "L1E2", 0.5)
     assert isinstance(found, ExpertFactors)
@@ -100,14 +100,14 @@ def test_the_last_matrix_of_experts_is_found(name):
 
 
 def test_experts_are_scaled_along_the_first_dimension():
-    """Each tensor by its own factor."""
+    """Each expert's tensor is scaled by its own factor."""
     scaled = scaled_experts(torch.ones(2, 3, 4), torch.tensor([0.0, 0.5]))
     assert (scaled[0] == 0).all()
     assert (scaled[1] == 0.5).all()
 
 
 def test_widths_are_those_of_the_layer():
-    """Linear layers say theirs, Conv1D keeps its weight transposed."""
+    """The shape of a layer is (inputs, outputs), also for Conv1D with its transposed weight."""
     from transformers.pytorch_utils import Conv1D
 
     assert projection_shape(torch.nn.Linear(3, 5)) == (3, 5)
@@ -115,5 +115,5 @@ def test_widths_are_those_of_the_layer():
 
 
 def test_eight_architectures_are_covered():
-    """The list that exports are tested on."""
+    """Exports are tested on eight architectures."""
     assert len({family.what for family in FAMILIES}) == 8

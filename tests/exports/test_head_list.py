@@ -1,4 +1,4 @@
-"""The list of heads says where they are, and the lines that come with it work."""
+"""The list of heads gives their positions, and its snippets work."""
 
 import json
 
@@ -20,7 +20,7 @@ from broca.models import GatedModel
 
 
 def test_heads_groups_and_layers_become_pairs_and_slices(tiny):
-    """Each head once; 8 wide."""
+    """Heads, groups and attention become pairs (layer, head) and slices, each head once."""
     found = head_slices(tiny, ["L1G1", "L0H2", "L1H3"])
     assert found.heads == ((0, 2), (1, 2), (1, 3))
     assert found.slices == {
@@ -32,14 +32,14 @@ def test_heads_groups_and_layers_become_pairs_and_slices(tiny):
 
 @pytest.mark.parametrize("component", ["L0M", "L1", "L0N3"])
 def test_other_components_are_refused(tiny, component):
-    """They are no heads."""
+    """A component other than heads, groups and attention is refused."""
     with pytest.raises(UnsupportedModel, match=f"{component} is not a query head"):
         head_slices(tiny, [component])
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.what)
 def test_the_hooks_that_it_gives_scale_the_heads(family, tmp_path, monkeypatch):
-    """As they stand in the file, on the plain model; removed, nothing is left."""
+    """The hooks of the written file scale the heads of the plain model and can be removed."""
     model = family.make()
     heads = family.components.removesuffix("+L1M").split("+")
     gated = GatedModel.wrap(model, None, name=family.what)
@@ -57,14 +57,14 @@ def test_the_hooks_that_it_gives_scale_the_heads(family, tmp_path, monkeypatch):
 
 
 def test_heads_before_a_norm_are_listed_at_its_input():
-    """A hook can do what weights cannot."""
+    """Heads before a norm are listed at the norm's input, where a hook can scale them."""
     (found,) = (one for one in ARCHITECTURES if one.name == "BitNet")
     gated = GatedModel.wrap(make_model(found), None, name="bitnet")
     assert list(head_slices(gated, ["L0H1"]).slices) == [found.norm.format(0)]
 
 
 def test_there_are_lines_for_every_library():
-    """They name the file and parse as Python."""
+    """Each library has a snippet that names the file and parses as Python."""
     assert set(SNIPPETS) == {"hooks", "transformer_lens", "nnsight", "pyvene", "mib"}
     for text in SNIPPETS.values():
         assert "heads.json" in text
@@ -72,7 +72,7 @@ def test_there_are_lines_for_every_library():
 
 
 def test_the_circuit_is_at_the_level_of_nodes(tiny):
-    """Scores are what is lost; blocks and input have none, which keeps them in the circuit."""
+    """The circuit's head scores are negated effects; MLP blocks and the input have no score."""
     circuit = mib_circuit(tiny, [(1, 2)], {"L1H2": -0.4, "L0H0": 0.1})
     assert circuit["cfg"] == {
         "n_layers": 2, "n_heads": 4, "d_model": 32, "parallel_attn_mlp": False,
@@ -90,6 +90,6 @@ def test_the_circuit_is_at_the_level_of_nodes(tiny):
     [("Llama", False), ("GPT-2", False), ("Cohere", True), ("GPT-J", True), ("Phi", True)],
 )
 def test_parallel_blocks_are_told_by_what_they_read(name, parallel):
-    """By trying, not by the name."""
+    """A parallel MLP block is recognized by the input it reads, whatever the model's class."""
     (found,) = (one for one in ARCHITECTURES if one.name == name)
     assert has_parallel_mlp(GatedModel.wrap(make_model(found), None, name=name)) == parallel

@@ -1,4 +1,4 @@
-"""A patch holds the changed tensors and whose they are."""
+"""A patch holds changed tensors and the fingerprint of their base."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ TENSORS = {"a.weight": torch.arange(6.0).reshape(2, 3), "b.bias": torch.ones(2).
 
 
 def test_what_is_written_is_read_again(tmp_path):
-    """From the folder or the file; plain safetensors for others."""
+    """A patch is read back from its folder or file, and is a plain safetensors file."""
     write_patch(Patch("abc", "bfloat16", TENSORS), tmp_path)
     for place in (tmp_path, tmp_path / FILE):
         found = read_patch(place)
@@ -21,7 +21,7 @@ def test_what_is_written_is_read_again(tmp_path):
 
 
 def test_anything_else_is_refused(tmp_path):
-    """Nothing there, another kind of file, tensors without a fingerprint."""
+    """An empty folder, another kind of file and tensors without a fingerprint are refused."""
     with pytest.raises(BadInput, match=f"holds no {FILE}"):
         read_patch(tmp_path)
     (tmp_path / FILE).write_text("text")

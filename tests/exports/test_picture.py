@@ -1,4 +1,4 @@
-"""The picture is a PNG whose cells are where they are said to be."""
+"""The picture is a PNG with a cell for every head and MLP block."""
 
 import io
 
@@ -13,7 +13,7 @@ PLAIN, INK = (232, 232, 232), (24, 24, 24)
 
 
 def pixel(data, layer, column):
-    """Colours of the middle and the frame of a cell, read by another library."""
+    """Returns the colours of a cell's middle and frame, read by Pillow."""
     pixels = np.array(Image.open(io.BytesIO(data)))
     left = 8 + column * 20 + (18 if column == 4 else 0)
     top = 8 + layer * 20
@@ -21,7 +21,7 @@ def pixel(data, layer, column):
 
 
 def test_components_are_dark():
-    """Heads, both heads of a group, MLP blocks in the last column."""
+    """Cells of heads, of groups' heads and of MLP blocks are dark if selected."""
     data = picture(MODEL, ["L0H1", "L1G1", "L2M"])
     dark = {(0, 1), (1, 2), (1, 3), (2, 4)}
     for layer in range(3):
@@ -31,7 +31,7 @@ def test_components_are_dark():
 
 
 def test_effects_are_colours_and_components_frames():
-    """Red harms the task, blue helps it, strength by size."""
+    """Negative effects are red, positive ones blue, zero is white; selected cells have a frame."""
     data = picture(MODEL, ["L0H1"], {"L0H1": -0.4, "L0H2": 0.2, "L1H0": 0.0})
     assert pixel(data, 0, 1) == ((194, 74, 0), INK)
     (red, green, blue), frame = pixel(data, 0, 2)
@@ -41,7 +41,7 @@ def test_effects_are_colours_and_components_frames():
 
 
 def test_layers_and_attention_cover_their_cells():
-    """A whole layer with its block."""
+    """Attention covers the heads of its layer, and a layer its MLP block as well."""
     data = picture(MODEL, ["L0A", "L1"])
     assert [pixel(data, 0, column)[0] for column in (0, 3, 4)] == [INK, INK, PLAIN]
     assert [pixel(data, 1, column)[0] for column in (0, 3, 4)] == [INK, INK, INK]

@@ -1,4 +1,4 @@
-"""An export is put on the hub, here one on this machine."""
+"""Exports are uploaded to a local stand-in for the hub."""
 
 import huggingface_hub
 import pytest
@@ -19,7 +19,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_every_file_is_in_the_repository(folder):
-    """It is made, private if wanted, and used again."""
+    """Every file is uploaded; the repository is made private if wanted, and reused."""
     with fake_hub() as hub:
         for _ in range(2):
             address = upload(folder, "me/without", private=True, endpoint=hub.address)
@@ -31,7 +31,7 @@ def test_every_file_is_in_the_repository(folder):
 
 
 def test_a_refusal_is_one_line(folder):
-    """No rights, no such name, nobody there: the export is whole and says so."""
+    """Missing rights, a bad name and an unreachable hub are refused in one line."""
     with fake_hub(refuses=True) as hub, pytest.raises(BadInput) as caught:
         upload(folder, "me/without", endpoint=hub.address)
     assert "could not be written (" in str(caught.value)

@@ -1,4 +1,4 @@
-"""Exports are loaded from where their base comes from, by other libraries alone."""
+"""Exports are loaded onto their base by other libraries alone."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ HEADS = "L0H1+L1H2"
 
 
 def write(form, model, folder, origin):
-    """An export in one of the forms."""
+    """Writes an export in one of the forms."""
     if form == "adapter":
         write_adapter(factors_of(model, HEADS), folder, base=origin.location)
     elif form == "heads":
@@ -32,7 +32,7 @@ def write(form, model, folder, origin):
 @pytest.mark.parametrize("form", LIBRARIES)
 @pytest.mark.parametrize("name", ["tiny", "reference"])
 def test_every_form_answers_as_the_ablated_model(form, name, request, tmp_path):
-    """A model in memory and one that was loaded; the one in memory is not changed."""
+    """Each form, reloaded, answers as the ablated model; the model in memory stays intact."""
     model = request.getfixturevalue(name)
     origin = Origin.of(model)
     assert (origin.location is None) == (name == "tiny")
@@ -49,7 +49,7 @@ def test_every_form_answers_as_the_ablated_model(form, name, request, tmp_path):
 
 
 def test_the_base_is_loaded_in_its_number_format():
-    """From the folder of a shipped model."""
+    """A shipped base is loaded from its folder in the number format of the model."""
     model = load("reference-small", device="cpu", dtype="bfloat16")
     origin = Origin.of(model)
     assert (origin.dtype, origin.revision) == ("bfloat16", None)

@@ -1,4 +1,4 @@
-"""What a call of `broca.export` asks for."""
+"""Requests of `broca.export`: model, components, ablation and form."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def result():
 
 
 def test_a_result_stands_for_its_model_and_components(result, tmp_path):
-    """So does the folder that it was saved to."""
+    """A result or its folder gives the model, components, ablation and effects."""
     request = Request.of(result, None, "adapter", None)
     assert (request.model, request.components) == (result.model.name, result.selected)
     assert (request.ablation, request.result) == (result.ablation, result)
@@ -36,7 +36,7 @@ def test_a_result_stands_for_its_model_and_components(result, tmp_path):
 
 
 def test_a_later_verification_of_the_same_selection_is_the_one_that_is_told(result, tmp_path):
-    """One of other heads is not."""
+    """A saved verification is used if it is of the same selection, and ignored otherwise."""
     result.save(tmp_path)
     later = replace(result.verification, seed=77)
     later.save(tmp_path)
@@ -46,7 +46,7 @@ def test_a_later_verification_of_the_same_selection_is_the_one_that_is_told(resu
 
 
 def test_named_components_of_a_model_are_zeroed_or_scaled(model):
-    """No result is needed."""
+    """Named components are zeroed or scaled without a result; an empty name is refused."""
     request = Request.of(model, "L1H2+L0H1+L1H2", "adapter", None)
     assert request.ablation == AblationInfo("zero", 0.0)
     assert (request.result, request.effects, request.kinds) == (None, None, "heads")
@@ -57,7 +57,7 @@ def test_named_components_of_a_model_are_zeroed_or_scaled(model):
 
 
 def test_components_of_a_result_in_another_model(model, result):
-    """`heads` may be a result; the model is then the caller's."""
+    """A result as `heads` names components of the caller's model, whose weights must match."""
     request = Request.of(model, result, "adapter", None)
     assert (request.model, request.components) == (model, result.selected)
     with pytest.raises(BadInput, match="are not those of the result"):
@@ -75,7 +75,7 @@ def test_components_of_a_result_in_another_model(model, result):
     ],
 )
 def test_an_ablation_that_a_form_cannot_hold_is_refused(result, kind, form, message):
-    """Unless a scale takes its place."""
+    """Resample ablation, and mean ablation in the forms of factors, are refused unless scaled."""
     replaced = replace(result, ablation=AblationInfo(kind, 0.0))
     with pytest.raises(UnsupportedModel, match=message):
         Request.of(replaced, None, form, None)
@@ -83,14 +83,14 @@ def test_an_ablation_that_a_form_cannot_hold_is_refused(result, kind, form, mess
 
 
 def test_mean_ablation_goes_into_weights(result):
-    """And into a patch."""
+    """Mean ablation can be exported as weights or as a patch."""
     replaced = replace(result, ablation=AblationInfo("mean", 0.0))
     for form in ("weights", "patch"):
         assert Request.of(replaced, None, form, None).ablation.kind == "mean"
 
 
 def test_what_cannot_be_exported_is_refused_by_name(model, result, tmp_path):
-    """An unknown form, nothing named, nothing selected, no run."""
+    """An unknown form, no components, an empty selection and a missing run are refused."""
     with pytest.raises(BadInput, match="did you mean 'patch'"):
         Request.of(model, "L0H1", "patsh", None)
     with pytest.raises(BadInput, match="no components are named"):
@@ -102,7 +102,7 @@ def test_what_cannot_be_exported_is_refused_by_name(model, result, tmp_path):
 
 
 def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):
-    """In any order; others have none."""
+    """Held-out numbers belong to the same components in any order and to the same ablation."""
     request = Request.of(result, None, "adapter", None)
     found = request.held_out(tuple(reversed(result.selected)))
     assert (found.drops, found.after) == (result.verification.drops, result.verification.after)
@@ -112,7 +112,7 @@ def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):
 
 
 def test_weights_that_are_written_stay_in_their_number_format(model):
-    """A number format that the caller names stays; a loaded model is what it is."""
+    """Weights and patches keep the stored number format unless the caller names another."""
     options = ModelOptions()
     dtypes = {
         form: Request.of("name", "L0H1+L1M", form, None).loading(options).dtype
@@ -126,7 +126,7 @@ def test_weights_that_are_written_stay_in_their_number_format(model):
 
 
 def test_the_call_repeats_the_export(model):
-    """With the model's name; one in memory has none."""
+    """The recorded call repeats the export by the model's name, or says that it was in memory."""
     call = Request.of("name", "L0H1", "patch", 0.5).call(("L0H1", "L1H0"))
     assert call == "broca.export('name', 'FOLDER', heads='L0H1+L1H0', kind='patch', scale=0.5)"
     assert "in memory" in Request.of(model, "L0H1", "patch", None).call(("L0H1",))

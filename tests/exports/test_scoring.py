@@ -1,4 +1,4 @@
-"""lm-eval's own score of a plain model is broca's."""
+"""lm-eval's score of a plain model equals broca's."""
 
 import copy
 from dataclasses import replace
@@ -17,12 +17,12 @@ from broca.tasks import Catalog, RequestTokenizer
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory):
-    """Tasks of every kind."""
+    """A catalog of tasks of every kind."""
     return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
 
 
 def load(catalog, tiny, name, options=None):
-    """A task as broca asks it."""
+    """Returns a task with its requests."""
     tokenizer = RequestTokenizer(tiny.tokenizer, max_length=tiny.max_length)
     return catalog.load(name, tokenizer, options=options or TaskOptions())
 
@@ -31,7 +31,7 @@ def load(catalog, tiny, name, options=None):
     ("name", "asked"), [("choice", {}), ("generation", {}), ("choice", {"limit": 7})]
 )
 def test_the_harness_scores_the_same_items(tiny, catalog, name, asked):
-    """With lm-eval's evaluator and its `hf` model."""
+    """lm-eval's evaluator with its `hf` model gives broca's score on the same items."""
     options = TaskOptions(**asked)
     benchmark = load(catalog, tiny, name, options)
     pairs = zip(benchmark.items, answers(tiny, benchmark), strict=True)
@@ -43,7 +43,7 @@ def test_the_harness_scores_the_same_items(tiny, catalog, name, asked):
 
 
 def test_other_scores_are_refused(tiny, catalog):
-    """Beyond what the number format explains."""
+    """Scores that differ by more than the number format explains are refused."""
     benchmark = load(catalog, tiny, "choice")
     with pytest.raises(SelfTestFailed, match=r"scores 0.5100 .* broca's ablated model 0.5000"):
         scoring.compare_scores(benchmark, 0.5, 0.51, dtype="float32")
@@ -51,13 +51,13 @@ def test_other_scores_are_refused(tiny, catalog):
 
 
 def test_a_group_is_refused(tiny, catalog):
-    """One task is compared."""
+    """A group of tasks is refused with the names of its tasks."""
     with pytest.raises(BadInput, match="'pair' is a group: name one of choice, few"):
         scoring.require_single(load(catalog, tiny, "pair"))
 
 
 def test_the_ablated_score_is_that_of_the_model_with_the_weights_zeroed(tiny, catalog):
-    """By lm-eval's own evaluator on the plain model."""
+    """The ablated score equals lm-eval's score of the plain model with weights zeroed by hand."""
     benchmark = load(catalog, tiny, "choice")
     names = ["L0H1", "L1H2"]
     score = scoring.ablated_score(tiny, names, 0.0, benchmark)
@@ -72,7 +72,7 @@ def test_the_ablated_score_is_that_of_the_model_with_the_weights_zeroed(tiny, ca
 
 
 def test_the_task_of_a_check_is_named_or_the_results(tiny, catalog):
-    """It is one task, under zero ablation or a scale."""
+    """A check needs one task, named or the result's, under zero ablation or a scale."""
     request = Request.of(tiny, "L0H1", "adapter", None)
     with pytest.raises(BadInput, match="`check` needs a `task`"):
         scoring.require_task(request, None)

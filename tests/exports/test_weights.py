@@ -1,4 +1,4 @@
-"""Written into the weights, the ablation needs nothing but transformers."""
+"""Checkpoints with the ablation in their weights need transformers alone."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 @pytest.mark.parametrize("scale", [0.0, 0.3])
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.what)
 def test_checkpoint_equals_the_model_scaled_by_hand(family, scale, tmp_path):
-    """Loaded by transformers alone; the model in memory is what it was."""
+    """A checkpoint loaded by transformers equals weights scaled by hand; the model stays intact."""
     model = family.make()
     before = log_probabilities(model)
     gated = GatedModel.wrap(model, None, name=family.what)
@@ -35,7 +35,7 @@ def test_checkpoint_equals_the_model_scaled_by_hand(family, scale, tmp_path):
 
 @pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "DeepSeek-V3"])
 def test_experts_are_scaled_in_their_last_matrix(name, tmp_path):
-    """The saved file has a tensor for every expert; only that of expert 2 is zero."""
+    """An ablated expert's down projection is zero in the checkpoint, and only this one."""
     (found,) = (one for one in ARCHITECTURES if one.name == name)
     model = make_model(found)
     gated = GatedModel.wrap(model, None, name=name)
@@ -52,7 +52,7 @@ def test_experts_are_scaled_in_their_last_matrix(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "OLMoE", "DeepSeek-V3"])
 def test_a_block_of_experts_is_scaled_in_all_of_them(name):
-    """Shared ones too; one that is named besides is scaled twice, as its gates are."""
+    """A scaled block scales all its experts, shared ones too; an expert in it is scaled twice."""
     (found,) = (one for one in ARCHITECTURES if one.name == name)
     model = make_model(found)
     gated = GatedModel.wrap(model, None, name=name)
@@ -65,7 +65,7 @@ def test_a_block_of_experts_is_scaled_in_all_of_them(name):
 
 
 def test_shards_number_format_tokenizer_and_chat_template_are_kept(tmp_path):
-    """As the base has them."""
+    """A checkpoint keeps shard sizes, number format and chat template, and one tensor changes."""
     base = tiny_llama(layers=4).bfloat16()
     tokenizer = tiny_tokenizer()
     tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}{% endfor %}"
@@ -91,14 +91,14 @@ def test_shards_number_format_tokenizer_and_chat_template_are_kept(tmp_path):
 
 
 def test_one_file_has_no_shard_size(tmp_path):
-    """Nothing to keep."""
+    """A checkpoint in one file has no shard size."""
     tiny_llama().save_pretrained(tmp_path)
     assert shard_size(tmp_path) is None
 
 
 @pytest.mark.parametrize("components", ["L0H1+L2H0", "L1M", "L0A+L1M+L1H2"])
 def test_mean_ablation_goes_into_the_biases(components):
-    """As if every token had the mean output; the mean is one of these tokens'."""
+    """Mean ablation in the biases equals replacing the outputs by their mean over these tokens."""
     model = FAMILIES[2].make()
     gated = GatedModel.wrap(model, None, name="gpt2")
     points = gated.gated_parts(components).points
@@ -130,7 +130,7 @@ def test_mean_ablation_goes_into_the_biases(components):
 
 
 def test_mean_ablation_without_a_bias_is_refused(tiny):
-    """There is no place for the mean."""
+    """Mean ablation of a projection without a bias is refused."""
     points = tiny.gated_parts("L0H2").points
     means = {point: torch.zeros(1, 32) for point in points}
     with pytest.raises(UnsupportedModel, match=r"mean ablation of L0H2 .* which has none"):
@@ -138,7 +138,7 @@ def test_mean_ablation_without_a_bias_is_refused(tiny):
 
 
 def test_quantized_weights_are_refused():
-    """They say which, and what to use."""
+    """Quantized weights are refused with their path and number format."""
     layer = torch.nn.Linear(4, 4, bias=False)
     layer.weight = torch.nn.Parameter(torch.zeros(4, 4, dtype=torch.int8), requires_grad=False)
     found = ProjectionFactors("model.o_proj", layer, "input", torch.zeros(4))
@@ -150,14 +150,14 @@ def test_quantized_weights_are_refused():
 
 
 def test_tensors_are_put_back_after_an_error():
-    """And tensors of another model are refused before anything is changed."""
+    """Tensors are put back after an error, and names that the model lacks are refused."""
     model = tiny_llama()
     name = "model.layers.0.self_attn.o_proj.weight"
     before = model.get_parameter(name).detach().clone()
     shared = GatedModel.wrap(model, None, name="m").copy().model  # may run in another thread
 
     class Stop(Exception):
-        """What ends the context."""
+        """The error that ends the context."""
 
     def fail():
         with with_tensors(model, {name: before * 0}):

@@ -1,4 +1,4 @@
-"""The files of every form, their folder, and means over a run's items."""
+"""The files of each form, their folder, and mean outputs over a run's items."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ FILES = {
 
 @pytest.mark.parametrize("form", FILES)
 def test_every_form_writes_its_file_and_leaves_the_model(form, model, tmp_path):
-    """The changed tensors are in it, in a whole checkpoint too."""
+    """Each form writes its file; checkpoints and patches hold the changed tensors."""
     before = model.fingerprint
     request = Request.of(model, "L1H2", form, None)
     write_form(request, model, ("L1H2",), tmp_path, Origin.of(model))
@@ -53,7 +53,7 @@ def test_every_form_writes_its_file_and_leaves_the_model(form, model, tmp_path):
 
 
 def test_means_are_those_of_the_runs_locate_items(tmp_path):
-    """Of the task, items and seed that the run names."""
+    """Means are taken over the locate items of the run's task and seed, and need a run."""
     task = tmp_path / "own.jsonl"
     lines = ({"prompt": f"{n} and {n} =", "answer": " x"} for n in range(24))
     task.write_text("\n".join(map(json.dumps, lines)) + "\n")
@@ -80,7 +80,7 @@ def test_means_are_those_of_the_runs_locate_items(tmp_path):
 
 
 def make_export(result):
-    """An export of a result, without its files."""
+    """Returns an export of a result, without its files."""
     return Export(
         form="heads",
         model=result.model,
@@ -96,7 +96,7 @@ def make_export(result):
 
 
 def test_published_files_take_the_place_of_the_last_exports(tmp_path):
-    """With a picture, a card and a record; PEFT's card is not among them."""
+    """A published export replaces the last one, with a picture, broca's card and a record."""
     part, folder = tmp_path / "part", tmp_path / "out"
     done = make_export(make_result())
     for name in ("first.bin", "second.bin"):
@@ -114,7 +114,7 @@ def test_published_files_take_the_place_of_the_last_exports(tmp_path):
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path):
-    """A new one is made, and that of an export is taken."""
+    """A new folder is made, and one with other files is refused."""
     assert claimed_folder(tmp_path / "new").is_dir()
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(BadInput, match="holds other files"):

@@ -4,7 +4,7 @@ from broca.integrations.tracking import TrackerKind
 
 
 class Recorder:
-    """Calls by name, in their order."""
+    """Calls of methods by name, in their order."""
 
     def __init__(self):
         self.calls = []

@@ -24,18 +24,18 @@ TASKS = ("generation", "choice", "rolling", "last_word")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Tasks of every kind, and a tiny model beside them."""
+    """A folder with tasks of every kind and a tiny model."""
     return write_tasks_and_model(tmp_path_factory.mktemp("lm"))
 
 
 @pytest.fixture(scope="module")
 def manager(folder):
-    """Knows the tasks of the folder alone."""
+    """The tasks of the folder, without lm-eval's own."""
     return TaskManager(include_path=str(folder), include_defaults=False)
 
 
 def zeroed(scale=0.0):
-    """The tiny model with the columns of some heads scaled in its weights, by hand."""
+    """Returns the tiny model with the columns of some heads scaled by hand."""
     model = copy.deepcopy(tiny_llama())
     with torch.no_grad():
         for layer, heads in ABLATED.items():
@@ -76,7 +76,7 @@ def texts(results):
 
 @pytest.mark.parametrize("scale", [0.0, 0.5])
 def test_equals_hf_on_a_model_zeroed_by_hand(folder, manager, scale):
-    """Scores and texts, on generation, choices, rolling and plain likelihoods; scales too."""
+    """Scores and texts equal `hf` on scaled weights: generation, choices, rolling, likelihoods."""
     theirs = evaluated(HFLM(pretrained=zeroed(scale), tokenizer=tiny_tokenizer()), manager)
     found = ours(folder, manager, scale=scale)
     assert numbers(found) == pytest.approx(numbers(theirs), rel=1e-5)
@@ -88,7 +88,7 @@ def test_equals_hf_on_a_model_zeroed_by_hand(folder, manager, scale):
 
 @pytest.mark.long
 def test_different_ablations_never_share_an_answer(folder, manager, tmp_path, monkeypatch):
-    """With one `--use_cache` file and lm-eval's cache of requests; the same ablation does."""
+    """Ablations never share cached answers, and an equal ablation computes none again."""
     monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path / "requests"))
     cached = {"use_cache": str(tmp_path / "answers"), "cache_requests": True}
     plain = {name: ours(folder, manager, ablate=name) for name in ("", "L0H1", NAMES)}
@@ -119,13 +119,13 @@ def test_different_ablations_never_share_an_answer(folder, manager, tmp_path, mo
     ],
 )
 def test_bad_arguments_are_refused(arguments, error, message):
-    """The message is one line and names the argument."""
+    """A bad argument is refused in one line that names it."""
     with pytest.raises(error, match=message):
         BrocaLM(**arguments)
 
 
 def test_entry_point_names_the_class():
-    """Newer releases of lm-eval find the model by the group `lm_eval.models`."""
+    """The entry point by which newer releases of lm-eval find the model names its class."""
     root = Path(__file__).parents[2]
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     module, _, name = project["entry-points"]["lm_eval.models"]["broca"].partition(":")
@@ -133,7 +133,7 @@ def test_entry_point_names_the_class():
 
 
 def test_chat_template_is_the_tokenizers(tmp_path):
-    """Asked for where there is none it is refused; prompts of another template are not reused."""
+    """The tokenizer's chat template is used on request, and another template changes the name."""
     model = BrocaLM(pretrained="reference", device="cpu")
     assert model.chat_template() == ""
     with pytest.raises(BadInput, match="no chat template"):
@@ -147,6 +147,6 @@ def test_chat_template_is_the_tokenizers(tmp_path):
 
 
 def test_shipped_tasks_are_named_by_their_folder():
-    """What the documentation gives as `--include_path` holds the shipped tasks."""
+    """The folder that the documentation gives as `--include_path` holds the shipped tasks."""
     known = TaskManager(include_path=str(shipped_folder()), include_defaults=False).all_subtasks
     assert "addition" in known

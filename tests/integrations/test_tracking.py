@@ -19,7 +19,7 @@ from broca.integrations.tracking import TRACKERS, Log, flat, make_tracker, numbe
 
 
 def test_a_run_is_begun_logged_and_ended():
-    """Settings are flat; the result gives numbers, a text, a figure and its files."""
+    """A run logs flat settings, the result's numbers, a text, a figure and the files, then ends."""
     kind, recorder = recording()
     result = make_result(verification=toy_verification())
     with Log(kind.make(), project="p", name="n", settings={"a": 1, "b": {"c": 2}}) as log:
@@ -36,7 +36,7 @@ def test_a_run_is_begun_logged_and_ended():
 
 
 def test_an_error_ends_the_run_as_failed():
-    """The error is raised again."""
+    """An error ends the run as failed and is raised again."""
     kind, recorder = recording()
 
     def fail():
@@ -49,7 +49,7 @@ def test_an_error_ends_the_run_as_failed():
 
 
 def test_progress_is_logged_now_and_then(monkeypatch):
-    """Progress is logged at new stages, every few seconds and at the end; other reports get all."""
+    """Progress is logged at new stages, every few seconds and at the end; `also` gets all."""
     now = [0.0]
     monkeypatch.setattr(tracking.time, "monotonic", lambda: now[0])
     kind, recorder = recording()
@@ -67,7 +67,7 @@ def test_progress_is_logged_now_and_then(monkeypatch):
 
 
 def test_numbers_are_those_of_the_results():
-    """Scores, drops, changed components; none of what has none."""
+    """Results give scores, drops and counts as numbers; nested settings become flat."""
     verification = toy_verification()
     numbers = numbers_of(make_result(verification=verification))
     assert numbers["drop/adding"] == verification.drop
@@ -84,7 +84,7 @@ def test_numbers_are_those_of_the_results():
 
 
 class Library(Recorder):
-    """A tracker's library; objects that it makes record calls too."""
+    """A stand-in for a tracker's library; objects that it makes record calls too."""
 
     def __init__(self):
         super().__init__()
@@ -103,7 +103,7 @@ class Library(Recorder):
 
 @pytest.mark.parametrize("name", TRACKERS)
 def test_each_library_is_called(name, monkeypatch, tmp_path):
-    """Begin, numbers with a step, text, figure, files, end; tried by hand with its release too."""
+    """Each library's functions for begin, numbers, files and end are called with the values."""
     library = Library()
     monkeypatch.setitem(sys.modules, name, library)
     tracker = make_tracker(name)
@@ -137,7 +137,7 @@ def test_each_library_is_called(name, monkeypatch, tmp_path):
 
 
 def test_trackers_of_other_packages_are_found(monkeypatch):
-    """By the group of entry points; a name that is unknown or not installed is one line."""
+    """Trackers of other packages are found by entry point; unknown or missing ones are refused."""
     kind, recorder = recording("elsewhere")
     module = SimpleNamespace(KIND=kind)
     monkeypatch.setitem(sys.modules, "elsewhere", module)
@@ -155,7 +155,7 @@ def test_trackers_of_other_packages_are_found(monkeypatch):
 
 
 def test_the_protocol_is_what_trackers_have():
-    """Every method, with its parameters."""
+    """Every tracker has the protocol's methods with the same parameters."""
     wanted = {
         name: list(inspect.signature(method).parameters)
         for name, method in vars(tracking.Tracker).items()

@@ -46,7 +46,7 @@ def train(model, folder, callback, steps=4):
 
 
 def test_the_specific_drop_is_measured_every_few_steps(tasks, tmp_path):
-    """Values go into the history, the trainer's log and a tracker; training is as without."""
+    """The drop equals a plain computation and is logged; the weights are trained as without it."""
     kind, recorder = recording()
     with Log(kind.make()) as log:
         callback = TrainerCallback(
@@ -66,7 +66,7 @@ def test_the_specific_drop_is_measured_every_few_steps(tasks, tmp_path):
 
     class Nothing(TrainerCallback):
         def _measure(self, state, **_):
-            """Measures nothing."""
+            """Skips the measurement."""
 
     plain = train(tiny_llama(), tmp_path / "without", Nothing(tasks[0], "L0H1"))
     for (name, weight), (_, other) in zip(
@@ -101,7 +101,7 @@ def accuracy(model, path, callback, *, limit):
 
 
 def test_an_atlas_is_drawn_every_few_steps(tasks, tmp_path):
-    """Every measurement draws an atlas, except if the model can do no task."""
+    """Measurements that can draw an atlas store it under their step."""
     callback = TrainerCallback(tasks[0], others=tasks[1:], every=4, limit=10, atlas_rows=400)
     train(tiny_llama(), tmp_path, callback)
     assert [values["step"] for values in callback.history] == [4]
@@ -109,7 +109,7 @@ def test_an_atlas_is_drawn_every_few_steps(tasks, tmp_path):
 
 
 def test_bad_input_is_refused_before_training(tasks):
-    """The callback checks heads, rows and the interval."""
+    """A callback without heads and atlas, or with an interval below 1, is refused."""
     with pytest.raises(BadInput, match="`heads` or `atlas_rows`"):
         TrainerCallback(tasks[0])
     with pytest.raises(BadInput, match="`every` must be at least 1"):
