@@ -1,4 +1,4 @@
-"""Vectors are stored in as few bytes as zlib allows, and come back bit for bit."""
+"""Vectors are compressed if that makes them smaller, and read back bit for bit."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from broca.journal.blobs import packed, unpacked, vector_seal
 @pytest.mark.parametrize("length", [0, 1, 48, 3000])
 @pytest.mark.parametrize("zeros", [0.0, 0.95])
 def test_vectors_come_back_bit_for_bit(length, zeros):
-    """Dense and sparse ones, with infinities and NaN among the numbers."""
+    """Dense and sparse vectors come back bit for bit, infinities and NaN included."""
     rng = np.random.default_rng(length)
     vector = np.where(rng.random(length) < zeros, 0, rng.normal(size=length)).astype(np.float32)
     vector[:3] = [np.nan, -np.inf, -0.0][: min(3, length)]
@@ -21,7 +21,7 @@ def test_vectors_come_back_bit_for_bit(length, zeros):
 
 
 def test_a_plain_blob_is_a_vector():
-    """Gradients of version 1 are plain; a vector that does not shrink stays plain."""
+    """Uncompressed blobs, as in version 1, are read; a vector that does not shrink stays so."""
     vector = np.random.default_rng(0).normal(size=48).astype(np.float32)
     assert packed(vector) == vector.astype("<f4").tobytes()
     sparse = np.zeros(1000, dtype=np.float32)
@@ -31,13 +31,13 @@ def test_a_plain_blob_is_a_vector():
 
 @pytest.mark.parametrize("blob", [b"", b"\0" * 7, packed(np.zeros(99, dtype=np.float32))])
 def test_a_blob_of_another_length_is_refused(blob):
-    """Too short, no zlib stream, or a vector of another length."""
+    """An empty blob, one that is no zlib stream and one of another length are refused."""
     with pytest.raises(ValueError, match=r"."):
         unpacked(blob, 100)
 
 
 def test_the_seal_covers_everything():
-    """Another condition, observation, length or byte has another seal."""
+    """A change of condition, observation, length or blob changes the seal."""
     parts = [(1, 2), (b"a" * 16, b"b" * 16), (3, 4), (b"\0" * 12, b"\0" * 11 + b"\1")]
     first = [pair[0] for pair in parts]
     changed = [[*first[:n], pair[1], *first[n + 1 :]] for n, pair in enumerate(parts)]

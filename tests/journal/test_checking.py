@@ -1,4 +1,4 @@
-"""An examination finds what was changed, table by table."""
+"""The check of a journal finds what was changed, table by table."""
 
 import sqlite3
 
@@ -13,7 +13,7 @@ from broca.journal.checking import check
     "table", ["rows", "masks", "gradients", "conditions", "outputs", "vectors", "batches"]
 )
 def test_check_finds_a_changed_value(tmp_path, table):
-    """Even one that SQLite itself cannot see."""
+    """A value that was changed through SQLite makes exactly one finding fail."""
     with Journal(tmp_path / "j.sqlite") as journal:
         run, *_ = filled(journal, gradients=True)
         observed(journal, run)
@@ -37,7 +37,7 @@ def test_check_finds_a_changed_value(tmp_path, table):
 
 
 def test_check_finds_a_vector_that_cannot_be_read():
-    """Its seal fits, and what is sealed is no vector of its length."""
+    """A vector whose seal fits but whose bytes cannot be decoded is found."""
     with Journal.in_memory() as journal:
         run, *_ = filled(journal)
         condition, _ = observed(journal, run)
@@ -51,7 +51,7 @@ def test_check_finds_a_vector_that_cannot_be_read():
 
 
 def test_check_finds_a_request_of_a_run_that_is_not_there():
-    """References between tables are examined."""
+    """A request that names a missing run is found."""
     with Journal.in_memory() as journal:
         filled(journal)
         journal.note_vectors(7, condition=journal.condition(CONDITION), digests=DIGESTS)

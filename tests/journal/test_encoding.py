@@ -1,4 +1,4 @@
-"""Problems of searches survive JSON."""
+"""Objects of searches are encoded as JSON and decoded."""
 
 import json
 
@@ -10,7 +10,7 @@ from broca.searches import Problem
 
 
 def test_problems_survive_json():
-    """Arrays with their types, tuples, mappings."""
+    """Arrays with their types, tuples and mappings are the same after JSON."""
     problem = Problem(4, np.array([3, 1]), 2, None, 7)
     back = Problem(**decoded(json.loads(json.dumps(encoded(problem)))))
     np.testing.assert_array_equal(back.items, problem.items)
@@ -21,7 +21,7 @@ def test_problems_survive_json():
 
 
 def test_a_dataclass_comes_back_as_its_fields():
-    """Within mappings and sequences too; a key may be anything that is plain."""
+    """A dataclass becomes a mapping of its fields; mappings may have tuples and None as keys."""
     record = ItemRecord("d", "task", 3)
     value = {("a", 1): [record, np.float32(0.5), np.int64(2)], None: np.array([[True], [False]])}
     back = decoded(json.loads(json.dumps(encoded(value))))
@@ -33,6 +33,6 @@ def test_a_dataclass_comes_back_as_its_fields():
 
 
 def test_arrays_without_rows_keep_their_type():
-    """An empty array of positions is one of integers again."""
+    """An empty array keeps its type and shape."""
     back = decoded(json.loads(json.dumps(encoded(np.array([], dtype=np.int32)))))
     assert (back.dtype, back.shape) == (np.int32, (0,))

@@ -1,4 +1,4 @@
-"""Rows of a journal as a table: what is read back is what was written."""
+"""Rows of a journal are exported as a table and read back equal."""
 
 import csv
 
@@ -14,13 +14,13 @@ from broca.journal.exporting import COLUMNS, export
 
 @pytest.fixture
 def journal():
-    """A journal of 12 rows, one of them with its output; and what went in."""
+    """A journal of 12 rows, one of them with its output, and what was written to it."""
     with Journal.in_memory() as journal:
         yield journal, filled(journal)
 
 
 def rows_of(file):
-    """Rows of an exported table as dictionaries."""
+    """Returns the rows of an exported table as dictionaries."""
     if file.suffix == ".parquet":
         return parquet.read_table(file).to_pylist()
     with file.open(encoding="utf-8", newline="") as text:
@@ -29,7 +29,7 @@ def rows_of(file):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_every_row_is_in_the_table(journal, tmp_path, ending):
-    """Its condition, item, mask, response and output, with the names of what was ablated."""
+    """Each row has its condition, item, response and output, and the names of what was ablated."""
     opened, (*_, responses, _) = journal
     file = tmp_path / f"rows.{ending}"
     assert export(opened, file) == 12
@@ -49,7 +49,7 @@ def test_every_row_is_in_the_table(journal, tmp_path, ending):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_an_empty_journal_gives_a_table_without_rows(tmp_path, ending):
-    """Its columns are there."""
+    """The table of an empty journal has its columns and no rows."""
     file = tmp_path / f"rows.{ending}"
     with Journal.in_memory() as journal:
         assert export(journal, file) == 0
@@ -59,7 +59,7 @@ def test_an_empty_journal_gives_a_table_without_rows(tmp_path, ending):
 
 
 def test_other_endings_and_places_are_refused(journal, tmp_path):
-    """In one line; nothing is left behind."""
+    """Unknown endings and missing folders are refused, and no file is left behind."""
     opened, _ = journal
     with pytest.raises(BadInput, match=r"must end in \.csv or \.parquet"):
         export(opened, tmp_path / "rows.txt")

@@ -1,4 +1,4 @@
-"""Files that are damaged, held or out of reach are refused in one line each."""
+"""Files that are damaged, locked or out of reach are refused in one line each."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from broca.journal.checking import check
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "text"])
 def test_broken_files_are_refused(tmp_path, damage):
-    """Cut short, overwritten in the middle, or no database at all: one line each."""
+    """A file that is cut, overwritten or no database is refused as damaged and left unchanged."""
     path = tmp_path / "j.sqlite"
     with Journal(path) as journal:
         for seed in range(20):
@@ -34,7 +34,7 @@ def test_broken_files_are_refused(tmp_path, damage):
 
 
 def test_a_writer_killed_within_a_write_is_taken_back(tmp_path):
-    """Where it was about to change the kind of file too: readers and writers go on."""
+    """A write that a kill interrupted is rolled back, for a reader and for a writer."""
     with Journal(tmp_path / "j.sqlite") as journal:
         _, condition, masks, items, responses, _ = filled(journal)
     code = (
@@ -58,7 +58,7 @@ def test_a_writer_killed_within_a_write_is_taken_back(tmp_path):
 
 
 def test_a_second_writer_is_refused_by_name(tmp_path):
-    """Another process is told who writes; it may read meanwhile; afterwards it may write."""
+    """While one process writes, another may read but not write; afterwards it may write."""
     path = tmp_path / "j.sqlite"
     code = (
         "import sys; from broca.journal import Journal; from broca.errors import BrocaError\n"
@@ -81,7 +81,7 @@ def test_a_second_writer_is_refused_by_name(tmp_path):
 
 
 def test_places_that_cannot_be_written_or_read(tmp_path):
-    """A folder that is a file; a journal to read that does not exist."""
+    """A path below a file cannot be written, and a missing journal cannot be read."""
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalNotWritable, match="cannot be written"):
         Journal(tmp_path / "file" / "j.sqlite")

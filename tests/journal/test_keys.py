@@ -1,4 +1,4 @@
-"""Digests by content: what makes two rows the same, in any process."""
+"""Digests by content identify equal rows in every process."""
 
 from dataclasses import asdict, replace
 
@@ -16,14 +16,14 @@ CHANGES = {
 
 @pytest.mark.parametrize("field", CHANGES)
 def test_every_field_of_a_condition_is_in_its_digest(field):
-    """A response under another one is another response."""
+    """A change of any field of a condition changes its digest."""
     assert set(CHANGES) == set(asdict(CONDITION))
     assert replace(CONDITION, **{field: CHANGES[field]}).digest() != CONDITION.digest()
     assert replace(CONDITION).digest() == CONDITION.digest()
 
 
 def test_digests_are_the_same_in_every_process_and_version():
-    """Journals of earlier versions hold these bytes: a change here would lose their rows."""
+    """Digests equal fixed bytes; with other digests existing journals would lose their rows."""
     assert CONDITION.digest().hex() == "ba3972857feaafa9ac3b3f3f14bc30dc"
     columns = components_digest(NAMES)
     assert columns.hex() == "b943fac2cfb5c00cdcedd36155e15137"
@@ -34,13 +34,13 @@ def test_digests_are_the_same_in_every_process_and_version():
 
 
 def test_columns_have_an_order():
-    """The same names in another order, or cut elsewhere, are other columns."""
+    """The same names in another order, or divided otherwise, have another digest."""
     assert components_digest(NAMES) != components_digest(NAMES[::-1])
     assert components_digest(("L0H1", "L0H2")) != components_digest(("L0H1L0H2",))
 
 
 def test_masks_are_told_apart_in_every_bit():
-    """Also where fewer components than eight fill the last byte; and by their columns."""
+    """Masks that differ in one bit, also in the last byte, or in columns have other digests."""
     masks = np.vstack([np.zeros((1, 9), dtype=bool), np.eye(9, dtype=bool)])
     digests = mask_digests(masks, components_digest(NAMES))
     assert len(set(digests)) == 10

@@ -1,4 +1,4 @@
-"""Pruning keeps what runs asked for and drops the rest."""
+"""Pruning keeps what runs asked for and drops everything else."""
 
 import subprocess
 import sys
@@ -13,9 +13,10 @@ from broca.journal.checking import check
 
 
 def shared(journal, *, finished=True):
-    """Twelve rows and five vectors of one run, of which another asks for four and two.
+    """Writes twelve rows and five vectors of one run, of which another asks for four and two.
 
-    The first run asks for its first two rows and for the outputs of the second and third.
+    The first run asks for its first two rows and for the outputs of the tenth and eleventh.
+    Returns the rows' condition, masks and items.
     """
     first, condition, masks, items, *_ = filled(journal, gradients=True)
     observed(journal, first)
@@ -37,12 +38,12 @@ def shared(journal, *, finished=True):
 
 
 def count(journal, table):
-    """How many lines a table has."""
+    """Returns the number of rows of a table."""
     return journal.query(f"SELECT count(*) FROM {table}")[0][0]
 
 
 def test_what_no_run_asked_for_goes(tmp_path):
-    """Rows with their gradients, masks and items; what any run asked for stays, bit for bit."""
+    """Rows that no run asked for go with their gradients and masks; the others stay equal."""
     with Journal(tmp_path / "j.sqlite") as journal:
         condition, masks, items = shared(journal)
         ((stray,),) = [journal.items([ItemRecord(b"never measured", "task", 99)])]
@@ -62,7 +63,7 @@ def test_what_no_run_asked_for_goes(tmp_path):
         assert journal.outputs(condition, masks, items)[9:11] == ['["y"]', '["z"]']
         assert journal.outputs(condition, masks, items)[0] == '["x"]'
         assert all(vector is not None for vector in journal.vectors(condition, DIGESTS))
-        # five rows, the bank of the runs (all items of the first), the outputs' masks
+        # five rows and two outputs have masks; the bank of the first run has all items
         assert count(journal, "masks") == 7
         assert stray not in {item for (item,) in journal.query("SELECT id FROM items")}
         assert count(journal, "items") == 12
@@ -72,7 +73,7 @@ def test_what_no_run_asked_for_goes(tmp_path):
 
 
 def test_a_forgotten_run_leaves_what_others_asked_for(tmp_path):
-    """And what was asked for by it alone goes with it, its costs included."""
+    """Forgetting a run removes its costs and what it alone asked for."""
     with Journal(tmp_path / "j.sqlite") as journal:
         condition, masks, items = shared(journal)
         pruned = prune(journal, forget=[1])
@@ -85,7 +86,7 @@ def test_a_forgotten_run_leaves_what_others_asked_for(tmp_path):
         assert [vector is not None for vector in vectors] == [True, True, False, False, False]
         assert count(journal, "items") == 6
         assert len(read_run(journal, 2).responses) == 4
-        # what another run measures anew has a place again
+        # what was dropped can be measured and written again
         filled_again = journal.begin_run(
             b"third", settings={}, components=1, items=items[:6], process="process 3"
         )
@@ -104,7 +105,7 @@ def test_a_forgotten_run_leaves_what_others_asked_for(tmp_path):
 
 
 def test_what_an_unfinished_run_measured_stays():
-    """Its list of requests begins anew with every process and may be short."""
+    """What an unfinished run measured is kept, because its list of requests may be incomplete."""
     with Journal.in_memory() as journal:
         condition, masks, items = shared(journal, finished=False)
         journal.begin_run(b"run", settings={}, components=1, items=items, process="process 3")
@@ -118,7 +119,7 @@ def test_what_an_unfinished_run_measured_stays():
 
 
 def test_the_file_shrinks_by_what_is_said(tmp_path):
-    """The pages of what was dropped are given back."""
+    """The file shrinks by the number of bytes that pruning reports."""
     path = tmp_path / "j.sqlite"
     with Journal(path) as journal:
         for seed in range(20):
@@ -133,7 +134,7 @@ def test_the_file_shrinks_by_what_is_said(tmp_path):
 
 
 def test_version_1_is_pruned_of_nothing_that_its_runs_need(tmp_path):
-    """The finished run's outputs without rows, and what the unfinished run measured."""
+    """In a journal of version 1, outputs without rows and an unfinished run's rows are kept."""
     with Journal(of_version_1(tmp_path / "j.sqlite")) as journal:
         rows = journal.query("SELECT * FROM rows")
         outputs = journal.query("SELECT * FROM outputs")
@@ -150,7 +151,7 @@ def test_version_1_is_pruned_of_nothing_that_its_runs_need(tmp_path):
 
 
 def test_an_unknown_run_cannot_be_forgotten():
-    """The refusal names those that are there, and nothing changes."""
+    """Forgetting an unknown run is refused with the known ones, and nothing changes."""
     with Journal.in_memory() as journal:
         shared(journal)
         with pytest.raises(BadInput, match=r"`forget` names run 7.* holds 1, 2"):
@@ -160,7 +161,7 @@ def test_an_unknown_run_cannot_be_forgotten():
 
 
 def test_a_journal_that_is_being_written_is_not_pruned(tmp_path):
-    """The lock of the writer stands against it."""
+    """A journal that another process writes cannot be pruned."""
     path = tmp_path / "j.sqlite"
     with Journal(path) as journal:
         shared(journal)

@@ -1,4 +1,4 @@
-"""Runs are listed and their rows read as matrices, checked against what was written."""
+"""Runs are listed and their rows are read as matrices equal to what was written."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def journal():
 
 
 def asked(journal, written, *, role="search", rows=slice(None), condition=None):
-    """Notes that a run asked for rows that were written."""
+    """Notes that a run asked for rows that were written before."""
     run, there, masks, items, *_ = written
     journal.add_plan(
         run, 0, role=role, condition=condition or there, masks=masks[rows], items=items[rows]
@@ -25,7 +25,7 @@ def asked(journal, written, *, role="search", rows=slice(None), condition=None):
 
 
 def test_runs_are_listed_with_what_they_cost(journal):
-    """Rows and vectors that they measured, tokens, columns, bank and state; oldest first."""
+    """Runs are listed oldest first, with rows, vectors, tokens, columns, items and state."""
     run, *_, items, _, _ = filled(journal)
     observed(journal, run)
     later = journal.begin_run(
@@ -43,7 +43,7 @@ def test_runs_are_listed_with_what_they_cost(journal):
 
 
 def test_the_newest_run_or_the_one_of_a_digest_is_found(journal):
-    """Neither is there in an empty journal."""
+    """The newest run or the run of a digest is found; a missing run is refused."""
     with pytest.raises(BadInput, match="holds no such run"):
         find_run(journal)
     run, _, _, items, *_ = filled(journal)
@@ -56,7 +56,7 @@ def test_the_newest_run_or_the_one_of_a_digest_is_found(journal):
 
 @pytest.mark.parametrize("gradients", [False, True])
 def test_rows_come_back_as_matrices(journal, gradients):
-    """Every row under the mask and the item that it was written with."""
+    """Every row is read under the mask and item that it was written with."""
     written = with_gradients(journal) if gradients else filled(journal)
     *_, responses, slopes = written
     order = np.array([3, 0, 3, 11])
@@ -74,7 +74,7 @@ def test_rows_come_back_as_matrices(journal, gradients):
 
 
 def with_gradients(journal):
-    """As `filled`, under a condition of rows with gradients."""
+    """Fills a journal under a condition with gradients and returns what was written."""
     run, _, masks, items, responses, _ = filled(journal)
     condition = journal.condition(Condition(**{**CONDITION.__dict__, "gradients": True}))
     slopes = np.random.default_rng(1).normal(size=(12, 9)).astype(np.float32)
@@ -86,7 +86,7 @@ def with_gradients(journal):
 
 
 def test_what_cannot_be_read_is_refused(journal):
-    """No plans of the role, rows that were never measured, plans under two conditions."""
+    """A role without plans, rows never measured and plans of two conditions are refused."""
     written = filled(journal)
     with pytest.raises(BadInput, match="asked for no rows of its search"):
         read_run(journal, written[0])
@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_refused(journal):
 
 
 def test_an_altered_mask_is_never_used(journal):
-    """Its digest does not fit."""
+    """A mask that does not fit its digest raises `JournalDamaged`."""
     written = filled(journal)
     asked(journal, written)
     journal._connection.execute("UPDATE masks SET ablated = x'ff80' WHERE id = 2")

@@ -1,4 +1,4 @@
-"""A run's plans are answered from its journal, in the order in which they were asked."""
+"""Replay answers a run's plans from its journal in the order in which they were asked."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from broca.measurement import Plan
 
 @pytest.fixture
 def recorded():
-    """A journal with two plans of a run: their masks, positions in the bank and responses."""
+    """A journal with two plans of a run, its run, its masks and its responses."""
     masks = np.random.default_rng(0).random((12, 9)) < 0.5  # those that `filled` writes
     with Journal.in_memory() as journal:
         run, condition, ids, items, responses, _ = filled(journal)
@@ -23,13 +23,13 @@ def recorded():
 
 
 def plan(masks, first, last):
-    """A plan of one row for each mask, on the item at the same position."""
+    """Returns a plan of one row for each mask, on the item at the same position."""
     rows = np.arange(first, last)
     return Plan(masks[first:last], rows - first, rows)
 
 
 def test_plans_are_answered_one_after_the_other(recorded):
-    """With the responses of then; after the last one there is nothing."""
+    """Plans get the recorded responses in order; a plan after the last one is refused."""
     journal, run, masks, responses = recorded
     replay = Replay(journal, run, components=NAMES)
     np.testing.assert_array_equal(replay.run(plan(masks, 0, 8)).responses, responses[:8])
@@ -39,14 +39,14 @@ def test_plans_are_answered_one_after_the_other(recorded):
 
 
 def test_a_plan_out_of_order_is_refused(recorded):
-    """Its masks are not those that were asked for."""
+    """A plan with other masks than those recorded next is refused."""
     journal, run, masks, _ = recorded
     with pytest.raises(NotInJournal, match="plan 0 asked for other masks"):
         Replay(journal, run, components=NAMES).run(plan(masks, 8, 12))
 
 
 def test_a_position_stands_for_one_item_throughout(recorded):
-    """Also from one plan to the next; how the bank is numbered is of no account."""
+    """A bank may be numbered otherwise, but a position stands for one item in all plans."""
     journal, run, masks, responses = recorded
     replay = Replay(journal, run, components=NAMES)
     moved = plan(masks, 0, 8)
@@ -58,7 +58,7 @@ def test_a_position_stands_for_one_item_throughout(recorded):
 
 
 def test_rows_that_were_not_measured_are_counted(recorded):
-    """The run was cut short."""
+    """A plan with rows that were not measured is refused with their number."""
     journal, run, masks, _ = recorded
     journal._connection.execute("DELETE FROM rows WHERE item IN (2, 5)")
     with pytest.raises(NotInJournal, match="2 of 8 rows were not measured"):
@@ -66,7 +66,7 @@ def test_rows_that_were_not_measured_are_counted(recorded):
 
 
 def test_another_role_has_other_plans(recorded):
-    """Those of the proof are none of the search's."""
+    """The plans of a search are not replayed for another role."""
     journal, run, masks, _ = recorded
     with pytest.raises(NotInJournal, match="ended after 0 plans"):
         Replay(journal, run, components=NAMES, role="scores").run(plan(masks, 0, 8))

@@ -1,4 +1,4 @@
-"""Journals of older versions are brought to the present one or read as they are."""
+"""Journals of older versions are migrated, or read as they are."""
 
 import sqlite3
 
@@ -12,7 +12,7 @@ from broca.journal.checking import check
 
 
 def test_another_programs_database_is_refused(tmp_path):
-    """And is left alone."""
+    """A database of another program is refused."""
     with sqlite3.connect(tmp_path / "j.sqlite") as connection:
         connection.execute("CREATE TABLE mine (x)")
     connection.close()
@@ -21,7 +21,7 @@ def test_another_programs_database_is_refused(tmp_path):
 
 
 def test_a_later_version_is_refused(tmp_path):
-    """With the version's number."""
+    """A journal of a later version is refused with that version's number."""
     with Journal(tmp_path / "j.sqlite") as journal:
         journal._connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
     with pytest.raises(JournalTooNew, match=f"version {schema.VERSION + 1}"):
@@ -41,7 +41,7 @@ def test_migrations_run_one_by_one(tmp_path, monkeypatch):
 
 
 def require_content_of_version_1(journal):
-    """All that the file of version 1 holds is there, with its bits."""
+    """Asserts that everything in the file of version 1 is there, bit for bit."""
     assert all(finding.passed for finding in check(journal))
     first, second = read_runs(journal)
     assert (first.rows, first.tokens, second.rows, second.tokens) == (10, 110, 2, 20)
@@ -66,12 +66,12 @@ def require_content_of_version_1(journal):
 
 
 def test_version_1_keeps_everything(tmp_path):
-    """After the migration, after closing and opening again, and it takes what is new."""
+    """A migrated journal of version 1 has its old content, reopened too, and takes new rows."""
     path = of_version_1(tmp_path / "j.sqlite")
     with Journal(path) as journal:
         require_content_of_version_1(journal)
         assert journal.query("PRAGMA user_version") == [(2,)]
-        # the outputs without a row belong to the run that wrote a batch without rows
+        # outputs without a row belong to the run that wrote a batch without rows
         assert journal.rows_asked(1, "scores") == 4 + 2
         assert journal.rows_asked(1, "search") == 4 + 3 * 2
     with Journal(path) as journal:
@@ -82,7 +82,7 @@ def test_version_1_keeps_everything(tmp_path):
 
 
 def test_version_1_is_read_without_a_change(tmp_path):
-    """On a file that may not be written too; nothing appears beside it."""
+    """A journal of version 1 on a read-only file is read without any change to the folder."""
     path = of_version_1(tmp_path / "j.sqlite")
     path.chmod(0o444)
     before = path.read_bytes()
@@ -98,7 +98,7 @@ def test_version_1_is_read_without_a_change(tmp_path):
 
 
 def test_a_migration_that_ends_early_changes_nothing(tmp_path, monkeypatch):
-    """A step is one transaction; the next opening begins it again."""
+    """A migration that fails changes nothing, and the next opening repeats it."""
     path = of_version_1(tmp_path / "j.sqlite")
     broken = schema.MIGRATIONS[1] + "INSERT INTO no_table VALUES (1);"
     monkeypatch.setattr(schema, "MIGRATIONS", (schema.MIGRATIONS[0], broken))

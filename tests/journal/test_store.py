@@ -1,4 +1,4 @@
-"""Rows and vectors go in once, come out as they were, and nothing wrong passes in silence."""
+"""Rows, outputs and vectors are written once and read back bit for bit, or refused."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from broca.journal.checking import check
 
 
 def test_rows_come_back_bit_for_bit(tmp_path):
-    """After closing and opening again, with their gradients; unknown ones are reported so."""
+    """Responses and gradients are equal after reopening; unknown rows are reported as such."""
     with Journal(tmp_path / "j.sqlite") as journal:
         _, condition, masks, items, responses, slopes = filled(journal, gradients=True)
     with Journal(tmp_path / "j.sqlite", read_only=True) as journal:
@@ -28,14 +28,14 @@ def test_rows_come_back_bit_for_bit(tmp_path):
 
 
 def test_a_closed_journal_is_one_file(tmp_path):
-    """Which can be copied; only the empty file of the lock lies beside it."""
+    """A closed journal is one file beside the empty lock file."""
     with Journal(tmp_path / "j.sqlite") as journal:
         filled(journal)
     assert {file.name for file in tmp_path.iterdir()} == {"j.sqlite", "j.sqlite.lock"}
 
 
 def test_a_row_is_never_written_twice():
-    """The second batch is refused whole."""
+    """A batch with one known row is refused whole."""
     with Journal.in_memory() as journal:
         run, condition, masks, items, responses, _ = filled(journal)
         fresh = journal.items([ItemRecord(b"new", "task", 99)])
@@ -54,7 +54,7 @@ def test_a_row_is_never_written_twice():
 
 
 def test_keys_are_contents():
-    """Other weights, ablation, response or columns are other rows; ids are stable."""
+    """Another condition or column order gives other ids; equal contents give equal ids."""
     with Journal.in_memory() as journal:
         components = journal.components(NAMES)
         other = journal.components(NAMES[::-1])
@@ -73,7 +73,7 @@ def test_keys_are_contents():
 
 
 def test_a_changed_response_is_never_used(tmp_path):
-    """The row's seal does not fit."""
+    """A response that does not fit its seal raises `JournalDamaged`."""
     with Journal(tmp_path / "j.sqlite") as journal:
         _, condition, masks, items, _, _ = filled(journal)
         journal._connection.execute("UPDATE rows SET response = 1 WHERE item = 3")
@@ -82,7 +82,7 @@ def test_a_changed_response_is_never_used(tmp_path):
 
 
 def test_a_full_disk_loses_only_the_batch(tmp_path):
-    """SQLite's own refusal to grow stands for the disk's; what was committed stays."""
+    """A batch that finds no room is refused whole; SQLite's page limit stands for a full disk."""
     path = tmp_path / "j.sqlite"
     with Journal(path) as journal:
         run, condition, masks, items, responses, _ = filled(journal)
@@ -100,7 +100,7 @@ def test_a_full_disk_loses_only_the_batch(tmp_path):
 
 
 def test_vectors_come_back_bit_for_bit(tmp_path):
-    """Of any length, after closing and opening again, in any order; unknown ones are None."""
+    """Vectors of any length are equal after reopening, in any order; unknown ones are None."""
     with Journal(tmp_path / "j.sqlite") as journal:
         run, condition, *_ = filled(journal)
         _, vectors = observed(journal, run)
@@ -118,7 +118,7 @@ def test_vectors_come_back_bit_for_bit(tmp_path):
 
 
 def test_a_vector_is_never_written_twice():
-    """The second batch is refused whole."""
+    """A batch with one known vector is refused whole."""
     with Journal.in_memory() as journal:
         run, *_ = filled(journal)
         condition, _ = observed(journal, run)
@@ -130,7 +130,7 @@ def test_a_vector_is_never_written_twice():
 
 
 def test_a_changed_vector_is_never_used(tmp_path):
-    """Neither one with another blob nor one with another length."""
+    """A vector whose length or bytes were changed raises `JournalDamaged`."""
     with Journal(tmp_path / "j.sqlite") as journal:
         run, *_ = filled(journal)
         condition, _ = observed(journal, run)
@@ -143,7 +143,7 @@ def test_a_changed_vector_is_never_used(tmp_path):
 
 
 def test_a_kill_within_write_vectors_loses_only_that_batch(tmp_path):
-    """What was committed before stays; the same vectors can be written again."""
+    """A kill within a write loses that batch alone, and its vectors can be written again."""
     path = tmp_path / "j.sqlite"
     code = (
         "import os, sys, journals\n"
@@ -174,7 +174,7 @@ def test_a_kill_within_write_vectors_loses_only_that_batch(tmp_path):
 
 
 def test_rows_asked_counts_distinct_rows():
-    """Repeated rows count once, a row with its gradient three times, an output once; by role."""
+    """Repeated rows count once, a row with its gradient three times, an output once, by role."""
     with Journal.in_memory() as journal:
         run, condition, masks, items, _, _ = filled(journal)
         slopes = journal.condition(Condition(**{**CONDITION.__dict__, "gradients": True}))
@@ -202,7 +202,7 @@ def test_rows_asked_counts_distinct_rows():
 
 
 def test_a_run_that_goes_on_asks_anew():
-    """What it asked for in its last process is forgotten; what it measured is not."""
+    """A continued run forgets its requests and keeps what it measured."""
     with Journal.in_memory() as journal:
         run, condition, masks, items, _, _ = filled(journal)
         rows = {"condition": condition, "masks": masks, "items": items}
@@ -220,7 +220,7 @@ def test_a_run_that_goes_on_asks_anew():
 
 
 def test_outputs_come_back_as_they_were_written():
-    """Those that were never written are None; writing them notes that they were asked for."""
+    """Outputs are read back equal, missing ones are None, and writing counts as a request."""
     with Journal.in_memory() as journal:
         run, condition, masks, items, _, _ = filled(journal)
         journal.write_outputs(
@@ -237,5 +237,5 @@ def test_outputs_come_back_as_they_were_written():
 
 
 def environment():
-    """The environment of a process that finds the helpers of tests."""
+    """Returns the environment of a process that can import the tests' helpers."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -1,6 +1,6 @@
-"""Tiny random-weight models of many architectures, and where their parts are, written by hand.
+"""Tiny random-weight models of many architectures, and the paths of their parts.
 
-The paths are the tests' own knowledge: broca must find the same by structure.
+The paths are written by hand: broca must find the same by structure.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ HIDDEN, HEADS, KV_HEADS, LAYERS = 64, 4, 2, 3
 
 @dataclass(frozen=True)
 class Architecture:
-    """One architecture to cover.
+    """An architecture, and the paths of its parts.
 
     Attributes:
-        name: What users call it.
+        name: Name that users know.
         config: Makes the configuration of a tiny model.
         projection: Path of layer {}'s attention output projection.
-        down: Path of the last projection of layer {}'s MLP block; None where experts share it.
-        experts: Path of layer {}'s routed experts; None without.
+        down: Path of the last projection of layer {}'s MLP block; None for routed experts.
+        experts: Path of layer {}'s routed experts; None if it has none.
         attention_layers: Layers that have attention heads; all by default.
-        remark: What a user should know.
-        norm: Path of layer {}'s norm over all heads before the projection; None without.
+        remark: Remark in the documentation.
+        kv_heads: Number of key/value heads.
+        norm: Path of layer {}'s norm over all heads before the projection; None if it has none.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Architecture:
 
 
 def _llama_like(config: str, **changes: Any) -> Callable[[], Any]:
-    """Most configurations share Llama's field names."""
+    """Returns a maker of a configuration with Llama's field names."""
 
     def make() -> Any:
         values = {
@@ -234,7 +235,7 @@ ARCHITECTURES = (
 
 
 def make_model(architecture: Architecture) -> Any:
-    """The tiny model, with biases and norms that are not at their neutral start."""
+    """Returns the tiny model, with biases and norm weights moved from their neutral values."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = hf.AutoModelForCausalLM.from_config(architecture.config()).eval()

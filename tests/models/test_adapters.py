@@ -1,4 +1,4 @@
-"""PEFT adapters, merged or beside their base: logits are PEFT's, and heads are gated."""
+"""Models with PEFT adapters, merged or not, give PEFT's logits and have gates."""
 
 import copy
 import json
@@ -18,7 +18,7 @@ TOKENS = torch.arange(2, 12)[None]
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """A base model in a folder."""
+    """A folder with a tiny base model."""
     folder = tmp_path_factory.mktemp("base")
     tiny_llama().save_pretrained(folder)
     tiny_tokenizer().save_pretrained(folder)
@@ -26,7 +26,7 @@ def base(tmp_path_factory):
 
 
 def adapter(base, folder, **changes):
-    """An adapter with random weights, and the adapted model of PEFT."""
+    """Saves an adapter with random weights and returns PEFT's adapted model."""
     settings = {
         "r": 4, "target_modules": ["q_proj", "o_proj", "down_proj"], "init_lora_weights": False,
         "task_type": "CAUSAL_LM",
@@ -39,13 +39,13 @@ def adapter(base, folder, **changes):
 
 
 def logits(model, tokens=TOKENS):
-    """Logits of a transformers model."""
+    """Returns the logits of a transformers model."""
     with torch.no_grad():
         return model(input_ids=tokens).logits
 
 
 def without_head(model, layer, head, width=8):
-    """A copy of a plain model with a head's columns zeroed by hand."""
+    """Returns a copy of a plain model with a head's columns zeroed by hand."""
     edited = copy.deepcopy(model)
     with torch.no_grad():
         weight = edited.model.layers[layer].self_attn.o_proj.weight
@@ -55,7 +55,7 @@ def without_head(model, layer, head, width=8):
 
 @pytest.mark.parametrize("merge", [True, False])
 def test_a_folder_with_an_adapter_is_its_base_with_it(base, tmp_path, merge):
-    """Logits are PEFT's; a gated head is one whose columns are zeroed in the merged weights."""
+    """Logits are PEFT's, and a gated head equals zeroed columns of the merged weights."""
     expected = adapter(base, tmp_path)
     gated = load(str(tmp_path), device="cpu", components="heads+mlp", merge_adapter=merge)
     assert all(check.passed for check in self_test(gated))
@@ -86,7 +86,7 @@ def test_a_folder_with_an_adapter_is_its_base_with_it(base, tmp_path, merge):
     ids=["IA3", "DoRA"],
 )  # fmt: skip
 def test_other_methods_are_gated_beside_their_base(config):
-    """A gate acts on what enters the base's matrix and the adapter's alike."""
+    """A gate acts on the shared input of the base's matrix and of the adapter."""
     torch.manual_seed(1)
     adapted = peft.get_peft_model(tiny_llama(), config).eval()
     gated = load(adapted, tiny_tokenizer())
@@ -106,7 +106,7 @@ def test_other_methods_are_gated_beside_their_base(config):
 
 
 def test_a_model_of_peft_in_memory_is_left_as_it_was(base, tmp_path):
-    """Its wrapper is not run: positions of padded rows reach the model itself."""
+    """Wrapping PEFT's model unwraps its base model, changes no weight and leaves no hook."""
     adapted = adapter(base, tmp_path)
     before = {name: value.clone() for name, value in adapted.state_dict().items()}
     gated = load(adapted, tiny_tokenizer())
@@ -117,7 +117,7 @@ def test_a_model_of_peft_in_memory_is_left_as_it_was(base, tmp_path):
 
 
 def test_what_is_no_adapter_of_weights_is_refused(base, tmp_path):
-    """Learned prompts, a lost base, a configuration that cannot be read, another base's weights."""
+    """Learned prompts, a missing or other base and unreadable configurations are refused."""
     prompt = peft.PromptTuningConfig(num_virtual_tokens=3, task_type="CAUSAL_LM")
     with pytest.raises(UnsupportedModel, match="puts learned tokens before the prompt"):
         load(peft.get_peft_model(tiny_llama(), prompt), tiny_tokenizer())

@@ -34,12 +34,12 @@ def case(request):
 
 
 def wrap(case, components="heads"):
-    """The model with gates."""
+    """Returns the model with gates."""
     return GatedModel.wrap(case[1], tiny_tokenizer(), name=case[0].name, components=components)
 
 
 def batch(rows=3, length=9):
-    """Tokens, left-padded to different lengths, and their attention mask."""
+    """Returns tokens, left-padded to different lengths, and their attention mask."""
     tokens = torch.randint(
         3, VOCABULARY, (rows, length), generator=torch.Generator().manual_seed(4)
     )
@@ -50,20 +50,20 @@ def batch(rows=3, length=9):
 
 
 def gated_logits(model, closed, tokens):
-    """Logits of one row under a mask of component names, through broca."""
+    """Returns the logits of one row under a mask of component names, through broca."""
     gates = torch.from_numpy((~model.components.mask(closed)).astype(np.float32))[None]
     with torch.no_grad(), model.gates(gates):
         return model.forward(tokens, torch.ones_like(tokens), keep=tokens.shape[1])[0]
 
 
 def plain_logits(model, tokens):
-    """Logits of one row in plain transformers."""
+    """Returns the logits of one row in plain transformers."""
     with torch.no_grad():
         return model(input_ids=tokens, use_cache=False).logits
 
 
 def zero_columns(model, path, start, stop):
-    """Zeroes a projection's columns start..stop in place: rows of a Conv1D."""
+    """Zeroes columns start to stop of a projection in place; these are rows of a Conv1D."""
     module = model.get_submodule(path)
     with torch.no_grad():
         if type(module).__name__ == "Conv1D":
@@ -73,7 +73,7 @@ def zero_columns(model, path, start, stop):
 
 
 def zero_heads(case, model, layer, start, stop):
-    """Zeroes heads' outputs by hand: columns of the projection, or entries before a norm."""
+    """Zeroes heads by hand: columns of the projection, or entries before a norm."""
     architecture = case[0]
     if architecture.norm is None:
         zero_columns(model, architecture.projection.format(layer), start, stop)
@@ -88,7 +88,7 @@ def zero_heads(case, model, layer, start, stop):
 
 
 def head_dim(case):
-    """Width of a head, from the projection that the test names."""
+    """Returns the width of a head of the projection that the test names."""
     architecture, model = case
     weight = model.get_submodule(architecture.projection.format(architecture.attention_layers[0]))
     conv1d = type(weight).__name__ == "Conv1D"
@@ -96,13 +96,13 @@ def head_dim(case):
 
 
 def assert_same(ours, reference, unlike):
-    """Equal to float32 noise, where ablation itself makes a visible difference."""
+    """Asserts logits equal to float32 rounding, and that the ablation changes them."""
     torch.testing.assert_close(ours, reference, atol=2e-4, rtol=1e-4)
     assert (reference - unlike).abs().max() > 1e-2, "the ablation changed nothing"
 
 
 def test_structure_is_what_the_test_knows(case):
-    """The same projections, heads, MLP blocks and experts, found without names."""
+    """The structure has the projections, heads, MLP blocks and experts that the test lists."""
     architecture, model = case
     structure = wrap(case).structure
     assert [one.path for one in structure.projections] == [
@@ -126,7 +126,7 @@ def test_structure_is_what_the_test_knows(case):
 
 
 def test_self_test_passes(case):
-    """Ones exact, contributions complete, zeros right, batches equal rows; for all components."""
+    """The self-test passes for heads, and for groups with MLP blocks."""
     for components in ("heads", "kv-groups+mlp"):
         for check in self_test(wrap(case, components)):
             assert check.passed, f"{components}: {check.name}: {check.detail}"
@@ -134,7 +134,7 @@ def test_self_test_passes(case):
 
 @pytest.mark.parametrize("head", [0, HEADS - 1])
 def test_gated_head_equals_zeroed_columns_in_prefill(case, head):
-    """Each head of each layer's edge, against a copy edited by hand."""
+    """The first and the last head of a layer, gated, equal a copy edited by hand."""
     architecture, model = case
     layer, width = architecture.attention_layers[-1], head_dim(case)
     tokens, _ = batch(rows=1)
@@ -145,7 +145,7 @@ def test_gated_head_equals_zeroed_columns_in_prefill(case, head):
 
 
 def test_gated_heads_equal_zeroed_columns_in_generation(case):
-    """Greedy tokens under a mask are those of the edited copy, in a batch of unequal prompts."""
+    """Greedy tokens of a padded batch under masks equal those of the edited copy."""
     architecture, model = case
     width, edited = head_dim(case), copy.deepcopy(model)
     closed = [f"L{layer}H1" for layer in architecture.attention_layers]
@@ -171,7 +171,7 @@ def test_gated_heads_equal_zeroed_columns_in_generation(case):
 
 @pytest.mark.parametrize(("kind", "name"), [("kv-groups", "L{}G0"), ("attention", "L{}A")])
 def test_heads_gated_together_equal_their_columns_zeroed(case, kind, name):
-    """Those of a KV group share a key/value head; of a layer the projection's bias is left."""
+    """Heads gated together, as a KV group or attention, equal their columns zeroed by hand."""
     architecture, model = case
     layer, width = architecture.attention_layers[-1], head_dim(case)
     heads = HEADS // architecture.kv_heads if kind == "kv-groups" else HEADS
@@ -183,7 +183,7 @@ def test_heads_gated_together_equal_their_columns_zeroed(case, kind, name):
 
 
 def test_gated_mlp_equals_zeroed_weights(case):
-    """The block's last projection zeroed with its bias; with experts, the whole block's output."""
+    """A gated MLP block equals zeroed last projections, with their biases and of all experts."""
     architecture, model = case
     edited, layer = copy.deepcopy(model), LAYERS - 1
     if architecture.down is not None:
@@ -200,7 +200,7 @@ def test_gated_mlp_equals_zeroed_weights(case):
 
 
 def test_gated_layer_equals_the_model_without_it(case):
-    """Ablating a decoder layer leaves its input as its output."""
+    """Ablating a decoder layer makes its output equal its input."""
     _, model = case
     gated = wrap(case, "layers")
     edited, layer = copy.deepcopy(model), 1
@@ -217,7 +217,7 @@ def test_gated_layer_equals_the_model_without_it(case):
 
 
 def test_gated_expert_equals_its_zeroed_weights(case):
-    """A routed expert's share of the output is gone, the others' is unchanged."""
+    """A gated expert equals zeroed weights of that expert."""
     architecture, model = case
     if architecture.experts is None:
         assert not any(part.experts for part in wrap(case).structure.parts)
@@ -231,7 +231,7 @@ def test_gated_expert_equals_its_zeroed_weights(case):
 
 
 def test_rows_of_a_mixed_padded_batch_equal_rows_alone(case):
-    """Every component kind at once, another mask in every row."""
+    """Rows of a batch with masks of several kinds give the same logits alone."""
     kinds = "heads+mlp" + ("+experts" if case[0].experts else "")
     model = wrap(case, kinds)
     tokens, attention = batch()
@@ -249,7 +249,7 @@ def test_rows_of_a_mixed_padded_batch_equal_rows_alone(case):
 
 
 def test_slopes_of_gates_equal_finite_differences(case):
-    """The way back is right too, beside an ablated head: within 2 % of the largest slope."""
+    """Slopes beside an ablated head equal finite differences, to 2 % of the largest slope."""
     model = wrap(case)
     tokens, attention = batch(rows=2)
     gates = torch.ones(2, len(model.components))
@@ -273,7 +273,7 @@ def test_slopes_of_gates_equal_finite_differences(case):
 
 
 def test_model_runs_from_the_middle(case):
-    """Layers below the first ablated one can be skipped, to the bit where nothing is padded."""
+    """A pass resumed at a layer, or at its output projection, gives the logits of a whole pass."""
     model = wrap(case)
     assert model.resumable
     tokens, attention = batch()
@@ -292,14 +292,17 @@ def test_model_runs_from_the_middle(case):
 
 
 def test_attention_is_taken_up_where_it_ends_in_its_projection(case):
-    """BLOOM adds the residual stream within its attention, BitNet mixes the heads before."""
+    """Attention can be taken up at its projection, except in BLOOM and BitNet.
+
+    BLOOM adds the residual stream within its attention, BitNet mixes the heads before it.
+    """
     model = wrap(case)
     layers = tuple(one.layer for one in model.structure.projections)
     assert model.skippable == (() if case[0].name in ("BLOOM", "BitNet") else layers)
 
 
 def table_of_hand_written():
-    """The table of the models that these tests build and know by heart."""
+    """Returns the table of the architectures that these tests build."""
     lines = [
         "| architecture | class | output projection | experts | remark |",
         "|---|---|---|---|---|",
@@ -318,7 +321,7 @@ def table_of_hand_written():
 
 
 def test_documented_table_is_what_the_tests_prove():
-    """`docs/architectures.md` lists these architectures, no more and no fewer."""
+    """`docs/architectures.md` lists these architectures and no others."""
     text, (first, last) = DOCS.read_text(), ("<!-- tests -->\n", "<!-- /tests -->\n")
     before, rest = text.split(first)
     expected = before + first + table_of_hand_written() + last + rest.split(last)[1]
@@ -329,7 +332,7 @@ def test_documented_table_is_what_the_tests_prove():
 
 @pytest.fixture(scope="module")
 def trials():
-    """The script behind `make architectures`."""
+    """The script behind `make architectures`, as a module."""
     spec = importlib.util.spec_from_file_location("trials", DOCS.with_suffix(".py"))
     module = importlib.util.module_from_spec(spec)
     sys.modules["trials"] = module
@@ -338,7 +341,7 @@ def trials():
 
 
 def test_page_has_a_line_for_every_class_of_transformers(trials):
-    """The installed ones; where this fails, `make architectures` writes the page anew."""
+    """The page has a line for each class of the installed transformers."""
     lines = {
         tuple(re.findall(r"`([^`]+)`", line)[:2])
         for line in DOCS.read_text().split(trials.BLOCK[0])[1].splitlines()
@@ -350,7 +353,7 @@ def test_page_has_a_line_for_every_class_of_transformers(trials):
 
 @pytest.mark.parametrize("kind", ["llama", "falcon_h1", "gemma3n_text", "mbart", "mamba"])
 def test_lines_of_the_page_are_what_a_trial_gives(trials, kind):
-    """Plain, with other mixers, with several streams, counting padding, without heads."""
+    """The page's lines for five kinds of model equal those of a trial."""
     (architecture,) = (name for own, name in trials.classes() if own == kind)
     trial = trials.tried(kind, architecture)
     assert trial.outcome == ("refused" if kind in ("mbart", "mamba") else "proven")

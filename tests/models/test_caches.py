@@ -1,4 +1,4 @@
-"""Caches of keys and values: cut, copied, trimmed and joined, the logits stay the same."""
+"""Caches of keys and values give the same logits when rows are cut, copied, trimmed or joined."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ NEXT = (40, 41, 42)
 
 
 def prefilled(tiny, prompts, *, padding=0):
-    """A cache of left-padded prompts and its attention mask."""
+    """Returns a cache of left-padded prompts and its attention mask."""
     length = max(map(len, prompts)) + padding
     tokens = torch.tensor([[0] * (length - len(prompt)) + list(prompt) for prompt in prompts])
     attention = (torch.arange(length) >= length - torch.tensor([[len(p)] for p in prompts])).long()
@@ -19,20 +19,20 @@ def prefilled(tiny, prompts, *, padding=0):
 
 
 def continued(tiny, cache, attention, following):
-    """Logits after one more token a row."""
+    """Returns the logits after one more token in each row."""
     attention = torch.nn.functional.pad(attention, (0, 1), value=1)
     tokens = torch.tensor(following)[:, None]
     return tiny.forward(tokens, attention, keep=1, cache=cache)[0][:, -1]
 
 
 def whole(tiny, prompt, following):
-    """The same without a cache."""
+    """Returns the logits of a prompt and one more token, without a cache."""
     tokens = torch.tensor([[*prompt, following]])
     return tiny.forward(tokens, torch.ones_like(tokens), keep=1)[0][0, -1]
 
 
 def expected(tiny, rows):
-    """Logits of some prompts with their next tokens."""
+    """Returns the logits of some prompts with their next tokens."""
     return torch.stack([whole(tiny, PROMPTS[row], NEXT[row]) for row in rows])
 
 
@@ -43,7 +43,7 @@ def _no_gradients():
 
 
 def test_selected_rows_go_on_in_the_order_given(tiny):
-    """A row may be named more than once."""
+    """Rows can be selected in any order and repeatedly."""
     cache, attention = prefilled(tiny, PROMPTS)
     rows = torch.tensor([2, 0, 2])
     select_rows(cache, rows)
@@ -52,7 +52,7 @@ def test_selected_rows_go_on_in_the_order_given(tiny):
 
 
 def test_a_copy_is_extended_and_the_original_is_not(tiny):
-    """The original gives the same afterwards."""
+    """Extending a copy leaves the original unchanged."""
     cache, attention = prefilled(tiny, PROMPTS)
     continued(tiny, copy_cache(cache), attention, (50, 51, 52))
     assert cache.get_seq_length() == 4
@@ -60,7 +60,7 @@ def test_a_copy_is_extended_and_the_original_is_not(tiny):
 
 
 def test_padding_that_all_rows_have_is_trimmed(tiny):
-    """Three columns go, no logit changes."""
+    """Columns that are padding in all rows are removed, and no logit changes."""
     cache, attention = prefilled(tiny, PROMPTS, padding=3)
     left = trim_left(cache, attention)
     assert cache.get_seq_length() == 4
@@ -71,7 +71,7 @@ def test_padding_that_all_rows_have_is_trimmed(tiny):
 
 
 def test_joined_caches_go_on_together(tiny):
-    """The shorter one is padded on the left."""
+    """A shorter cache is padded on the left and joined, and no logit changes."""
     cache, attention = prefilled(tiny, PROMPTS[:1])
     other, others_attention = prefilled(tiny, PROMPTS[1:])
     shorter = torch.nn.functional.pad(others_attention, (1, 0))
@@ -82,7 +82,7 @@ def test_joined_caches_go_on_together(tiny):
 
 
 def test_repeated_rows_are_cut_to_their_first_tokens(tiny):
-    """Each row as often as it is named; the original keeps its length."""
+    """Rows are repeated as named and cut to their first tokens; the original keeps its length."""
     cache, _ = prefilled(tiny, [PROMPTS[0], PROMPTS[0][::-1]])
     rows = torch.tensor([1, 0, 1])
     taken = repeated(cache, rows, tokens=3, first_layer=0)
@@ -94,7 +94,7 @@ def test_repeated_rows_are_cut_to_their_first_tokens(tiny):
 
 
 def test_layers_below_the_first_keep_their_length_alone(tiny):
-    """They take no memory for more rows; those above hold the rows' own values."""
+    """Layers below the first hold no values of their own; layers above hold those of the rows."""
     cache, _ = prefilled(tiny, PROMPTS)
     taken = repeated(cache, torch.tensor([2, 1]), tokens=2, first_layer=1)
     below, above = taken.layers
@@ -105,7 +105,7 @@ def test_layers_below_the_first_keep_their_length_alone(tiny):
 
 
 def test_only_caches_of_all_keys_and_values_are_plain(tiny):
-    """A sliding window has no axis of all tokens; nor has what is no list of layers."""
+    """A cache with a sliding window, or without layers, is not plain."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicSlidingWindowLayer
 

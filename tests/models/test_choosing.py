@@ -1,4 +1,4 @@
-"""The kinds of component: their records, and what they find in a model."""
+"""The kinds of component, and the components that each kind finds in a model."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 
 def test_a_kind_finds_components_of_the_kind_of_its_example():
-    """Routed experts aside, of which a Llama has none; gates act where the record says."""
+    """Each kind but experts finds components like its example, gated at the place it names."""
     for name, kind in KINDS.items():
         if name == "experts":
             continue
@@ -33,13 +33,13 @@ def test_kinds_are_joined_in_the_order_given():
     ],
 )
 def test_kinds_that_make_no_sense_are_refused(components, error, message):
-    """By name."""
+    """A repeated or misspelt kind is refused by its name."""
     with pytest.raises(error, match=message):
         GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components=components)
 
 
 def test_kinds_are_found_from_components():
-    """In the order in which they are met, each once."""
+    """Kinds are listed in the order of their components, each once."""
     components = [Component.parse(name) for name in ("L0H1", "L1M", "L0H0", "L0G1", "L2", "L0A")]
     assert kinds_of(components) == "heads+mlp+kv-groups+layers+attention"
     assert kinds_of([]) == ""

@@ -25,13 +25,13 @@ def plain():
 
 @pytest.fixture
 def model(plain):
-    """The same with gates on its heads."""
+    """The caller's model with gates on its heads."""
     return broca.load(plain, tiny_tokenizer())
 
 
 @torch.no_grad()
 def logits(model, rows=3):
-    """Logits of a padded batch."""
+    """Returns the logits of a padded batch."""
     tokens = torch.randint(2, 258, (rows, 7), generator=torch.Generator().manual_seed(rows))
     attention = torch.ones_like(tokens)
     attention[0, :2] = 0
@@ -40,7 +40,7 @@ def logits(model, rows=3):
 
 @pytest.mark.parametrize("rows", [1, 3, 5])
 def test_ablated_equals_weights_zeroed_by_hand(plain, model, rows):
-    """In a forward pass of the caller's own model, for batches of any size, and not afterwards."""
+    """A forward pass of the caller's model is ablated within the context and intact afterwards."""
     bare, expected = logits(plain, rows), logits(zeroed_by_hand(plain, HEADS, head_dim=8), rows)
     with model.ablated(NAMES):
         ours = logits(plain, rows)
@@ -50,7 +50,7 @@ def test_ablated_equals_weights_zeroed_by_hand(plain, model, rows):
 
 
 def test_generations_under_ablation(plain, model):
-    """`generate` of transformers, sampled in beams or greedy, and of broca, sees the ablation."""
+    """Beam search of transformers and greedy `generate` of broca see the ablation."""
     edited = zeroed_by_hand(plain, HEADS, head_dim=8)
     tokens = tiny_tokenizer()("2 + 2 =", return_tensors="pt")
     beams = {"max_new_tokens": 6, "num_beams": 3, "do_sample": False, "pad_token_id": 1}
@@ -73,7 +73,7 @@ def test_generations_under_ablation(plain, model):
     ids=["list", "repeated", "result", "named components"],
 )
 def test_components_are_named_in_several_ways(plain, model, named):
-    """A list, a result with `selected`, a set of components: all the same as joined names."""
+    """A list, a result with `selected` and a set of components name the same as joined names."""
     with model.ablated(NAMES):
         expected = logits(plain)
     with model.ablated(named):
@@ -86,7 +86,7 @@ def test_components_are_named_in_several_ways(plain, model, named):
 
 
 def test_nested_gates_multiply(plain, model):
-    """A context adds its components to those around it; a component in both is scaled twice."""
+    """A nested context adds its components, and a component in both is scaled twice."""
     with model.ablated("L0H1+L1H2+L1H3"):
         together = logits(plain)
     with model.ablated("L0H1"), model.ablated(["L1H2", "L1H3"]):
@@ -103,7 +103,7 @@ def test_nested_gates_multiply(plain, model):
 
 
 def test_an_error_removes_the_hooks(plain, model):
-    """Of every context, whatever is raised and wherever."""
+    """An error removes the hooks of every context, and so does a refused name."""
     bare = logits(plain)
     with pytest.raises(ZeroDivisionError), model.ablated("L0H1"), model.ablated("L1M+L0N3"):
         raise ZeroDivisionError
@@ -115,7 +115,7 @@ def test_an_error_removes_the_hooks(plain, model):
 
 
 def test_every_kind_of_component(plain):
-    """Groups, attention, MLP blocks, layers, neurons, on a model that was loaded with heads."""
+    """A model loaded with heads also ablates groups, attention, MLP blocks, neurons and layers."""
     model = broca.load(plain, tiny_tokenizer())
     sets = {
         "L1G1": "L1H2+L1H3",
@@ -139,7 +139,7 @@ def test_every_kind_of_component(plain):
 
 
 def test_experts_are_ablated():
-    """A routed expert of a mixture, with tokens flattened over the rows of the batch."""
+    """A routed expert of a mixture is ablated in a batch of several rows."""
     architecture = next(one for one in ARCHITECTURES if one.name == "Mixtral")
     plain = make_model(architecture)
     model = GatedModel.wrap(plain, tiny_tokenizer(), name="mixture")
@@ -155,7 +155,7 @@ def test_experts_are_ablated():
 
 
 def test_training_goes_on_under_ablation(plain, model):
-    """Only hooks are added: the caller's weights still get gradients."""
+    """Weights get gradients under ablation, except the columns of the ablated head."""
     plain.train()
     with model.ablated("L0H1"):
         assert plain.training
@@ -166,7 +166,7 @@ def test_training_goes_on_under_ablation(plain, model):
 
 
 def test_what_cannot_be_ablated_is_refused(model):
-    """Unknown and malformed names, kinds that the model lacks, factors that are no numbers."""
+    """Unknown and malformed names, kinds that the model lacks and a NaN scale are refused."""
     for names, error, message in [
         ("L7H0", UnknownName, "no component 'L7H0'"),
         ("head 3", BadInput, "is not a component name"),
@@ -180,7 +180,7 @@ def test_what_cannot_be_ablated_is_refused(model):
 
 
 def test_an_ablated_model_is_not_taken_for_intact(model):
-    """Neither measured as a whole model nor copied, which would keep the ablation for good."""
+    """A model under ablation is refused as intact, and cannot be copied."""
     model.require_intact()
     with model.ablated("L0H1"), model.ablated("L0H1"):
         for refused in (model.require_intact, model.copy):
@@ -190,7 +190,7 @@ def test_an_ablated_model_is_not_taken_for_intact(model):
 
 
 def test_generate_returns_the_continuation_alone(plain, model):
-    """Greedy whatever the model's own settings are, up to the end of the sequence."""
+    """`generate` is greedy whatever the model's settings, and returns the continuation alone."""
     tokens = tiny_tokenizer().encode("ab")
     expected = plain_generation(plain, tokens, new_tokens=16)
     plain.generation_config.update(do_sample=True, temperature=9.0, repetition_penalty=3.0)
@@ -203,21 +203,21 @@ def test_generate_returns_the_continuation_alone(plain, model):
 
 
 def test_generate_samples_where_wanted(model):
-    """Options go to transformers' `generate`."""
+    """Options of `generate` are passed to transformers."""
     torch.manual_seed(0)
     texts = {model.generate("ab", max_new_tokens=8, do_sample=True) for _ in range(4)}
     assert len(texts) > 1
 
 
 def test_generate_needs_a_tokenizer(plain):
-    """And says how to give one."""
+    """`generate` without a tokenizer is refused."""
     bare = GatedModel.wrap(plain, None, name="tiny")
     with pytest.raises(BadInput, match="no tokenizer"):
         bare.generate("a")
 
 
 def test_arguments_of_the_other_kind_of_model_are_refused(plain):
-    """What only makes sense for a model by name, or only for one in memory; and what is neither."""
+    """Options for named models with one in memory, the reverse, and other objects are refused."""
     for arguments, options, message in [
         ((plain,), {}, "`tokenizer` is missing"),
         ((plain, tiny_tokenizer()), {"dtype": "float16"}, "`dtype` is for models that broca loads"),
@@ -232,7 +232,7 @@ def test_arguments_of_the_other_kind_of_model_are_refused(plain):
 
 
 def test_a_model_in_memory_is_tested_and_named(plain):
-    """The self-test runs, encoders are refused, the name says that the weights are in memory."""
+    """A decoder in memory is named by its class, and an encoder is refused."""
     assert broca.load(plain, tiny_tokenizer()).name == "LlamaForCausalLM (in memory)"
     from transformers import BertConfig, BertForMaskedLM
 
@@ -244,7 +244,7 @@ def test_a_model_in_memory_is_tested_and_named(plain):
 
 
 def test_gated_parts_hold_the_gates_of_the_named_components(tiny):
-    """Whatever their kinds; each named once."""
+    """Components of several kinds, each named once, have their gates in one set of points."""
     parts = tiny.gated_parts("L0H1+L1M+L0H1", 0.5)
     assert [component.name for component in parts.named] == ["L0H1", "L1M"]
     scaled = (parts.values[0] == 0.5).nonzero()[:, 0].tolist()
@@ -254,7 +254,7 @@ def test_gated_parts_hold_the_gates_of_the_named_components(tiny):
 
 @pytest.mark.parametrize("how", ["wrapped", "in place"])
 def test_a_compiled_model_is_ablated_too(how):
-    """Compiled before or within the context; afterwards it is compiled and intact again."""
+    """A model compiled as a wrapper or in place is ablated in the context and intact afterwards."""
     plain = tiny_llama()
     tokens = torch.tensor([[3, 4, 5, 6]])
     with torch.no_grad():
@@ -282,7 +282,7 @@ def test_a_compiled_model_is_ablated_too(how):
 
 
 def test_a_model_spread_by_accelerate_is_ablated_too():
-    """Its hooks and its offloaded weights stay."""
+    """A model offloaded by accelerate is ablated in forward passes and generation."""
     from accelerate import cpu_offload
 
     tokens = torch.tensor([[3, 4, 5, 6]])

@@ -1,4 +1,4 @@
-"""Gates: exact where they must be, removed when the context ends."""
+"""Gates are exact, and removed when their context ends."""
 
 import pytest
 import torch
@@ -18,13 +18,13 @@ def batch(tiny):
 
 
 def logits(model, tokens, attention):
-    """Logits of every position."""
+    """Returns the logits of every position."""
     with torch.no_grad():
         return model.forward(tokens, attention, keep=tokens.shape[1])[0]
 
 
 def test_gates_of_one_change_no_bit(tiny, batch):
-    """Multiplying by one, at every point, leaves every logit as it was."""
+    """Gates of one at every point leave every logit unchanged."""
     bare = logits(tiny, *batch)
     with tiny.gates(torch.ones(3, len(tiny.components)), force=True):
         assert torch.equal(logits(tiny, *batch), bare)
@@ -32,7 +32,7 @@ def test_gates_of_one_change_no_bit(tiny, batch):
 
 @pytest.mark.parametrize("way_back", ["none", "cut off"])
 def test_a_model_without_a_way_back_is_not_differentiable(way_back):
-    """It is tried: an operation that refuses, and one that goes on without slopes below it."""
+    """A model is not differentiable if an operation refuses gradients or stops them."""
     plain = tiny_llama()
 
     def refuse(_module, _args, output):
@@ -49,7 +49,7 @@ def test_a_model_without_a_way_back_is_not_differentiable(way_back):
 
 
 def test_every_row_has_its_own_gates(tiny, batch):
-    """Closing a gate in one row changes that row and no other."""
+    """Closing a gate in one row changes the logits of that row alone."""
     bare = logits(tiny, *batch)
     gates = torch.ones(3, len(tiny.components))
     gates[1, 2] = 0
@@ -60,7 +60,7 @@ def test_every_row_has_its_own_gates(tiny, batch):
 
 
 def test_gate_scales_the_slice_of_the_projections_input(tiny, batch):
-    """A gate of g multiplies the head's slice by g and leaves the others."""
+    """A gate multiplies the head's slice of the projection's input and leaves the others."""
     point = tiny.points[0]
     seen = []
     gates = torch.ones(3, len(tiny.components))
@@ -78,7 +78,7 @@ def test_gate_scales_the_slice_of_the_projections_input(tiny, batch):
 
 
 def test_hooks_are_gone_after_the_context_even_after_an_error(tiny, batch):
-    """A failure inside leaves the model as it was."""
+    """An error within the context removes the hooks."""
     bare = logits(tiny, *batch)
     with pytest.raises(ZeroDivisionError), tiny.gates(torch.zeros(3, len(tiny.components))):
         raise ZeroDivisionError
@@ -87,7 +87,7 @@ def test_hooks_are_gone_after_the_context_even_after_an_error(tiny, batch):
 
 
 def test_selected_rows_keep_their_gates(tiny, batch):
-    """When rows leave a batch the others keep their own gates."""
+    """When rows leave a batch, the others keep their gates."""
     tokens, attention = batch
     gates = torch.ones(3, len(tiny.components))
     gates[0, 0] = gates[2, 5] = 0
@@ -100,7 +100,7 @@ def test_selected_rows_keep_their_gates(tiny, batch):
 
 
 def test_gates_for_another_number_of_rows_are_refused(tiny, batch):
-    """A batch never runs under the gates of another."""
+    """A batch under gates for another number of rows is refused."""
     with (
         pytest.raises(RuntimeError, match="3 rows under gates for 2"),
         tiny.gates(torch.zeros(2, len(tiny.components))),

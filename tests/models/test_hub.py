@@ -1,4 +1,4 @@
-"""Without a network the hub libraries say so at once."""
+"""Without a network, models and data of the hub are refused at once."""
 
 import socket
 
@@ -12,7 +12,7 @@ from broca.tasks import Catalog, RequestTokenizer
 
 @pytest.fixture
 def no_network(monkeypatch):
-    """No name can be resolved, and the hub libraries believe that they are online."""
+    """A machine on which no name resolves and the hub libraries believe that they are online."""
     import datasets
 
     def fail(*_args, **_kwargs):
@@ -30,27 +30,27 @@ def no_network(monkeypatch):
 
 
 def test_unknown_hub_model_is_refused_at_once(no_network):
-    """Not after five retries, which take half a minute."""
+    """An unknown model is refused without the hub library's retries, which take half a minute."""
     with pytest.raises(UnknownName, match="could not be read from the hub"):
         load("someone/some-model")
     assert huggingface_hub.constants.HF_HUB_OFFLINE, "the hub library would have retried"
 
 
 def test_task_with_hub_data_is_refused_at_once(no_network, tiny):
-    """The message says that the data could not be read."""
+    """A task whose data cannot be read is refused without retries."""
     with pytest.raises(TaskUnusable, match=r"'gsm8k' could not be loaded.*network"):
         Catalog().load("gsm8k", RequestTokenizer(tiny.tokenizer, max_length=tiny.max_length))
     assert huggingface_hub.constants.HF_HUB_OFFLINE, "the hub library would have retried"
 
 
 def test_proxy_is_taken_for_a_network(no_network, monkeypatch):
-    """Behind a proxy names need not resolve."""
+    """A proxy counts as a network, because names need not resolve behind it."""
     monkeypatch.setattr(hub, "getproxies", lambda: {"https": "http://proxy:3128"})
     assert hub.reachable()
 
 
 def test_offline_variable_is_respected(monkeypatch):
-    """`HF_HUB_OFFLINE=1` means that nothing is tried."""
+    """With `HF_HUB_OFFLINE=1` the hub counts as unreachable."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     hub.reachable.cache_clear()
     assert not hub.reachable()

@@ -1,4 +1,4 @@
-"""Loading: local folders work; everything that is not a decoder is refused in one line."""
+"""Local and shipped models load; what is not a decoder is refused in one line."""
 
 import copy
 import json
@@ -35,14 +35,14 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder as save_pretrained writes it."""
+    """A folder as `save_pretrained` writes it."""
     tiny_llama().save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
     return tmp_path
 
 
 def test_local_folder_loads_with_tokenizer_and_components(folder):
-    """Weights, tokenizer and heads are there; weights are frozen."""
+    """A folder loads with its tokenizer and heads, and its weights are frozen."""
     model = load(str(folder), device="cpu")
     assert len(model.components) == 8
     assert model.dtype == "float32"
@@ -54,7 +54,7 @@ def test_local_folder_loads_with_tokenizer_and_components(folder):
 
 
 def test_model_spread_by_device_map_runs_and_resumes(folder):
-    """With accelerate's hooks on its modules it gives what the plain model gives."""
+    """A model with accelerate's hooks gives the logits of the plain model and can be resumed."""
     spread = load(str(folder), device_map="auto")
     plain = load(str(folder), device="cpu")
     tokens = torch.arange(2, 9)[None].to(spread.device)
@@ -73,19 +73,19 @@ def test_model_spread_by_device_map_runs_and_resumes(folder):
 
 
 def test_dtype_overrides_the_default(folder):
-    """bfloat16 on request."""
+    """`dtype` overrides the default number format."""
     assert load(str(folder), device="cpu", dtype="bfloat16").dtype == "bfloat16"
 
 
 def test_describes_what_was_found(folder):
-    """Heads, layers, and KV heads in one line."""
+    """The description has heads, layers and KV heads in one line."""
     text = load(str(folder), device="cpu").describe()
     assert "8 heads in 2 layers, 4 query heads on 2 KV heads, LlamaForCausalLM, float32" in text
 
 
 @pytest.mark.parametrize("name", ["./no-such-folder", "/no/such/folder", "a/b/c"])
 def test_unknown_folder_is_refused(name):
-    """What looks like a path is not looked up anywhere else."""
+    """A name that looks like a path is refused if there is no such folder."""
     with pytest.raises(UnknownName, match="does not exist"):
         load(name)
 
@@ -118,13 +118,13 @@ def pickled(folder):
 
 
 def test_pickled_weights_are_refused(pickled):
-    """Loading a pickle can run code; the option that allows it is named."""
+    """Pickled weights are refused with the option that allows them, because they can run code."""
     with pytest.raises(BadInput, match=r"only pickled weights.*`allow_pickle`"):
         load(str(pickled))
 
 
 def test_pickled_weights_load_where_that_is_allowed(pickled):
-    """They are the weights that were written."""
+    """Pickled weights, where allowed, are loaded as they were written."""
     model = load(str(pickled), device="cpu", allow_pickle=True)
     expected = tiny_llama().state_dict()
     for name, value in model.model.state_dict().items():
@@ -132,7 +132,7 @@ def test_pickled_weights_load_where_that_is_allowed(pickled):
 
 
 class _Harmful:
-    """Writes a file when it is unpickled by any reader that calls what it is told to call."""
+    """An object whose unpickling writes a file."""
 
     def __init__(self, path):
         self.path = path
@@ -142,7 +142,7 @@ class _Harmful:
 
 
 def test_pickle_that_runs_code_is_refused_all_the_same(pickled, tmp_path):
-    """Only tensors are read: the call does not happen, and the message is one line."""
+    """A pickle that calls a function is refused, and the call does not happen."""
     mark = tmp_path / "mark"
     torch.save({"weight": _Harmful(mark)}, pickled / "pytorch_model.bin")
     with pytest.raises(BadInput, match="could not be loaded") as error:
@@ -153,14 +153,14 @@ def test_pickle_that_runs_code_is_refused_all_the_same(pickled, tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"no pickle", b"\x80\x02"])
 def test_broken_pickle_is_refused(pickled, content):
-    """Empty, text, cut short."""
+    """An empty, textual or truncated pickle is refused."""
     (pickled / "pytorch_model.bin").write_bytes(content)
     with pytest.raises(BadInput, match="could not be loaded"):
         load(str(pickled), device="cpu", allow_pickle=True)
 
 
 def test_broken_weights_are_refused(folder):
-    """A truncated file is named, without a traceback's worth of text."""
+    """A truncated file of weights is refused in one line."""
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     with pytest.raises(BadInput, match="could not be loaded") as error:
@@ -169,26 +169,26 @@ def test_broken_weights_are_refused(folder):
 
 
 def test_broken_config_is_refused(folder):
-    """Half a JSON file is no configuration."""
+    """A truncated configuration is refused."""
     (folder / "config.json").write_text('{"model_type": "lla')
     with pytest.raises(BadInput, match="configuration cannot be read"):
         load(str(folder))
 
 
 def test_file_is_refused(folder):
-    """A model is a folder."""
+    """A file in place of a folder is refused."""
     with pytest.raises(BadInput, match="is a file"):
         load(str(folder / "config.json"))
 
 
 def test_unknown_dtype_is_refused():
-    """The message lists what there is."""
+    """An unknown number format is refused with the known ones."""
     with pytest.raises(BadInput, match="float32, bfloat16"):
         load("reference", dtype="int3")
 
 
 def test_encoder_only_model_is_refused_by_name(tmp_path):
-    """BERT has attention heads, but generates nothing."""
+    """BERT, whose class generates nothing, is refused by the name of its class."""
     config = BertConfig(
         vocab_size=100,
         hidden_size=32,
@@ -202,7 +202,7 @@ def test_encoder_only_model_is_refused_by_name(tmp_path):
 
 
 def test_encoder_decoder_model_is_refused_by_name(tmp_path):
-    """T5 has two stacks."""
+    """T5 is refused as an encoder-decoder model."""
     config = T5Config(vocab_size=100, d_model=32, d_kv=8, d_ff=32, num_layers=1, num_heads=2)
     T5ForConditionalGeneration(config).save_pretrained(tmp_path)
     with pytest.raises(UnsupportedModel, match=r"encoder-decoder model \(T5"):
@@ -210,7 +210,7 @@ def test_encoder_decoder_model_is_refused_by_name(tmp_path):
 
 
 def test_model_with_remote_code_is_not_run(folder):
-    """Code in a model folder is not executed unless it is allowed."""
+    """A folder with Python files is refused unless running them is allowed."""
     (folder / "evil.py").write_text("raise SystemExit('executed')")
     config = json.loads((folder / "config.json").read_text())
     config |= {"model_type": "evil", "auto_map": {"AutoConfig": "evil.C"}}
@@ -231,7 +231,7 @@ class OwnForCausalLM(LlamaForCausalLM):
 
 
 def test_remote_code_is_run_where_it_is_allowed(folder):
-    """The class of the folder is gated as any other, and the result names that it was run."""
+    """A class of the folder is gated like any other, and the result says that code was run."""
     (folder / "modeling_own.py").write_text(REMOTE)
     config = json.loads((folder / "config.json").read_text())
     names = {"AutoConfig": "OwnConfig", "AutoModelForCausalLM": "OwnForCausalLM"}
@@ -252,20 +252,20 @@ def test_remote_code_is_run_where_it_is_allowed(folder):
 
 @pytest.mark.parametrize("device", ["nonsense", "cuda:99"])
 def test_a_device_that_is_not_there_is_refused(device):
-    """In one line, before the weights are read."""
+    """An unknown or missing device is refused in one line."""
     with pytest.raises(BadInput, match=f"`device` '{device}' cannot be used"):
         load("reference-small", device=device)
 
 
 def test_misspelt_components_are_refused_before_the_weights_are_read(folder):
-    """The folder's weights cannot even be read."""
+    """A misspelt kind is refused although the weights could not be read."""
     (folder / "model.safetensors").write_bytes(b"")
     with pytest.raises(UnknownName, match="did you mean 'heads'"):
         load(str(folder), components="headz")
 
 
 def test_model_that_fails_the_self_test_is_refused(folder):
-    """Weights that are no numbers make no figure."""
+    """A model with NaN weights is refused by the self-test."""
     model = tiny_llama()
     model.model.layers[0].self_attn.o_proj.weight.data[:, 0] = float("nan")
     model.save_pretrained(folder)
@@ -274,7 +274,7 @@ def test_model_that_fails_the_self_test_is_refused(folder):
 
 
 def test_model_that_lost_a_head_is_loaded(folder):
-    """A pruned or exported model has heads without weights: they have no effect."""
+    """A model with a head without weights is loaded, because such a head has no effect."""
     model = tiny_llama()
     model.model.layers[0].self_attn.o_proj.weight.data[:, :8] = 0
     model.save_pretrained(folder)
@@ -283,7 +283,7 @@ def test_model_that_lost_a_head_is_loaded(folder):
 
 @pytest.mark.parametrize("name", SHIPPED_MODELS)
 def test_every_shipped_model_has_its_card(name):
-    """Recipe and measured accuracies of all ten tasks; the command repeats its size."""
+    """A shipped model's card has the accuracies of ten tasks, and the small one's, its size."""
     folder = shipped_model_folder(name)
     card = (folder / "README.md").read_text()
     assert f"# {name}\n" in card
@@ -296,7 +296,7 @@ def test_every_shipped_model_has_its_card(name):
 
 
 def test_the_small_reference_does_the_same_tasks(reference):
-    """Of another shape, with less than half of the parameters and the same tokens."""
+    """`reference-small` has under half of `reference`'s parameters and solves three tasks."""
     small = load("reference-small", device="cpu")
     assert (small.structure.layers, small.heads, len(small.components)) == (4, 12, 48)
     assert 2 * sum(one.numel() for one in small.model.parameters()) < sum(
@@ -313,7 +313,7 @@ def test_the_small_reference_does_the_same_tasks(reference):
 
 
 def test_stored_keeps_the_number_format_of_the_files(tmp_path):
-    """Where auto would run float32 on a CPU."""
+    """`stored` keeps the files' number format where `auto` takes float32 on a CPU."""
     tiny_llama().bfloat16().save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
     assert load(str(tmp_path), device="cpu", dtype="stored").dtype == "bfloat16"
@@ -321,13 +321,13 @@ def test_stored_keeps_the_number_format_of_the_files(tmp_path):
 
 
 def test_the_location_is_what_transformers_loads_from():
-    """A shipped model's folder, or the name as it is."""
+    """The location is a shipped model's folder, or the name unchanged."""
     assert location_of("reference") == str(shipped_model_folder("reference"))
     assert location_of("org/model") == "org/model"
 
 
 def hub_cache(folder, name, revisions):
-    """A cache of the hub as its own library lays it out, with a model for each revision."""
+    """Writes a cache as the hub's library lays it out, with a model for each revision."""
     place = folder / f"models--{name.replace('/', '--')}"
     for number, revision in enumerate(revisions):
         commit = f"{number:040x}"
@@ -338,7 +338,7 @@ def hub_cache(folder, name, revisions):
 
 
 def test_a_revision_of_a_hub_model_is_loaded(tmp_path, monkeypatch):
-    """From the cache here; its commit is known afterwards. A folder has no revisions."""
+    """A revision is loaded from the cache and its commit is recorded; a folder has none."""
     hub_cache(tmp_path, "me/tiny", ["main", "step1"])
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     newest, earlier = (
@@ -359,7 +359,7 @@ SIZES = {
 
 
 def test_an_encoder_is_refused_by_what_it_does():
-    """BERT reads later tokens; the same class trained as a decoder is one."""
+    """BERT as an encoder is refused, because it reads later tokens; as a decoder it is loaded."""
     torch.manual_seed(0)
     encoder = BertLMHeadModel(BertConfig(**SIZES, is_decoder=False))
     with pytest.raises(UnsupportedModel, match=r"'BertLMHeadModel' is an encoder here"):
@@ -369,7 +369,7 @@ def test_an_encoder_is_refused_by_what_it_does():
 
 
 def test_a_model_that_counts_padding_is_refused():
-    """The decoder of BART alone: its positions cannot be given."""
+    """A decoder that counts padding as tokens, like BART's, is refused."""
     torch.manual_seed(0)
     config = BartConfig(
         vocab_size=300, d_model=32, decoder_layers=2, decoder_attention_heads=4, init_std=0.2,
@@ -380,7 +380,7 @@ def test_a_model_that_counts_padding_is_refused():
 
 
 def test_a_model_without_a_cache_reads_its_tokens_again():
-    """The first GPT: under a mask it generates what a copy with zeroed weights does."""
+    """The first GPT, which has no cache, generates the tokens of a copy with zeroed weights."""
     torch.manual_seed(0)
     config = OpenAIGPTConfig(
         vocab_size=300, n_embd=32, n_layer=2, n_head=4, n_positions=64, initializer_range=0.2
@@ -406,7 +406,7 @@ def test_a_model_without_a_cache_reads_its_tokens_again():
 
 
 def test_what_a_model_raises_when_it_is_run_is_one_line():
-    """A forward pass of its own that knows no cache."""
+    """A model whose forward pass raises an error is refused in one line."""
     model = tiny_llama()
     model.model.norm.forward = lambda hidden: hidden[:, :, :7]
     with pytest.raises(UnsupportedModel, match=r"cannot be run on rows of tokens.*RuntimeError"):
@@ -414,7 +414,7 @@ def test_what_a_model_raises_when_it_is_run_is_one_line():
 
 
 def test_attention_beside_another_mixer_is_found():
-    """Falcon-H1 has both on one input: heads are those of its attention."""
+    """In Falcon-H1, with a mixer beside the attention, the attention's projections are found."""
     torch.manual_seed(0)
     config = FalconH1Config(
         **SIZES, num_key_value_heads=2, head_dim=8, mamba_d_ssm=64, mamba_n_heads=8,
@@ -428,7 +428,7 @@ def test_attention_beside_another_mixer_is_found():
 
 @pytest.mark.parametrize("dtype", ["auto", "stored"])
 def test_shipped_models_are_stored_in_half_and_loaded_to_float32(dtype):
-    """Half the bytes in the package; what is exported or compared with others is float32."""
+    """Shipped weights are stored in float16 and loaded as float32."""
     with safe_open(shipped_model_folder("reference-small") / "model.safetensors", "pt") as file:
         assert {file.get_tensor(name).dtype for name in file.keys()} == {torch.float16}  # noqa: SIM118
     assert load("reference-small", device="cpu", dtype=dtype).dtype == "float32"

@@ -1,4 +1,4 @@
-"""Neurons: gated at the down projection's input, with the parameters that are theirs."""
+"""Neurons are gated at the down projection's input, and their parameters are found."""
 
 import copy
 
@@ -16,7 +16,7 @@ TOKENS = torch.randint(3, VOCABULARY, (1, 7), generator=torch.Generator().manual
 
 
 def wrap(architecture, components="neurons"):
-    """A tiny model and its gates."""
+    """Returns a tiny model, and the same with gates."""
     model = make_model(architecture)
     return model, GatedModel.wrap(
         model, tiny_tokenizer(), name=architecture.name, components=components
@@ -24,7 +24,7 @@ def wrap(architecture, components="neurons"):
 
 
 def zero_columns(module, columns):
-    """Zeroes what a projection reads, wherever it keeps it."""
+    """Zeroes columns of a projection in place; these are rows of a Conv1D."""
     with torch.no_grad():
         if type(module).__name__ == "Conv1D":
             module.weight[columns] = 0
@@ -34,7 +34,7 @@ def zero_columns(module, columns):
 
 @pytest.mark.parametrize("architecture", DENSE, ids=[one.name for one in DENSE])
 def test_gated_neurons_equal_zeroed_columns(architecture):
-    """Ablating neurons is zeroing their columns of the last projection, on every dense model."""
+    """Gated neurons equal zeroed columns of the down projection, on every dense model."""
     model, gated = wrap(architecture)
     edited, layer = copy.deepcopy(model), LAYERS - 1
     zero_columns(edited.get_submodule(architecture.down.format(layer)), list(range(0, 96, 2)))
@@ -51,7 +51,7 @@ def test_gated_neurons_equal_zeroed_columns(architecture):
 
 @pytest.mark.parametrize("name", ["Llama", "GPT-2", "OPT", "BitNet", "Bamba (hybrid)"])
 def test_heads_and_neurons_are_held_at_once(name):
-    """The self-test passes on both kinds together, and each keeps its columns."""
+    """With heads and neurons at once the self-test passes, and heads come first."""
     _, gated = wrap(BY_NAME[name], "heads+neurons")
     for check in self_test(gated):
         assert check.passed, f"{check.name}: {check.detail}"
@@ -64,14 +64,14 @@ def test_heads_and_neurons_are_held_at_once(name):
 
 
 def test_mixtures_of_experts_are_refused_by_name():
-    """Nothing is skipped silently."""
+    """Neurons of a mixture of experts are refused by its name."""
     with pytest.raises(UnsupportedModel, match=r"model\.layers\.0\.mlp\.experts, Mixtral"):
         wrap(BY_NAME["Mixtral"])
 
 
 @pytest.mark.parametrize("name", ["Llama", "GPT-2", "Phi-3", "GLM", "OPT", "GPT-J", "MPT"])
 def test_slices_are_the_parameters_of_their_neuron(name):
-    """Changing one neuron's slices changes that neuron and the block's output, no other neuron."""
+    """Changing the slices of one neuron changes its activation and no other neuron's."""
     model, gated = wrap(BY_NAME[name])
     block = neuron_blocks(gated.structure)[0]
     slices = neuron_slices(model, [block])[block.layer]
@@ -103,7 +103,7 @@ def test_slices_are_the_parameters_of_their_neuron(name):
 
 
 def test_neurons_behind_a_norm_have_no_parameters_of_their_own():
-    """BitNet's norm mixes them: they can be located and ablated, not trained."""
+    """BitNet's norm mixes neurons, so their parameters cannot be told apart and are refused."""
     model, gated = wrap(BY_NAME["BitNet"])
     with pytest.raises(UnsupportedModel, match="cannot be told apart"):
         neuron_slices(model, neuron_blocks(gated.structure))

@@ -1,7 +1,7 @@
 """Quantized layers are gated at their input, whatever their weights are packed into.
 
-torchao's eight-bit weights run here on a CPU. The layers of bitsandbytes, GPTQ, AWQ and FP8 need
-hardware that is not here: stand-ins keep weights in the shapes and under the names of theirs.
+torchao's eight-bit weights run on a CPU. The layers of bitsandbytes, GPTQ, AWQ and FP8 need other
+hardware: stand-ins store weights in the same shapes and under the same names.
 """
 
 import json
@@ -18,7 +18,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 
 class StandIn(nn.Module):
-    """A linear layer that gives what its rounded weights give."""
+    """A linear layer with rounded weights."""
 
     def __init__(self, linear):
         super().__init__()
@@ -29,15 +29,15 @@ class StandIn(nn.Module):
         self.pack((weight / self.step).round().to(torch.int8))
 
     def pack(self, whole):
-        """Keeps the rounded weights `(outputs, inputs)` as one column: bitsandbytes' 4 bits."""
+        """Stores rounded weights `(outputs, inputs)` as one column, as bitsandbytes' four bits."""
         self.weight = nn.Parameter(whole.reshape(-1, 1), requires_grad=False)
 
     def unpacked(self):
-        """The rounded weights, `(outputs, inputs)`."""
+        """Returns the rounded weights, `(outputs, inputs)`."""
         return self.weight.reshape(self.out_features, self.in_features)
 
     def forward(self, x):
-        """What the unpacked layer gives."""
+        """Returns the output of the unpacked layer."""
         return nn.functional.linear(x, self.unpacked().to(x) * self.step)
 
 
@@ -45,35 +45,35 @@ class EightBit(StandIn):
     """bitsandbytes' eight bits: integers in the shape of the weights."""
 
     def pack(self, whole):
-        """As they are."""
+        """Stores the weights in their shape."""
         self.weight = nn.Parameter(whole, requires_grad=False)
 
 
 class Buffers(StandIn):
-    """GPTQ and AWQ: no parameter at all, four integers in one, inputs first."""
+    """GPTQ and AWQ: no parameter, but a buffer with four integers in one, inputs first."""
 
     def pack(self, whole):
-        """In a buffer."""
+        """Stores the weights in a buffer."""
         self.register_buffer("qweight", whole.T.contiguous().view(torch.int32))
 
     def unpacked(self):
-        """From the buffer."""
+        """Returns the weights of the buffer."""
         return self.qweight.view(torch.int8).T
 
 
 class EightBitFloats(StandIn):
-    """FP8: floating-point numbers of one byte, and activations that are rounded row by row."""
+    """FP8: weights as floating-point numbers of one byte, activations rounded row by row."""
 
     def pack(self, whole):
-        """With a scale that `forward` multiplies with."""
+        """Stores the weights as bytes; `forward` multiplies with their scale."""
         self.weight = nn.Parameter(whole.float().to(torch.float8_e4m3fn), requires_grad=False)
 
     def unpacked(self):
-        """As numbers that a CPU multiplies."""
+        """Returns the weights in float32, which a CPU multiplies."""
         return self.weight.float()
 
     def forward(self, x):
-        """Activations are rounded to eight bits as well."""
+        """Returns the output for activations that are rounded to eight bits."""
         scale = x.abs().amax(-1, keepdim=True).clamp(min=1e-12) / 448
         return super().forward((x / scale).to(torch.float8_e4m3fn).to(x) * scale)
 
@@ -87,7 +87,7 @@ KINDS = {
 
 
 def packed(kind, model=None):
-    """A model whose linear layers are stand-ins of a kind."""
+    """Returns a model whose linear layers are stand-ins of a kind."""
     model = model or tiny_llama()
     for layer in model.model.layers:
         for owner in (layer.self_attn, layer.mlp):
@@ -98,13 +98,13 @@ def packed(kind, model=None):
 
 
 def logits(model):
-    """Logits of a few tokens."""
+    """Returns the logits of a few tokens."""
     with torch.no_grad():
         return model(input_ids=torch.arange(2, 12)[None]).logits
 
 
 def ablated_by_hand(model, layer, start, stop):
-    """Logits with a slice of what enters a projection zeroed by a hook."""
+    """Returns the logits with a slice of a projection's input zeroed by a hook."""
 
     def zero(_module, args):
         changed = args[0].clone()
@@ -120,7 +120,7 @@ def ablated_by_hand(model, layer, start, stop):
 
 
 def save_as_packed_long_ago(folder):
-    """Writes a model whose configuration names torchao's type by a word."""
+    """Writes a model whose configuration names torchao's type by a string, as older formats do."""
     tiny_llama().save_pretrained(folder)
     tiny_tokenizer().save_pretrained(folder)
     settings = json.loads((folder / "config.json").read_text())
@@ -130,7 +130,7 @@ def save_as_packed_long_ago(folder):
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_packed_weights_are_gated_and_not_zeroed(kind):
-    """The width is the layer's own; a zero of packed weights would be no zero."""
+    """Packed layers are gated at their input, and the self-test leaves their weights unchanged."""
     model = packed(kind)
     gated = GatedModel.wrap(model, tiny_tokenizer(), name="packed", components="heads+mlp")
     assert [found.path for found in gated.structure.projections] == [
@@ -149,7 +149,7 @@ def test_packed_weights_are_gated_and_not_zeroed(kind):
 
 
 def test_a_layer_that_cannot_read_zeros_is_caught():
-    """Activations that are divided by their largest are no numbers where a head is ablated."""
+    """A layer that divides activations by their largest fails the self-test with ablated heads."""
 
     class Dividing(StandIn):
         def forward(self, x):
@@ -167,7 +167,7 @@ def test_a_layer_that_cannot_read_zeros_is_caught():
 
 @pytest.mark.parametrize("name", ["Int8WeightOnlyConfig", "Int8DynamicActivationInt8WeightConfig"])
 def test_torchao_on_a_cpu(name):
-    """Weights in a tensor class of its own, alone or with activations rounded too."""
+    """Layers of torchao, with activations quantized or not, are ablated at their input."""
     quantization = pytest.importorskip("torchao.quantization")
     model = tiny_llama()
     quantization.quantize_(model, getattr(quantization, name)())
@@ -179,7 +179,7 @@ def test_torchao_on_a_cpu(name):
 
 
 def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):
-    """Its configuration says how it is packed; the device is where its kernels put it."""
+    """A checkpoint of torchao is loaded in its stored format and gives the same logits."""
     quantization = pytest.importorskip("torchao.quantization")
     from transformers import TorchAoConfig
 
@@ -197,7 +197,7 @@ def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):
 
 
 def test_a_checkpoint_in_an_older_format_of_torchao_is_refused(tmp_path):
-    """There transformers ends in an assertion."""
+    """A checkpoint in torchao's older format is refused in one line."""
     pytest.importorskip("torchao.quantization")
     save_as_packed_long_ago(tmp_path)
     with pytest.raises(BadInput, match=r"could not be loaded: .*quant_type"):
@@ -205,9 +205,9 @@ def test_a_checkpoint_in_an_older_format_of_torchao_is_refused(tmp_path):
 
 
 def test_without_its_library_a_checkpoint_says_what_to_install(tmp_path, monkeypatch):
-    """As the import fails where the library is missing."""
+    """A checkpoint whose library is missing is refused with what to install."""
     save_as_packed_long_ago(tmp_path)
-    # what an earlier test has imported is forgotten with the rest of the package
+    # forgets the package and every module of it that an earlier test imported
     for name in {"torchao", *(name for name in sys.modules if name.startswith("torchao."))}:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(BadInput, match=r"torchao.* install what its checkpoint needs"):
@@ -215,7 +215,7 @@ def test_without_its_library_a_checkpoint_says_what_to_install(tmp_path, monkeyp
 
 
 def test_a_library_that_is_missing_need_not_be_an_import_error(tmp_path, monkeypatch):
-    """Transformers 5.0 raises a ValueError, which names the command that installs it."""
+    """A missing library is recognized in transformers' ValueError as well."""
     save_as_packed_long_ago(tmp_path)
 
     def fails(*args, **kwargs):

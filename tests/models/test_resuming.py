@@ -1,4 +1,4 @@
-"""Models run from the middle: hooks and replaced forward passes."""
+"""Models resume at a layer or at an output projection, by hooks and replaced forward passes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from broca.models.resuming import (
 
 
 def test_skipped_layers_are_restored_after_an_error(tiny):
-    """No layer stays skipped when something fails inside."""
+    """An error within the context leaves no layer skipped."""
     tokens = torch.arange(2, 8)[None]
     with torch.no_grad():
         before = tiny.forward(tokens, torch.ones_like(tokens), keep=6)[0]
@@ -26,21 +26,21 @@ def test_skipped_layers_are_restored_after_an_error(tiny):
 
 
 class Adding(nn.Module):
-    """A layer that adds a number and counts its calls; it may return a tuple, as old ones do."""
+    """A layer that adds a number, counts its calls and may return a tuple."""
 
     def __init__(self, number, *, tuple_length=0):
         super().__init__()
         self.number, self.tuple_length, self.calls = number, tuple_length, 0
 
     def forward(self, hidden_states):
-        """The sum."""
+        """Returns the sum."""
         self.calls += 1
         states = hidden_states + self.number
         return (states, *["other"] * (self.tuple_length - 1)) if self.tuple_length else states
 
 
 def through(layers, states, *, by_name=False):
-    """What the last layer returns."""
+    """Returns the output of the last layer."""
     output = states
     for layer in layers:
         output = layer(hidden_states=states) if by_name else layer(states)
@@ -51,7 +51,7 @@ def through(layers, states, *, by_name=False):
 @pytest.mark.parametrize("by_name", [False, True])
 @pytest.mark.parametrize("tuple_length", [0, 1, 2])
 def test_layers_below_the_start_do_not_run(by_name, tuple_length):
-    """The start begins with the given states; afterwards all run again."""
+    """Layers below the start are skipped within the context, and run again afterwards."""
     layers = [Adding(10**n, tuple_length=tuple_length) for n in range(3)]
     states = torch.zeros(1, 2, 4)
     with resumed_at(layers, 1, torch.full((1, 2, 4), 5.0), tuple_length=tuple_length):
@@ -65,7 +65,7 @@ def test_layers_below_the_start_do_not_run(by_name, tuple_length):
 
 
 def test_what_another_library_put_in_place_comes_back():
-    """A `forward` on the module itself is restored, not deleted."""
+    """A `forward` on the module itself is put back and not deleted."""
     layers = [Adding(1), Adding(2)]
     wrapped = layers[0].forward
     layers[0].forward = wrapped
@@ -76,7 +76,7 @@ def test_what_another_library_put_in_place_comes_back():
 
 @pytest.mark.parametrize("by_name", [False, True])
 def test_inputs_and_outputs_of_modules_are_captured(by_name):
-    """Of the last forward pass; nothing is recorded after the context."""
+    """Inputs and outputs of the last forward pass within the context are captured."""
     layers = [Adding(1), Adding(2)]
     with captured_inputs(layers) as inputs, captured_outputs(layers) as outputs:
         assert inputs == outputs == [None, None]
@@ -88,7 +88,7 @@ def test_inputs_and_outputs_of_modules_are_captured(by_name):
 
 @pytest.mark.parametrize("tuple_length", [0, 1, 3])
 def test_attention_begins_at_its_output_projection(tuple_length):
-    """It returns the projection of the given outputs, in its own form; then it is as before."""
+    """Attention returns the projection of the given outputs in its form, and is then as before."""
     projection, attention = nn.Linear(4, 4), Adding(1)
     outputs = torch.arange(4.0)[None]
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""The self-test passes on sound models and catches each way to be wrong."""
+"""The self-test passes on sound models and fails on each kind of fault."""
 
 import dataclasses
 
@@ -17,19 +17,19 @@ def model():
 
 
 def failed(model):
-    """Names of the checks that do not hold."""
+    """Returns the names of the checks that fail."""
     return [check.name for check in self_test(model) if not check.passed]
 
 
 def test_sound_model_passes_every_check(model):
-    """Four checks, each with its figure and its time."""
+    """A sound model passes four checks, each with a detail and a time."""
     checks = self_test(model)
     assert len(checks) == 4
     assert all(check.passed and check.detail and check.seconds >= 0 for check in checks)
 
 
 def test_self_test_leaves_the_weights_bit_for_bit(model):
-    """Columns that it zeroes come back."""
+    """Columns that the self-test zeroes are restored."""
     before = {name: value.clone() for name, value in model.model.state_dict().items()}
     self_test(model)
     for name, value in model.model.state_dict().items():
@@ -37,7 +37,7 @@ def test_self_test_leaves_the_weights_bit_for_bit(model):
 
 
 def test_head_that_contributes_nothing_is_caught(model):
-    """A projection that does not read a head is named, though the head speaks."""
+    """A head that the output projection does not read fails with its name."""
     module = model.points[1].module
     read = torch.ones(32)
     read[8:16] = 0
@@ -47,7 +47,7 @@ def test_head_that_contributes_nothing_is_caught(model):
 
 
 def test_slices_of_the_wrong_width_are_caught(model):
-    """Gates that act on half of every head are not the gates of the components."""
+    """Gates that act on half of each head give other logits than the gates of the heads."""
     half = dataclasses.replace(model.points[0], units=8, width=4, first_column=0)
     assert half.columns.stop == 8  # columns of two layers at one point
     broken = dataclasses.replace(model, points=(half,))
@@ -63,7 +63,7 @@ def test_slices_of_the_wrong_width_are_caught(model):
 
 
 def test_model_that_leaks_between_rows_is_caught(model):
-    """If a row depends on its neighbours, batches do not equal their rows."""
+    """A model whose rows depend on each other fails the check of batches."""
     embedding = model.model.get_input_embeddings()
     handle = embedding.register_forward_hook(
         lambda _m, _a, out: out + 0.5 * out.mean(0, keepdim=True)
@@ -74,7 +74,7 @@ def test_model_that_leaks_between_rows_is_caught(model):
 
 
 def test_projection_that_is_not_linear_is_caught(model):
-    """If contributions do not add up, a head's share of the output is not its own."""
+    """A projection that is not linear fails the check of contributions."""
     handle = model.points[0].module.register_forward_hook(lambda _m, _a, out: out.tanh() * 3)
     assert "slices make up the projection's output" in failed(model)
     handle.remove()
@@ -83,7 +83,7 @@ def test_projection_that_is_not_linear_is_caught(model):
 
 @pytest.mark.parametrize("which", ["its columns", "its values"])
 def test_a_head_without_weights_is_no_failure(which):
-    """A pruned or exported model has such heads: they have no effect, and the gates are right."""
+    """A head without weights, as in pruned or exported models, passes: it has no effect."""
     model = tiny_llama()
     attention = model.model.layers[0].self_attn
     with torch.no_grad():
@@ -95,7 +95,7 @@ def test_a_head_without_weights_is_no_failure(which):
 
 
 def test_weights_that_layers_share_are_not_zeroed_for_one_of_them(model):
-    """Their modules are gated apart; to zero the weight would ablate both."""
+    """Weights that two layers share are not zeroed, because that would ablate both layers."""
     first, second = model.model.model.layers
     second.self_attn.o_proj.weight = first.self_attn.o_proj.weight
     tied = GatedModel.wrap(model.model, tiny_tokenizer(), name="tied")

@@ -1,4 +1,4 @@
-"""Models that are spread over devices, or offloaded: two devices that a CPU stands for."""
+"""Models spread over devices or offloaded, on devices that a CPU can stand for."""
 
 import accelerate
 import numpy as np
@@ -22,7 +22,7 @@ PLACES = {
 
 @pytest.fixture(params=["second layer on disk", "all in the CPU's memory"])
 def spread(request, tmp_path):
-    """A model whose weights wait elsewhere until a module is run."""
+    """A model whose weights are loaded only while their module runs."""
     model = tiny_llama()
     if request.param == "second layer on disk":
         return accelerate.dispatch_model(model, PLACES, main_device="cpu", offload_dir=tmp_path)
@@ -30,7 +30,7 @@ def spread(request, tmp_path):
 
 
 def test_it_answers_as_the_whole_model_does(spread):
-    """Self-test, digest, log-likelihoods, generations and slopes, under masks of their own."""
+    """An offloaded model gives the fingerprint and answers of a whole one, and stays offloaded."""
     projection = spread.model.layers[1].self_attn.o_proj
     assert projection.weight.is_meta
     whole, ours = (load(model, tiny_tokenizer(), name="m") for model in (tiny_llama(), spread))
@@ -54,9 +54,9 @@ def test_it_answers_as_the_whole_model_does(spread):
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["zeros", "means"])
 def test_gates_act_on_the_device_of_their_layer(replaced):
-    """The second layer lies on another device, which refuses tensors of the first.
+    """Gates act on a second layer that lies on another device than the first.
 
-    The device is torch's `meta`: it computes shapes and no numbers, and mixes with no other.
+    The device is torch's `meta`: it computes shapes alone and refuses tensors of other devices.
     """
     gated = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="m", components="heads+mlp")
     body = gated.model.model
@@ -78,12 +78,12 @@ def test_gates_act_on_the_device_of_their_layer(replaced):
         logits, _ = gated.forward(tokens, torch.ones_like(tokens), keep=2)
     assert reached == {0: "cpu", 1: "meta"}
     assert logits.shape[:2] == (3, 2)
-    with pytest.raises(RuntimeError, match="device"):  # what gates left on the first would meet
+    with pytest.raises(RuntimeError, match="device"):  # tensors of both devices do not mix
         torch.ones(3, 1) * torch.ones(3, 1, device="meta")
 
 
 def test_weights_are_held_once_however_many_lanes():
-    """Copies of the modules share every tensor."""
+    """Copies of the modules share every weight."""
     model = load(tiny_llama(), tiny_tokenizer())
     places = {tensor.data_ptr() for tensor in model.model.state_dict().values()}
     copies = [model.copy() for _ in range(3)]

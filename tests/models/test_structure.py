@@ -1,4 +1,4 @@
-"""Output projections are found by what they do."""
+"""Output projections are found by their function."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ SIZES = {
 
 
 def test_finds_every_o_proj_of_a_llama():
-    """One a layer, with heads, width and KV heads."""
+    """A Llama has one output projection in each layer, with heads, width and KV heads."""
     structure = find_structure(tiny_llama(layers=3))
     assert [one.path for one in structure.projections] == [
         f"model.layers.{layer}.self_attn.o_proj" for layer in range(3)
@@ -30,13 +30,13 @@ def test_finds_every_o_proj_of_a_llama():
 
 
 def test_head_dim_need_not_be_hidden_over_heads():
-    """The width comes from the projection itself."""
+    """The width of a head is taken from the projection."""
     model = AutoModelForCausalLM.from_config(LlamaConfig(**SIZES, head_dim=16))
     assert {one.head_dim for one in find_structure(model).projections} == {16}
 
 
 def test_finds_conv1d_projections():
-    """GPT-2 keeps its weights transposed."""
+    """Projections of GPT-2, with transposed weights, are found."""
     config = GPT2Config(
         vocab_size=100, n_embd=32, n_layer=2, n_head=4, bos_token_id=1, eos_token_id=1
     )
@@ -48,7 +48,7 @@ def test_finds_conv1d_projections():
 
 
 def test_experts_are_found_whatever_their_class_is_called():
-    """Transformers 5.0 calls those of DeepSeek-V3 "NaiveMoe"."""
+    """Experts are found although their class has another name, as in transformers 5.0."""
     config = MixtralConfig(**SIZES, num_local_experts=4, num_experts_per_tok=2)
     model = AutoModelForCausalLM.from_config(config).eval()
     for layer in model.model.layers:
@@ -62,20 +62,20 @@ def test_experts_are_found_whatever_their_class_is_called():
 
 
 def test_components_are_named_layer_by_layer():
-    """Column order is layer, then head."""
+    """Columns are ordered by layer, then by head."""
     names = GatedModel.wrap(tiny_llama(), None, name="tiny").components.names
     assert names == tuple(f"L{layer}H{head}" for layer in range(2) for head in range(4))
 
 
 def test_probe_leaves_no_hook_behind():
-    """Finding the structure changes nothing in the model."""
+    """Finding the structure leaves no hook in the model."""
     model = tiny_llama()
     find_structure(model)
     assert not any(module._forward_pre_hooks for module in model.modules())
 
 
 def test_model_without_attention_is_refused_by_name():
-    """A model whose tokens are mixed by something else has no heads."""
+    """A model without attention is refused by the name of its class."""
     from transformers import MambaConfig
 
     config = MambaConfig(vocab_size=100, hidden_size=32, num_hidden_layers=2, state_size=4)
@@ -84,7 +84,7 @@ def test_model_without_attention_is_refused_by_name():
 
 
 def test_width_that_the_heads_do_not_divide_is_refused():
-    """A projection of the wrong width is not cut into heads by force."""
+    """A projection whose width is no multiple of the heads is refused."""
     model = tiny_llama()
     model.config.num_attention_heads = 5
     with pytest.raises(UnsupportedModel, match="5 heads do not divide"):
@@ -92,7 +92,7 @@ def test_width_that_the_heads_do_not_divide_is_refused():
 
 
 def test_layers_that_do_not_mix_tokens_are_listed():
-    """A layer whose attention was cut away is not covered, and the others still are."""
+    """A layer without working attention is listed as not covered, and the others are found."""
 
     class Silent(nn.Module):
         def forward(self, hidden_states, **_):
@@ -106,7 +106,7 @@ def test_layers_that_do_not_mix_tokens_are_listed():
 
 
 def test_an_attention_block_that_layers_share_is_refused(monkeypatch):
-    """Its heads are met twice in one pass, and cannot be ablated apart."""
+    """An attention block in two layers is refused, because its heads cannot be ablated apart."""
     probe = structure._probe
 
     def shared(*arguments, **options):

@@ -1,4 +1,4 @@
-"""A model in use is frozen and in evaluation mode; afterwards it is as it was found."""
+"""A model in use is frozen and in evaluation mode, and restored afterwards."""
 
 import copy
 import pickle
@@ -16,7 +16,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 @pytest.fixture
 def plain():
-    """A caller's model in the middle of training: some modules train, some weights do not."""
+    """A caller's model in training, with one module in evaluation mode and one frozen weight."""
     model = tiny_llama()
     model.train()
     model.model.layers[1].mlp.eval()
@@ -26,7 +26,7 @@ def plain():
 
 
 def state(model):
-    """Training modes, what is trained, hooks and `forward` functions put on modules."""
+    """Returns training modes, gradient flags, hooks and replaced `forward` functions."""
     hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
     return (
         [module.training for module in model.modules()],
@@ -37,7 +37,7 @@ def state(model):
 
 
 def test_loading_and_asking_leave_the_model_as_it_was(plain):
-    """Self-test, engine, trials of what the model can do, `generate`: nothing stays behind."""
+    """Loading, measuring and generating leave the caller's model in its state."""
     before, weights = state(plain), copy.deepcopy(plain.state_dict())
     model = broca.load(plain, tiny_tokenizer())
     assert state(plain) == before
@@ -54,7 +54,7 @@ def test_loading_and_asking_leave_the_model_as_it_was(plain):
 
 
 def test_in_use_the_model_is_frozen_and_evaluated(plain):
-    """Contexts may be nested: the state comes back when the outermost one ends."""
+    """A model in use is frozen and evaluated until the outermost context ends."""
     model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
     before = state(plain)
     with model.in_use():
@@ -66,7 +66,7 @@ def test_in_use_the_model_is_frozen_and_evaluated(plain):
 
 
 def test_an_error_restores_the_state(plain):
-    """Whatever is raised within a context, and within a context in it."""
+    """An error within nested contexts or `generate` restores the state."""
     model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
     before = state(plain)
     with pytest.raises(ZeroDivisionError), model.in_use(), model.ablated("L0H1"), model.in_use():
@@ -78,7 +78,7 @@ def test_an_error_restores_the_state(plain):
 
 
 def test_copies_in_threads_share_the_state(plain):
-    """Copies around the same weights, used side by side, thaw them once, when all are done."""
+    """Copies used in threads keep the weights frozen until the last one ends."""
     model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
     before = state(plain)
     copies = [model.copy() for _ in range(3)]
@@ -100,7 +100,7 @@ def test_copies_in_threads_share_the_state(plain):
 
 
 def test_a_model_in_training_mode_is_not_run_by_accident(plain):
-    """A forward pass outside of `in_use` would drop activations at random."""
+    """A forward pass in training mode is refused, because it would drop activations at random."""
     model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
     tokens = torch.arange(2, 6)[None]
     with pytest.raises(RuntimeError, match="in training mode"):
@@ -108,7 +108,7 @@ def test_a_model_in_training_mode_is_not_run_by_accident(plain):
 
 
 def test_a_trained_model_has_another_fingerprint(plain):
-    """The caller may train the model between two runs: the digest is taken anew for each."""
+    """The fingerprint is taken anew after the caller trained the model."""
     model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
     with model.in_use():
         before = model.fingerprint
@@ -120,7 +120,7 @@ def test_a_trained_model_has_another_fingerprint(plain):
 
 
 def test_a_model_in_memory_says_so(plain, reference):
-    """What has no source can only be handed over as an object; copies and pickles keep that."""
+    """A model in memory has no source, and neither have its copies and pickles."""
     model = broca.load(plain, tiny_tokenizer(), name="mine")
     assert (model.name, model.source) == ("mine", None)
     assert model.copy().source is None
