@@ -22,12 +22,12 @@ def test_a_present_feature_is_decoded(prompts):
     labels, operands, templates, tokens = prompts
     noise = np.random.default_rng(0).normal(size=(len(labels), 5))
     outputs = np.column_stack([labels + 0.1 * noise[:, 0], noise[:, 1:]])
-    found = probe(outputs, tokens, labels, operands, templates)
-    assert found.accuracy == 1.0
-    assert found.shuffled < 0.75
-    assert found.surface == found.chance == 0.5
-    assert found.templates is None
-    assert found.items == 48
+    result = probe(outputs, tokens, labels, operands, templates)
+    assert result.accuracy == 1.0
+    assert result.shuffled < 0.75
+    assert result.surface == result.chance == 0.5
+    assert result.templates is None
+    assert result.items == 48
 
 
 def test_noise_is_not_decoded(prompts):

@@ -95,11 +95,11 @@ def test_programs_of_many_scores_are_executed_together():
     def scoring(program):
         return lambda: scores.append(metric.verdicts([program])[0])
 
-    asked = [scoring(one) for one in ("a", "b n + 1", "a", "c")]
-    metric.run_ahead(asked)
+    computations = [scoring(one) for one in ("a", "b n + 1", "a", "c")]
+    metric.run_ahead(computations)
     assert sandbox.batches == [["a", "b n + 1", "c"]]
     assert scores == []
-    for one in asked:
+    for one in computations:
         one()
     assert scores == ["failed", "passed", "failed", "failed"]
     assert len(sandbox.batches) == 1
@@ -119,13 +119,13 @@ def test_collecting_ends_when_a_score_raises():
 
 def test_other_metrics_are_the_genuine_ones(monkeypatch):
     """`code_tasks` replaces `code_eval` only, and only within the context."""
-    asked = []
-    monkeypatch.setattr(evaluate, "load", lambda path, *rest, **named: asked.append(path))
+    loaded = []
+    monkeypatch.setattr(evaluate, "load", lambda path, *rest, **named: loaded.append(path))
     before = evaluate.load
     with code_tasks(allowed=True):
         evaluate.load("bleu")
         assert isinstance(evaluate.load("code_eval"), CodeEval)
-    assert asked == ["bleu"]
+    assert loaded == ["bleu"]
     assert evaluate.load is before
 
 

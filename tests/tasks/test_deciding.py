@@ -17,9 +17,9 @@ def answers(benchmark, item, seed):
 def calls_of(benchmark, monkeypatch):
     """Returns the list in which every call of lm-eval's scoring is recorded."""
     (part,) = benchmark._parts
-    calls, own = [], part._task.process_results
+    calls, genuine = [], part._task.process_results
     monkeypatch.setattr(
-        part._task, "process_results", lambda *args: calls.append(args) or own(*args)
+        part._task, "process_results", lambda *args: calls.append(args) or genuine(*args)
     )
     return calls
 
@@ -34,18 +34,18 @@ def test_scores_are_the_harness_own(catalog, monkeypatch, name, metric):
         name, RequestTokenizer(tiny_tokenizer(), max_length=256), metric=metric
     )
     calls = calls_of(benchmark, monkeypatch)
-    expected = found = 0
+    expected = harness_calls = 0
     for seed in range(60):
         item = benchmark.items[seed % 3]
         outputs = answers(benchmark, item, seed)
         before = len(calls)
         score = benchmark.score(item, outputs)
-        found += len(calls) - before
+        harness_calls += len(calls) - before
         assert score == benchmark.metrics(item, outputs)[metric]
         expected += score
     assert 0 < expected < 60
     few = 3 * 4  # a likeliest choice of four, three items
-    assert found <= few if name != "mutual" else found > few
+    assert harness_calls <= few if name != "mutual" else harness_calls > few
 
 
 def test_other_metrics_see_every_answer(catalog, monkeypatch):

@@ -78,12 +78,12 @@ def test_margins_are_digested_with_the_answers_that_are_compared():
 
 def test_tokenizers_are_digested_by_what_they_do():
     """A tokenizer's digest changes with its special tokens but not with its name."""
-    one, other = tiny_tokenizer(), tiny_tokenizer()
-    other.name_or_path = "elsewhere"
-    assert tokenizer_digest(one) == tokenizer_digest(other)
-    assert len(tokenizer_digest(one)) == 32
-    other.add_special_tokens({"pad_token": "<new>"})
-    assert tokenizer_digest(one) != tokenizer_digest(other)
+    first, second = tiny_tokenizer(), tiny_tokenizer()
+    second.name_or_path = "elsewhere"
+    assert tokenizer_digest(first) == tokenizer_digest(second)
+    assert len(tokenizer_digest(first)) == 32
+    second.add_special_tokens({"pad_token": "<new>"})
+    assert tokenizer_digest(first) != tokenizer_digest(second)
 
 
 def test_a_copied_task_is_the_same_task(tmp_path):

@@ -37,7 +37,7 @@ def assert_equal(model, folder, name, theirs, *, options=None, metric=None):
         name, tokenizer, metric=metric, options=options or TaskOptions()
     )
     full = benchmark.metric if "," in benchmark.metric else f"{benchmark.metric},none"
-    found = answers(model, benchmark)
+    outputs_by_item = answers(model, benchmark)
     samples = [
         sample
         for task in benchmark.task_names
@@ -45,7 +45,7 @@ def assert_equal(model, folder, name, theirs, *, options=None, metric=None):
         if sample["filter"] == full.partition(",")[2]
     ]
     assert len(samples) == len(benchmark.items)
-    for item, outputs, sample in zip(benchmark.items, found, samples, strict=True):
+    for item, outputs, sample in zip(benchmark.items, outputs_by_item, samples, strict=True):
         assert item.prompt == sample["arguments"][0][0]
         metrics = benchmark.metrics(item, outputs)
         for key in sample["metrics"]:
@@ -57,7 +57,8 @@ def assert_equal(model, folder, name, theirs, *, options=None, metric=None):
                 assert output.value == pytest.approx(pair[0], abs=1e-4)
                 assert output.greedy == pair[1]
     scores = [
-        benchmark.score(item, outputs) for item, outputs in zip(benchmark.items, found, strict=True)
+        benchmark.score(item, outputs)
+        for item, outputs in zip(benchmark.items, outputs_by_item, strict=True)
     ]
     score = benchmark.aggregate(scores, benchmark.items)
     assert score == pytest.approx(theirs["results"][name][full], rel=1e-4)
@@ -100,14 +101,14 @@ def test_group_that_weights_its_tasks_alike(tiny, folder):
 
 def test_solved_examples_and_limit(tiny, folder):
     """Few-shot examples, cut prompts and a share as the limit are those of lm-eval."""
-    asked = {"num_fewshot": 12, "limit": 0.5}
+    settings = {"num_fewshot": 12, "limit": 0.5}
     theirs = harness_results(
-        tiny.model, tiny.tokenizer, ["generation", "pair"], folder=folder, **asked
+        tiny.model, tiny.tokenizer, ["generation", "pair"], folder=folder, **settings
     )
-    generation = assert_equal(tiny, folder, "generation", theirs, options=TaskOptions(**asked))
+    generation = assert_equal(tiny, folder, "generation", theirs, options=TaskOptions(**settings))
     assert generation.cut_items > 0
     assert len(generation.items) == 12
-    pair = assert_equal(tiny, folder, "pair", theirs, options=TaskOptions(**asked))
+    pair = assert_equal(tiny, folder, "pair", theirs, options=TaskOptions(**settings))
     assert len(pair.items) == 12 + 5
 
 
@@ -119,13 +120,13 @@ def test_chat_template_and_system_prompt(reference, folder, template, multiturn)
     tokenizer = copy.deepcopy(reference.tokenizer)
     tokenizer.chat_template = template
     model = GatedModel.wrap(reference.model, tokenizer, name="reference")
-    names, asked = ["generation", "choice"], {"num_fewshot": 2, "limit": 6}
+    names, settings = ["generation", "choice"], {"num_fewshot": 2, "limit": 6}
     theirs = harness_results(
         model.model, tokenizer, names, folder=folder, apply_chat_template=True,
-        system_instruction="be brief", fewshot_as_multiturn=multiturn, **asked,
+        system_instruction="be brief", fewshot_as_multiturn=multiturn, **settings,
     )  # fmt: skip
     options = TaskOptions(
-        chat_template=True, system_prompt="be brief", fewshot_as_multiturn=multiturn, **asked
+        chat_template=True, system_prompt="be brief", fewshot_as_multiturn=multiturn, **settings
     )
     for name in names:
         benchmark = assert_equal(model, folder, name, theirs, options=options)

@@ -50,11 +50,11 @@ def test_examples_and_items_are_disjoint(folder, tokenizer, name, options, reser
     """Documents of a shared split that serve as examples are no items, and a note counts them."""
     benchmark = Catalog(folder).load(name, tokenizer, options=options)
     pairs = list(questions(benchmark))
-    asked = {question for question, _ in pairs}
+    scored = {question for question, _ in pairs}
     examples = {one for _, several in pairs for one in several}
     assert all(len(several) == 2 for _, several in pairs)
-    assert not asked & examples
-    assert len(asked) == len(benchmark.items)
+    assert not scored & examples
+    assert len(scored) == len(benchmark.items)
     if reserved:
         assert len(examples) <= reserved
         assert any(f"{reserved} documents of {name} served" in note for note in benchmark.notes)

@@ -19,7 +19,7 @@ REQUESTS = RequestTokenizer(TOKENIZER, max_length=256)
 PROMPTS = [f"{number} and {number} =" for number in range(12)]
 
 
-def asked(model, benchmark):
+def answered(model, benchmark):
     """Returns the scores and outputs of all items on the intact model."""
     requests = [request for item in benchmark.items for request in item.requests]
     gates = np.ones((1, len(model.components)), dtype=np.float32)
@@ -55,7 +55,7 @@ def test_answers_are_compared_stripped_with_what_greedy_decoding_says(plain, tin
     benchmark = Catalog().load(task, REQUESTS)
     assert [item.prompt for item in benchmark.items] == PROMPTS
     assert [item.target for item in benchmark.items] == answers
-    scores, outputs = asked(tiny, benchmark)
+    scores, outputs = answered(tiny, benchmark)
     assert [output.text for (output,) in outputs] == continuations
     right = [a.strip() == c.strip() for a, c in zip(answers, continuations, strict=True)]
     assert scores == [float(one) for one in right]
@@ -72,7 +72,7 @@ def test_generations_end_at_until(tiny, continuations):
     (request,) = benchmark.items[0].requests
     assert request.stop == (stop, "<eos>")
     assert request.max_new_tokens == len(TOKENIZER.encode(" the longest answer")) + 8
-    _, outputs = asked(tiny, benchmark)
+    _, outputs = answered(tiny, benchmark)
     assert outputs[0][0].text == continuations[0][:2]
 
 
@@ -93,12 +93,12 @@ def test_choices_are_compared_by_likelihood(plain, tiny):
     catalog = Catalog()
     benchmark = catalog.load(task, REQUESTS)
     assert (benchmark.metric, benchmark.chance) == ("acc", pytest.approx(1 / 3))
-    assert asked(tiny, benchmark)[0] == (values.argmax(1) == 1).astype(float).tolist()
+    assert answered(tiny, benchmark)[0] == (values.argmax(1) == 1).astype(float).tolist()
     normed = catalog.load(task, REQUESTS, metric="acc_norm")
     lengths = np.array([len(choice) for choice in choices])
     expected = ((values / lengths).argmax(1) == 1).astype(float).tolist()
-    assert asked(tiny, normed)[0] == expected
-    assert expected != asked(tiny, benchmark)[0]
+    assert answered(tiny, normed)[0] == expected
+    assert expected != answered(tiny, benchmark)[0]
 
 
 def test_a_function_scores_outputs(tiny, continuations):
@@ -123,7 +123,7 @@ def test_a_function_scores_outputs(tiny, continuations):
         task = broca.Task.from_examples(rows, metric=function, max_new_tokens=9)
         benchmark = Catalog().load(task, REQUESTS)
         assert benchmark.rescored
-        assert asked(tiny, benchmark)[0] == expected
+        assert answered(tiny, benchmark)[0] == expected
     assert benchmark.metric == "lambda"
     assert not catalog.load(broca.Task.from_examples(rows), REQUESTS).rescored
 

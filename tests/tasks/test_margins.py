@@ -56,8 +56,8 @@ def test_tensors_give_what_answers_give(margin):
     """The margin of tensors equals that of answers and passes `gradcheck`."""
     values = torch.tensor([-1.0, -2.5, -0.5][: len(margin.requests)], dtype=torch.float64)
     values.requires_grad_()
-    found = margin.of(values)
-    assert found.item() == pytest.approx(margin.of_answers(answers(values.tolist())))
+    value = margin.of(values)
+    assert value.item() == pytest.approx(margin.of_answers(answers(values.tolist())))
     assert torch.autograd.gradcheck(margin.of, (values,))
 
 

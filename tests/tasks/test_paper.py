@@ -88,11 +88,11 @@ def split_name(metric):
 def sample_scores(results, metric):
     """Returns the metric of every document by task, in the order of the documents."""
     name, chosen = split_name(metric)
-    found = {}
+    scores = {}
     for task, samples in results["samples"].items():
         kept = [one for one in samples if chosen in ("", one["filter"])]
-        found[task] = [one[name] for one in sorted(kept, key=lambda one: one["doc_id"])]
-    return found
+        scores[task] = [one[name] for one in sorted(kept, key=lambda one: one["doc_id"])]
+    return scores
 
 
 @pytest.mark.parametrize("name", PAPER_TASKS)

@@ -112,7 +112,9 @@ def test_a_system_message_that_a_template_refuses_is_left_out():
 
 def test_names_tell_templates_apart():
     """Request tokenizers with different chat templates have different names."""
-    one, other = tiny_tokenizer(), tiny_tokenizer()
-    other.chat_template = "{{ messages }}"
-    names = [RequestTokenizer(tokenizer, max_length=8).name for tokenizer in (one, other, one)]
+    plain, templated = tiny_tokenizer(), tiny_tokenizer()
+    templated.chat_template = "{{ messages }}"
+    names = [
+        RequestTokenizer(tokenizer, max_length=8).name for tokenizer in (plain, templated, plain)
+    ]
     assert names[0] == names[2] != names[1]

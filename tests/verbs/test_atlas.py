@@ -39,25 +39,25 @@ def test_matrix_shows_each_planted_set_under_its_capability(atlas, planted_heads
         for task, row in zip(atlas.tasks, atlas.effects, strict=True)
     }
     for task, capability in LEARNED.items():
-        own = planted_heads[capability]
+        own_heads = planted_heads[capability]
         contrast = {
             head: effects[task][head]
             - np.mean([effects[other][head] for other in LEARNED if other != task])
             for head in atlas.components
         }
-        assert set(sorted(contrast, key=contrast.get)[: len(own)]) == own
-        others = [value for head, value in effects[task].items() if head not in own]
+        assert set(sorted(contrast, key=contrast.get)[: len(own_heads)]) == own_heads
+        others = [value for head, value in effects[task].items() if head not in own_heads]
         assert np.median(np.abs(others)) < 0.05
 
 
 def test_selections_are_planted(atlas, planted_heads):
     """At least 85 % of the planted heads are selected, and at most one other head."""
-    found = {task: set(atlas.selected(task)) for task in LEARNED}
+    selected = {task: set(atlas.selected(task)) for task in LEARNED}
     for task, capability in LEARNED.items():
-        assert len(found[task] - planted_heads[capability]) <= 1, task
-    right = sum(len(found[task] & planted_heads[name]) for task, name in LEARNED.items())
+        assert len(selected[task] - planted_heads[capability]) <= 1, task
+    right = sum(len(selected[task] & planted_heads[name]) for task, name in LEARNED.items())
     assert right >= 0.85 * sum(len(planted_heads[name]) for name in LEARNED.values())
-    assert sum(map(len, found.values())) - right <= 1
+    assert sum(map(len, selected.values())) - right <= 1
 
 
 def test_nothing_is_universal_and_clusters_are_the_sets(atlas, planted_heads):
@@ -97,10 +97,10 @@ def test_journal_answers_the_second_time(planted, tmp_path):
 
 def test_saved_atlas_is_read_again(planted, tmp_path):
     """A saved atlas reads back equal and has a page."""
-    found = broca.atlas(planted, **FEW, response="accuracy")
-    assert found.response == "accuracy"
-    data, page = found.save(tmp_path / "new")
-    assert broca.Atlas.read(data.parent) == found
+    result = broca.atlas(planted, **FEW, response="accuracy")
+    assert result.response == "accuracy"
+    data, page = result.save(tmp_path / "new")
+    assert broca.Atlas.read(data.parent) == result
     assert "<title>broca: atlas of planted" in page.read_text()
 
 

@@ -60,28 +60,28 @@ def logits(model):
 
 def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
     """An export has selection, held-out drops, card and picture, and PEFT loads the adapter."""
-    found = broca.read(run)
-    assert found.selected
+    localization = broca.read(run)
+    assert localization.selected
     done = broca.export(run, tmp_path / "out")
     assert done == broca.read(tmp_path / "out")
-    assert (done.form, done.components) == ("adapter", found.selected)
-    assert done.held_out.drops == found.verification.drops
-    assert done.model.fingerprint == found.model.fingerprint
+    assert (done.form, done.components) == ("adapter", localization.selected)
+    assert done.held_out.drops == localization.verification.drops
+    assert done.model.fingerprint == localization.model.fingerprint
     assert done.reloaded.same_continuations == 32
     names = {file.name for file in (tmp_path / "out").iterdir()}
     assert names == {*done.files, "README.md", "export.json"}
     assert set(done.files) == {"adapter_config.json", "adapter_model.safetensors", "components.png"}
-    heads = [(int(name[1]), int(name[3:])) for name in found.selected]
+    heads = [(int(name[1]), int(name[3:])) for name in localization.selected]
     base = hf.AutoModelForCausalLM.from_pretrained(
         shipped_model_folder("reference-small"), dtype=torch.float32
     )
     adapted = PeftModel.from_pretrained(base, tmp_path / "out").eval()
     assert torch.allclose(logits(adapted), logits(zeroed(heads)), atol=1e-4)
-    again = broca.export(found, tmp_path / "out", kind="heads")
+    again = broca.export(localization, tmp_path / "out", kind="heads")
     assert set(again.files) == {"heads.json", "components.png"}
     assert not (tmp_path / "out" / "adapter_config.json").exists()
     nodes = json.loads((tmp_path / "out" / "heads.json").read_text())["mib"]["nodes"]
-    line = found.ranking[0]
+    line = localization.ranking[0]
     assert nodes[f"a{line.layer}.h{line.head}"]["score"] == -line.effect
 
 

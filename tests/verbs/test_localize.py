@@ -81,9 +81,9 @@ def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
     for capability, heads in planted_heads.items():
         after = scores(planted.components.mask(heads))
         drops = {name: before[name] - after[name] for name in benchmarks}
-        own = [n for n, one in benchmarks.items() if one.capability == capability]
-        others = [drops[name] for name in benchmarks if name not in own]
-        good += min(drops[name] for name in own) >= 0.8 and np.mean(others) <= 0.05
+        own_tasks = [n for n, one in benchmarks.items() if one.capability == capability]
+        others = [drops[name] for name in benchmarks if name not in own_tasks]
+        good += min(drops[name] for name in own_tasks) >= 0.8 and np.mean(others) <= 0.05
     assert good >= 5
 
 

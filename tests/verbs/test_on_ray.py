@@ -47,19 +47,19 @@ def untimed(result):
 
 def test_verify_gives_the_same_on_ray(workers, small):
     """`verify` is equal on Ray under every kind of ablation."""
-    asked = {
+    arguments = {
         "task": "sorting", "heads": "L0H1+L1H2", "others": "capitals", "limit": 20,
         "scope": broca.Scope(controls=4, control_items=10, curve=2, failure_items=5),
     }  # fmt: skip
-    there = broca.verify(small, **asked, journal=workers)
-    assert there == broca.verify(small, **asked)
+    remote = broca.verify(small, **arguments, journal=workers)
+    assert remote == broca.verify(small, **arguments)
 
 
 def test_atlas_gives_the_same_on_ray(workers, small):
     """`atlas` is equal on Ray except for the times."""
-    asked = {"tasks": "sorting,capitals", "rows": 400, "items": 12, "response": "accuracy"}
-    there = broca.atlas(small, **asked, journal=workers)
-    assert untimed(there) == untimed(broca.atlas(small, **asked))
+    arguments = {"tasks": "sorting,capitals", "rows": 400, "items": 12, "response": "accuracy"}
+    remote = broca.atlas(small, **arguments, journal=workers)
+    assert untimed(remote) == untimed(broca.atlas(small, **arguments))
 
 
 def test_compare_gives_the_same_on_ray(workers, small):
@@ -69,9 +69,9 @@ def test_compare_gives_the_same_on_ray(workers, small):
     with torch.no_grad():
         lost.model.layers[0].self_attn.o_proj.weight[:, :width] = 0
     models = [small, broca.load(lost, small.tokenizer, name="lost")]
-    asked = {"tasks": "capitals", "heads": "L0H1+L1H2", "rows": 120, "items": 12, "limit": 20}
-    there = broca.compare(*models, **asked, journal=workers)
-    assert there == broca.compare(*models, **asked)
+    arguments = {"tasks": "capitals", "heads": "L0H1+L1H2", "rows": 120, "items": 12, "limit": 20}
+    remote = broca.compare(*models, **arguments, journal=workers)
+    assert remote == broca.compare(*models, **arguments)
 
 
 def test_models_take_turns_where_the_cluster_has_room_for_one(workers, small):
@@ -80,30 +80,33 @@ def test_models_take_turns_where_the_cluster_has_room_for_one(workers, small):
     models = [small, broca.load(lost, small.tokenizer, name="same")]
     with torch.no_grad():
         lost.model.layers[0].self_attn.o_proj.weight[:, :8] *= 0.5
-    asked = {"tasks": "capitals", "heads": "L0H1", "rows": 120, "items": 12, "limit": 10}
+    arguments = {"tasks": "capitals", "heads": "L0H1", "rows": 120, "items": 12, "limit": 10}
     with Workspace(executor=ExecutorOptions(executor="ray", workers=1)) as own:
-        there = broca.compare(*models, **asked, journal=own)
-    assert there == broca.compare(*models, **asked)
+        remote = broca.compare(*models, **arguments, journal=own)
+    assert remote == broca.compare(*models, **arguments)
 
 
 def test_stress_gives_the_same_on_ray(workers, small):
     """`stress` gives the same verdict and ranks on Ray, and transfers within 1e-4."""
-    asked = {"heads": "L0H1+L1H2", "pairs": 16, "sets": 2}
-    there, here = broca.stress(small, **asked, journal=workers), broca.stress(small, **asked)
-    assert (there.verdict, there.heads, there.self_patch) == (here.verdict, here.heads, 0)
-    assert [line.rank for line in there.necessity] == [line.rank for line in here.necessity]
-    for shift, local in zip(there.shifts, here.shifts, strict=True):
+    arguments = {"heads": "L0H1+L1H2", "pairs": 16, "sets": 2}
+    remote, here = (
+        broca.stress(small, **arguments, journal=workers),
+        broca.stress(small, **arguments),
+    )
+    assert (remote.verdict, remote.heads, remote.self_patch) == (here.verdict, here.heads, 0)
+    assert [line.rank for line in remote.necessity] == [line.rank for line in here.necessity]
+    for shift, local in zip(remote.shifts, here.shifts, strict=True):
         assert shift.transfer.value == pytest.approx(local.transfer.value, abs=1e-4)
 
 
 def test_a_model_in_memory_is_sent_to_the_workers(workers, small):
     """A wrapped model, which no worker can load by name, is sent to the workers."""
     wrapped = broca.load(small.model, small.tokenizer, name="mine")
-    asked = {"tasks": "sorting,capitals", "rows": 400, "items": 12, "response": "accuracy"}
+    arguments = {"tasks": "sorting,capitals", "rows": 400, "items": 12, "response": "accuracy"}
     with Workspace(executor=ExecutorOptions(executor="ray", workers=1)) as own:
-        there = broca.atlas(wrapped, **asked, journal=own)
-    here = broca.atlas(small, **asked)
-    assert (there.effects, there.model.fingerprint) == (here.effects, here.model.fingerprint)
+        remote = broca.atlas(wrapped, **arguments, journal=own)
+    here = broca.atlas(small, **arguments)
+    assert (remote.effects, remote.model.fingerprint) == (here.effects, here.model.fingerprint)
 
 
 def test_neurons_give_the_same_on_ray(workers):
@@ -112,19 +115,19 @@ def test_neurons_give_the_same_on_ray(workers):
     The noise comes from other batches of observations on the workers.
     """
     located = {"task": "sorting", "items": 6, "steps": 4, "count": 5, "device": "cpu"}
-    there, here = (
+    remote, here = (
         broca.neurons.locate("reference-small", **located, journal=journal)
         for journal in (workers, None)
     )
-    assert [neuron.name for neuron in there.selected] == [neuron.name for neuron in here.selected]
-    scores = [[neuron.score for neuron in result.selected] for result in (there, here)]
+    assert [neuron.name for neuron in remote.selected] == [neuron.name for neuron in here.selected]
+    scores = [[neuron.score for neuron in result.selected] for result in (remote, here)]
     assert scores[0] == pytest.approx(scores[1], abs=1e-6)
     trained = {**located, "report_items": 8, "draws": 1, "lr": 1e-3, "epochs": 1}
-    there, here = (
+    remote, here = (
         broca.neurons.enhance("reference-small", **trained, journal=journal)
         for journal in (workers, None)
     )
-    for far, near in zip(there.result, here.result, strict=True):
+    for far, near in zip(remote.result, here.result, strict=True):
         assert (far.arm, far.score, far.losses) == (near.arm, near.score, near.losses)
         gained = [arm.log_probability_change.value for arm in (far, near)]
         assert gained[0] == pytest.approx(gained[1], abs=1e-4)
@@ -132,6 +135,6 @@ def test_neurons_give_the_same_on_ray(workers):
 
 def test_a_study_gives_the_same_on_ray(workers, small):
     """`reproduce` is equal on Ray."""
-    asked = {"tasks": "capitals", "rows": 200, "items": 8, "limit": 8, "keep_universal": True}
-    there = broca.reproduce("table2", small, **asked, journal=workers)
-    assert there == broca.reproduce("table2", small, **asked)
+    arguments = {"tasks": "capitals", "rows": 200, "items": 8, "limit": 8, "keep_universal": True}
+    remote = broca.reproduce("table2", small, **arguments, journal=workers)
+    assert remote == broca.reproduce("table2", small, **arguments)

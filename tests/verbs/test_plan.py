@@ -10,16 +10,16 @@ from broca.searches import METHODS
 
 def test_plan_of_a_shipped_model(reference):
     """The plan has every method's rows, and speeds timed in two responses."""
-    found = broca.plan(reference, "mc_biology", others="addition", items=20, sample=8)
-    assert [one.method for one in found.methods] == list(METHODS)
-    assert set(found.tokens_per_second) == {"accuracy", "probability"}
-    assert found.timed_rows == 16
-    assert found.components == 96
-    assert found.memory_bytes > 2**20
-    rows = {one.method: one.rows for one in found.methods}
+    plan = broca.plan(reference, "mc_biology", others="addition", items=20, sample=8)
+    assert [one.method for one in plan.methods] == list(METHODS)
+    assert set(plan.tokens_per_second) == {"accuracy", "probability"}
+    assert plan.timed_rows == 16
+    assert plan.components == 96
+    assert plan.memory_bytes > 2**20
+    rows = {one.method: one.rows for one in plan.methods}
     assert rows["one-shot"] == 97 * 20
     assert rows["cs-stratified"] == 201 * 20
-    assert '"method": "cs-fresh"' in encode(found)
+    assert '"method": "cs-fresh"' in encode(plan)
 
 
 def test_bad_numbers_are_refused(reference):

@@ -63,8 +63,8 @@ def test_random_sets_of_the_same_size_are_not(planted):
     rng = np.random.default_rng(11)
     for _ in range(20):
         heads = [planted.components.names[c] for c in rng.choice(96, 5, replace=False)]
-        (own,) = examiner.drops_of(heads, ["addition"])
-        if own.p <= 0.05:  # without a significant drop no set is specific
+        (task_drop,) = examiner.drops_of(heads, ["addition"])
+        if task_drop.p <= 0.05:  # without a significant drop no set is specific
             label = examiner.examine(heads, report=lambda text: None).verdict.label
             assert label != "specific", heads
 
@@ -138,8 +138,10 @@ def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypat
         return run(self, plan)
 
     monkeypatch.setattr(LocalExecutor, "run", counting)
-    kept = verify(planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small)
-    assert kept == alone
+    with_journal = verify(
+        planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small
+    )
+    assert with_journal == alone
     # the run has measured the intact model on the report items of both tasks
     assert sum(measured) <= alone.rows - 24
     measured.clear()

@@ -22,9 +22,9 @@ def test_every_result_is_a_line_with_its_page(tmp_path, monkeypatch):
     for name, page in (("runs/one", "report.html"), ("runs/deep/two", "atlas.html")):
         assert f'<a href="../{name}/{page}">{name}</a>' in html
     data = json.loads(re.search(r'id="comparable">(.*?)</script>', html, re.DOTALL).group(1))
-    one = next(run for run in data if run["name"] == "runs/one")
-    assert one["selected"] == ["L1H2", "L0H0"]
-    assert one["scores"]["adding"] == [0.975, 0.015]
+    first = next(run for run in data if run["name"] == "runs/one")
+    assert first["selected"] == ["L1H2", "L0H0"]
+    assert first["scores"]["adding"] == [0.975, 0.015]
 
 
 def test_unreadable_files_are_noted(tmp_path):

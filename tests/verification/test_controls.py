@@ -53,10 +53,10 @@ def test_norm_matched_heads_are_near_in_norm():
     """Each replacement is among the ten heads that are nearest in norm to its member."""
     norms = np.random.default_rng(0).permutation(96).astype(float)
     real = [int(np.flatnonzero(norms == value)[0]) for value in (10, 50, 80)]
-    for one in norm_matched(norms, real):
-        assert not set(one.tolist()) & set(real)
-        found = np.sort(norms[one])
-        np.testing.assert_allclose(found, [10, 50, 80], atol=7)
+    for drawn in norm_matched(norms, real):
+        assert not set(drawn.tolist()) & set(real)
+        drawn_norms = np.sort(norms[drawn])
+        np.testing.assert_allclose(drawn_norms, [10, 50, 80], atol=7)
 
 
 def test_single_heads_still_get_twenty_norm_matched_sets():
@@ -66,9 +66,9 @@ def test_single_heads_still_get_twenty_norm_matched_sets():
 
 def test_standing_counts_ties_against_the_real_set():
     """Rank and p equal those by hand; the effect is in standard deviations of the random sets."""
-    one = standing(0.9, np.array([0.1, 0.2, 0.9]))
-    assert (one.rank, one.p) == (2, 0.5)
-    assert one.effect == pytest.approx((0.9 - 0.4) / np.std([0.1, 0.2, 0.9], ddof=1))
+    place = standing(0.9, np.array([0.1, 0.2, 0.9]))
+    assert (place.rank, place.p) == (2, 0.5)
+    assert place.effect == pytest.approx((0.9 - 0.4) / np.std([0.1, 0.2, 0.9], ddof=1))
     assert standing(1.0, np.linspace(0, 0.5, 20)).p == pytest.approx(1 / 21)
     assert standing(1.0, np.zeros(20)).effect is None
 

@@ -11,8 +11,8 @@ def test_universal_hurts_most_tasks():
     """Four harmed tasks of five make a component universal; small or uncertain effects do not."""
     cells = {(task, 0): -0.3 for task in (0, 1, 2, 3)} | {(task, 1): -0.9 for task in (2, 3)}
     cells |= {(task, 2): -0.04 for task in range(5)} | {(task, 3): -0.1 for task in range(5)}
-    found = matrix(effects_of(cells))
-    assert universal(found) == [0, 3]
+    measured = matrix(effects_of(cells))
+    assert universal(measured) == [0, 3]
     unsure = matrix(effects_of(cells), spread=0.1)
     assert universal(unsure) == [0]
 
@@ -30,9 +30,9 @@ def test_what_one_capability_needs_far_more_is_its_own():
     effects[:2, 1] = -0.3  # both tasks of sums
     effects[3, 2] = -0.3
     effects[:2, 3] = -0.19
-    found = matrix(effects)
-    assert found.hurts.all()
-    assert universal(found) == [3, 0]
+    measured = matrix(effects)
+    assert measured.hurts.all()
+    assert universal(measured) == [3, 0]
 
 
 def test_one_task_does_not_speak_for_its_capability():
@@ -40,9 +40,9 @@ def test_one_task_does_not_speak_for_its_capability():
     effects = np.zeros((6, 3))
     effects[:, 0] = [-0.2, 0.2, -0.2, 0.2, -0.2, -0.2]
     effects[:, 1] = [-0.2, 0.0, -0.2, 0.0, -0.2, -0.2]
-    found = matrix(effects, capabilities=("a", "a", "b", "b", "c", "d"))
-    assert (found.hurts.sum(axis=0) == [4, 4, 0]).all()
-    assert universal(found) == [1]
+    measured = matrix(effects, capabilities=("a", "a", "b", "b", "c", "d"))
+    assert (measured.hurts.sum(axis=0) == [4, 4, 0]).all()
+    assert universal(measured) == [1]
 
 
 def test_one_capability_has_nothing_universal():
@@ -58,20 +58,20 @@ def test_rule_by_hand_on_random_matrices():
     rng = np.random.default_rng(1)
     universal_count = 0
     for seed in range(20):
-        found = matrix(rng.uniform(-0.4, 0.02, (5, 12)), seed=seed)
-        spread = found.resampled.std(axis=0)
+        measured = matrix(rng.uniform(-0.4, 0.02, (5, 12)), seed=seed)
+        spread = measured.resampled.std(axis=0)
         expected = set()
-        for one in range(12):
-            own = found.effects[:, one]
-            hurt = (own + 1.645 * spread[:, one] < 0) & (own <= -0.05)
-            sums = found.resampled[:, :2, one].mean(axis=1).std()
-            pooled = [own[:2].mean(), *own[2:]]
-            sure = [pooled[0] + 1.645 * sums < 0, *(own + 1.645 * spread[:, one] < 0)[2:]]
+        for column in range(12):
+            effects = measured.effects[:, column]
+            hurt = (effects + 1.645 * spread[:, column] < 0) & (effects <= -0.05)
+            sums = measured.resampled[:, :2, column].mean(axis=1).std()
+            pooled = [effects[:2].mean(), *effects[2:]]
+            sure = [pooled[0] + 1.645 * sums < 0, *(effects + 1.645 * spread[:, column] < 0)[2:]]
             reached = sum(s and value <= -0.05 for s, value in zip(sure, pooled, strict=True))
-            rest = sorted(pooled)[1:]
-            if hurt.sum() >= 4 and reached >= 3 and np.mean(rest) <= min(pooled) / 2:
-                expected.add(one)
-        assert set(universal(found)) == expected
+            others = sorted(pooled)[1:]
+            if hurt.sum() >= 4 and reached >= 3 and np.mean(others) <= min(pooled) / 2:
+                expected.add(column)
+        assert set(universal(measured)) == expected
         universal_count += len(expected)
     assert 20 < universal_count < 200
 
@@ -79,9 +79,9 @@ def test_rule_by_hand_on_random_matrices():
 def test_tasks_that_cannot_be_done_do_not_count():
     """Only usable tasks count, for the majority and as controls of a contrast."""
     cells = {(0, 0): -0.3, (2, 0): -0.3, (3, 1): -0.3, (4, 1): -0.3, (0, 1): -0.3}
-    found = matrix(effects_of(cells), usable=[True, False, True, False, True])
-    assert universal(found) == [0, 1]
-    assert not found.hurts[[1, 3]].any()
-    chosen = contrasts(found, 5)
+    measured = matrix(effects_of(cells), usable=[True, False, True, False, True])
+    assert universal(measured) == [0, 1]
+    assert not measured.hurts[[1, 3]].any()
+    chosen = contrasts(measured, 5)
     assert chosen[3].selected == ()
     assert set(chosen[0].controls) == {2, 4}

@@ -150,12 +150,12 @@ def test_drops_are_those_of_the_responses():
     from broca.measurement import Plan
 
     values = model.execute(Plan.crossed(mask, np.arange(80))).responses.reshape(2, 80).mean(1)
-    own = examined.drops[0]
-    assert (own.before, own.after) == pytest.approx(tuple(values))
-    assert own.drop.low <= own.drop.value <= own.drop.high
+    task_drop = examined.drops[0]
+    assert (task_drop.before, task_drop.after) == pytest.approx(tuple(values))
+    assert task_drop.drop.low <= task_drop.drop.value <= task_drop.drop.high
     mean = np.mean([one.drop.value for one in examined.drops[1:]])
     assert examined.off_target.value == pytest.approx(mean)
-    assert examined.specific.value == pytest.approx(own.drop.value - mean)
+    assert examined.specific.value == pytest.approx(task_drop.drop.value - mean)
 
 
 def test_random_sets_are_rarely_called_specific():
@@ -166,8 +166,8 @@ def test_random_sets_are_rarely_called_specific():
     called = 0
     for _ in range(40):
         heads = [COMPONENTS.names[c] for c in rng.choice(96, 4, replace=False)]
-        (own,) = examiner.drops_of(heads, ["adding"])
-        if own.p <= 0.05:  # without a significant drop no set is specific
+        (task_drop,) = examiner.drops_of(heads, ["adding"])
+        if task_drop.p <= 0.05:  # without a significant drop no set is specific
             verdict = examiner.examine(heads, report=lambda text: None).verdict
             called += verdict.label == "specific"
     assert called / 40 <= 0.07

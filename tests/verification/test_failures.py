@@ -7,21 +7,23 @@ from broca.tasks import Generation, Item, LogLikelihood, Request
 from broca.verification.failures import failures, modes_of, repeats, said, samples
 
 
-def texts(*own):
+def texts(*outputs):
     """Returns one generation for each item."""
-    return [(Generation(text, len(text)),) for text in own]
+    return [(Generation(text, len(text)),) for text in outputs]
 
 
 def choices(*values):
     """Returns the log-likelihoods of the choices for each item."""
-    return [tuple(LogLikelihood(value, False) for value in own) for own in values]
+    return [tuple(LogLikelihood(value, False) for value in item_values) for item_values in values]
 
 
 def items(*requests, count=None):
     """Returns items with the given requests, or a number of items without requests."""
     if count is not None:
         requests = [()] * count
-    return [Item("t", number, "", "", own) for number, own in enumerate(requests)]
+    return [
+        Item("t", number, "", "", item_requests) for number, item_requests in enumerate(requests)
+    ]
 
 
 def letters():
@@ -37,9 +39,9 @@ def sentences(number, length=10):
     )
 
 
-def modes(before, after, own=None, right=None):
+def modes(before, after, examined=None, right=None):
     """Returns the failure modes, by default for items without requests."""
-    return modes_of(own or items(count=len(before)), before, after, right)
+    return modes_of(examined or items(count=len(before)), before, after, right)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +84,8 @@ def test_sentences_have_no_place_to_prefer():
     """Choosing the first of two sentences is not constant where the sentences differ by item."""
     before = choices((-1, -2), (-2, -1), (-2, -1), (-4, -1), (-4, -1))
     after = choices(*[(-1, -2)] * 5)
-    own = items(*[sentences(number) for number in range(5)])
-    assert not any(modes(before, after, own)[1]["constant"])
+    examined = items(*[sentences(number) for number in range(5)])
+    assert not any(modes(before, after, examined)[1]["constant"])
 
 
 def test_right_answers_are_never_constant_or_empty():
@@ -107,8 +109,8 @@ def test_collapse_of_sentences_is_judged_by_the_token():
     """Sentences of ten tokens collapse at 11 nats, over 1 nat a token, but not at 7.7 nats."""
     before = choices((-30.0, -32.0), (-30.0, -32.0))
     after = choices((-37.7, -39.7), (-41.0, -43.0))
-    own = items(sentences(1), sentences(2))
-    assert modes(before, after, own)[1]["collapse"] == [False, True]
+    examined = items(sentences(1), sentences(2))
+    assert modes(before, after, examined)[1]["collapse"] == [False, True]
 
 
 def test_empty_is_nothing_but_white_space():
@@ -119,12 +121,14 @@ def test_empty_is_nothing_but_white_space():
 def test_excess_counts_what_was_not_degenerate_before():
     """An item that is degenerate in both states counts neither as excess nor as damage."""
     scores = np.array([[0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
-    found = failures("t", items(count=4), texts("", "b", "c", "d"), texts("", "", "c", "d"), scores)
-    assert found.excess == 0.25
-    assert (found.before["empty"], found.after["empty"]) == (0.25, 0.5)
-    assert found.most_common == ""
-    assert found.explained == pytest.approx(1 / 3)
-    assert found.damage == 0.25
+    result = failures(
+        "t", items(count=4), texts("", "b", "c", "d"), texts("", "", "c", "d"), scores
+    )
+    assert result.excess == 0.25
+    assert (result.before["empty"], result.after["empty"]) == (0.25, 0.5)
+    assert result.most_common == ""
+    assert result.explained == pytest.approx(1 / 3)
+    assert result.damage == 0.25
 
 
 @pytest.mark.parametrize(
@@ -135,20 +139,20 @@ def test_damage_is_what_is_lost_with_degenerate_outputs(after, damage):
     """Damage is the share of the skill above chance lost on outputs that became degenerate."""
     scores = np.array([[1.0, 1.0, 1.0, 1.0], after])
     after = texts("", " ", "\n", "d")
-    found = failures("t", items(count=4), texts(*"abcd"), after, scores, chance=0.5)
-    assert found.damage == damage
+    result = failures("t", items(count=4), texts(*"abcd"), after, scores, chance=0.5)
+    assert result.damage == damage
 
 
 def test_gains_on_degenerate_outputs_pay_for_losses():
     """Gains on degenerate outputs offset losses, and a task at chance has no damage."""
     before = choices(*[(-30.0, -32.0)] * 4)
     after = choices(*[(-60.0, -62.0)] * 4)
-    own = items(*[sentences(number) for number in range(4)])
+    examined = items(*[sentences(number) for number in range(4)])
     scores = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0]])
-    found = failures("t", own, before, after, scores)
-    assert (found.excess, found.explained, found.damage) == (1.0, 0.0, 0.0)
-    assert failures("t", own, before, after, 1 - scores).damage == 0.5
-    assert failures("t", own, before, after, 1 - scores, can_fail=False).damage == 0
+    result = failures("t", examined, before, after, scores)
+    assert (result.excess, result.explained, result.damage) == (1.0, 0.0, 0.0)
+    assert failures("t", examined, before, after, 1 - scores).damage == 0.5
+    assert failures("t", examined, before, after, 1 - scores, can_fail=False).damage == 0
 
 
 def test_single_likelihoods_have_no_failure_modes():
@@ -161,5 +165,5 @@ def test_single_likelihoods_have_no_failure_modes():
 def test_samples_show_both_outputs():
     """A sample has the prompt, the target and both outputs."""
     item = Item("t", 0, "2+2=", "4", ())
-    (one,) = samples([item], texts("4"), texts("5"))
-    assert (one.prompt, one.target, one.before, one.after) == ("2+2=", "4", "4", "5")
+    (sample,) = samples([item], texts("4"), texts("5"))
+    assert (sample.prompt, sample.target, sample.before, sample.after) == ("2+2=", "4", "4", "5")

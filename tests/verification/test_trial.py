@@ -25,11 +25,11 @@ def test_responses_go_to_their_masks_and_tasks():
     trial = five_tasks().examiner().trial
     masks = np.eye(96, dtype=bool)[:3]
     places = {"adding": np.array([4, 6]), "code": np.array([330])}
-    found = trial.responses(
+    responses = trial.responses(
         lambda plan: Measurement(plan, plan.mask_index * 1000.0 + plan.item_index), masks, places
     )
-    np.testing.assert_array_equal(found["adding"], [[4, 6], [1004, 1006], [2004, 2006]])
-    np.testing.assert_array_equal(found["code"], [[330], [1330], [2330]])
+    np.testing.assert_array_equal(responses["adding"], [[4, 6], [1004, 1006], [2004, 2006]])
+    np.testing.assert_array_equal(responses["code"], [[330], [1330], [2330]])
 
 
 def test_scores_of_metrics_where_lower_is_better_are_turned_back():

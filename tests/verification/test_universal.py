@@ -26,7 +26,7 @@ class Task(SimulatedTask):
         return score < 0.5
 
 
-def asked(*names, before=None, higher_is_better=True):
+def alone_in_model(*names, before=None, higher_is_better=True):
     """Returns the effects of heads in a model of four tasks, with the trial and the model."""
     heads = {name: {SUMS: 0.4} if name == "adding" else {} for name in CAPABILITIES}
     model = SimulatedModel(heads, everyone={EVERYONE: 0.4})
@@ -36,7 +36,7 @@ def asked(*names, before=None, higher_is_better=True):
     }
     places = {name: np.arange(80) + 80 * number for number, name in enumerate(CAPABILITIES)}
     trial = Trial("adding", (), ("sorting", "rhyming", "facts"), benchmarks, places)
-    found = ablate_alone(
+    shared = ablate_alone(
         [COMPONENTS.column(name) for name in names],
         COMPONENTS,
         trial,
@@ -44,34 +44,34 @@ def asked(*names, before=None, higher_is_better=True):
         {**dict.fromkeys(CAPABILITIES, 0.95), **(before or {})},
         seed=0,
     )
-    return found, SimpleNamespace(trial=trial, model=model)
+    return shared, SimpleNamespace(trial=trial, model=model)
 
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
 def test_each_is_ablated_alone_on_some_items_of_every_task(higher_is_better):
     """Each head is ablated on 60 of 80 items of every task; effects are negated losses."""
-    found, made = asked(EVERYONE, SUMS, "L5H5", higher_is_better=higher_is_better)
-    assert made.model.rows == 4 * 60 * len(CAPABILITIES)
-    assert list(found.effects) == [EVERYONE, SUMS, "L5H5"]
-    assert found.effects["L5H5"] == dict.fromkeys(CAPABILITIES, 0.0)
-    assert str(found.effects["L5H5"]["facts"]) == "0.0"
+    shared, setup = alone_in_model(EVERYONE, SUMS, "L5H5", higher_is_better=higher_is_better)
+    assert setup.model.rows == 4 * 60 * len(CAPABILITIES)
+    assert list(shared.effects) == [EVERYONE, SUMS, "L5H5"]
+    assert shared.effects["L5H5"] == dict.fromkeys(CAPABILITIES, 0.0)
+    assert str(shared.effects["L5H5"]["facts"]) == "0.0"
     masks = np.stack([COMPONENTS.mask(()), COMPONENTS.mask([SUMS])])
-    before, after = made.trial.responses(
-        made.model.execute, masks, {"adding": made.trial.some(60)["adding"]}
+    before, after = setup.trial.responses(
+        setup.model.execute, masks, {"adding": setup.trial.some(60)["adding"]}
     )["adding"]
-    assert found.effects[SUMS]["adding"] == pytest.approx(after.mean() - before.mean())
-    assert found.effects[SUMS]["sorting"] == 0.0
+    assert shared.effects[SUMS]["adding"] == pytest.approx(after.mean() - before.mean())
+    assert shared.effects[SUMS]["sorting"] == 0.0
 
 
 def test_universal_is_what_most_tasks_need():
     """Only a head that most tasks need is universal; with one usable capability none is."""
-    found, _ = asked(SUMS, EVERYONE)
-    assert found.universal == (EVERYONE,)
-    found, _ = asked(EVERYONE, before={"adding": 0.1, "facts": 0.1})
-    assert found.universal == ()
+    shared, _ = alone_in_model(SUMS, EVERYONE)
+    assert shared.universal == (EVERYONE,)
+    shared, _ = alone_in_model(EVERYONE, before={"adding": 0.1, "facts": 0.1})
+    assert shared.universal == ()
 
 
 def test_nothing_to_ask_about_measures_nothing():
     """Without heads no row is measured."""
-    found, made = asked()
-    assert (found.effects, found.universal, made.model.rows) == ({}, (), 0)
+    shared, setup = alone_in_model()
+    assert (shared.effects, shared.universal, setup.model.rows) == ({}, (), 0)

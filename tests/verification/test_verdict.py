@@ -35,18 +35,18 @@ def controls(drop_rank=1, specific_rank=1, sets=39):
 def members(*needed):
     """Returns two members that are needed or not."""
     return [
-        Member(head, interval(0.2), interval(0.2), 0.001, own)
-        for head, own in zip(HEADS, needed, strict=True)
+        Member(head, interval(0.2), interval(0.2), 0.001, contributes)
+        for head, contributes in zip(HEADS, needed, strict=True)
     ]
 
 
-def verdict_of(drops, found=None, needed=(True, True)):
+def verdict_of(drops, sets=None, needed=(True, True)):
     """Returns the verdict on two heads."""
-    own = drops[0].drop.value
+    task_drop = drops[0].drop.value
     others = [one.drop.value for one in drops[1:]]
     mean = sum(others) / len(others)
     return judge(
-        drops, interval(mean), interval(own - mean), controls() if found is None else found,
+        drops, interval(mean), interval(task_drop - mean), controls() if sets is None else sets,
         members(*needed), [], heads=HEADS,
     )  # fmt: skip
 

@@ -34,8 +34,8 @@ def test_cells_of_other_keys_have_other_files(make_cell, tmp_path):
         )
     ]  # fmt: skip
     cells = method_cells(tmp_path)
-    for one in (cell, *others):
-        cells.add(one)
+    for added in (cell, *others):
+        cells.add(added)
     assert len(cells.read()) == 9
     cells.remove([cell.key, make_cell(seed=7).key])
     assert cell.key not in cells

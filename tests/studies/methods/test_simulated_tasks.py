@@ -52,8 +52,8 @@ def test_slopes_are_those_of_finite_differences(tasks):
 
 def test_members_of_a_pair_stand_in_for_each_other():
     """Ablating both members costs `pair - alone` more than their sum, on the own task only."""
-    asked = TASK_SCENARIOS["backups"]
-    tasks = SimulatedTasks(asked, COMPONENTS, seed=0, others=1, response="probability")
+    scenario = TASK_SCENARIOS["backups"]
+    tasks = SimulatedTasks(scenario, COMPONENTS, seed=0, others=1, response="probability")
     problem = tasks.problem(1000, 5)
     first, second = next(
         pair
@@ -66,9 +66,9 @@ def test_members_of_a_pair_stand_in_for_each_other():
         masks = np.zeros((4, COMPONENTS), dtype=bool)
         masks[[1, 3], first] = masks[[2, 3], second] = True
         margins = logit(tasks.run(Plan.crossed(masks, places)).responses).reshape(4, -1) / 6
-        intact, one, other, both = margins.mean(axis=1)
-        together.append((intact - both) - (intact - one) - (intact - other))
-    assert together[0] == pytest.approx(asked.pair - asked.alone, abs=0.06)
+        intact, first_alone, second_alone, both = margins.mean(axis=1)
+        together.append((intact - both) - (intact - first_alone) - (intact - second_alone))
+    assert together[0] == pytest.approx(scenario.pair - scenario.alone, abs=0.06)
     assert together[1] == pytest.approx(0, abs=0.06)
 
 
@@ -101,6 +101,8 @@ def test_the_same_seed_makes_the_same_tasks(tasks):
     """Tasks of the same seed give equal responses; another seed gives others."""
     again = SimulatedTasks(tasks.effects, COMPONENTS, seed=3, others=2, response="probability")
     other = SimulatedTasks(tasks.effects, COMPONENTS, seed=4, others=2, response="probability")
-    rows = [one.run(plan_of(one, (2,))).responses for one in (tasks, again, other)]
+    rows = [
+        simulated.run(plan_of(simulated, (2,))).responses for simulated in (tasks, again, other)
+    ]
     np.testing.assert_array_equal(rows[0], rows[1])
     assert not np.allclose(rows[0], rows[2])

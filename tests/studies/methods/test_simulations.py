@@ -46,17 +46,17 @@ def test_the_strongest_are_found_and_counted():
 
 def test_recall_and_false_selections_are_counted(monkeypatch):
     """Recall and top are shares of the five planted components; a backup is no false selection."""
-    asked = key(scenario="redundant")
-    problem = simulated_model(asked)
+    cell_key = key(scenario="redundant")
+    problem = simulated_model(cell_key)
     spare = int(problem.backups[problem.backups >= 0][0])
     taken = {*problem.planted, *problem.backups.ravel().tolist()}
     wrong = next(column for column in range(120) if column not in taken)
     selected = (*problem.planted[:2], spare, wrong)
-    rest = [column for column in range(120) if column not in selected]
-    rest.sort(key=lambda column: column != problem.planted[2])
-    ranking = Ranking(np.zeros(120), (*selected, *rest), selected)
+    unselected = [column for column in range(120) if column not in selected]
+    unselected.sort(key=lambda column: column != problem.planted[2])
+    ranking = Ranking(np.zeros(120), (*selected, *unselected), selected)
     monkeypatch.setattr(module.searches, "run", lambda search, execute: ranking)
-    cell = simulate(asked)
+    cell = simulate(cell_key)
     assert (cell.recall, cell.top, cell.false) == (0.4, 0.6, 1)
 
 
@@ -69,12 +69,12 @@ def test_what_a_method_refuses_is_recorded():
 @pytest.mark.parametrize("scenario", TASK_SCENARIOS)
 def test_a_selection_is_valued_against_the_best_set(scenario, monkeypatch):
     """With other tasks, recall and false selections are counted against the best set."""
-    asked = key(components=40, scenario=scenario)
+    cell_key = key(components=40, scenario=scenario)
     best = SimulatedTasks(TASK_SCENARIOS[scenario], 40, 0).best(5)
-    rest = [column for column in range(40) if column not in best]
-    ranking = Ranking(np.zeros(40), (*best[:3], *rest, *best[3:]), (*best[:3], rest[0]))
+    others = [column for column in range(40) if column not in best]
+    ranking = Ranking(np.zeros(40), (*best[:3], *others, *best[3:]), (*best[:3], others[0]))
     monkeypatch.setattr(module.searches, "run", lambda search, execute: ranking)
-    cell = simulate(asked)
+    cell = simulate(cell_key)
     assert cell.recall == pytest.approx(3 / len(best))
     assert cell.false == 1
     assert 0 < cell.specific < cell.best
@@ -105,9 +105,9 @@ def test_cells_are_kept_and_summed_up(tmp_path):
     assert len(ran) == reports
     lines = {(one.method, one.scenario): one for one in summaries}
     cells = simulated_cells_of(tmp_path).read()
-    own = [c for c in cells if (c.key.method, c.key.scenario) == ("gradient", "additive")]
+    group = [c for c in cells if (c.key.method, c.key.scenario) == ("gradient", "additive")]
     line = lines["gradient", "additive"]
-    assert line.recall == pytest.approx(sum(c.recall for c in own) / 2)
+    assert line.recall == pytest.approx(sum(c.recall for c in group) / 2)
     assert (line.cells, line.refused) == (2, 0)
     assert (lines["greedy", "binary"].cells, lines["greedy", "binary"].refused) == (0, 2)
 

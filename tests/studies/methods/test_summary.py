@@ -18,11 +18,11 @@ def random_cells(make_cell, count=40):
         if rng.random() < 0.2:
             cells.append(make_cell(method=method, budget=budget, seed=seed, refused="too few rows"))
             continue
-        found = rng.random() < 0.7
-        drop, off = rng.random(2) if found else (0.0, 0.0)
+        selects = rng.random() < 0.7
+        drop, off = rng.random(2) if selects else (0.0, 0.0)
         cells.append(
             make_cell(
-                method=method, budget=budget, seed=seed, selected=("A",) if found else (),
+                method=method, budget=budget, seed=seed, selected=("A",) if selects else (),
                 drop=float(drop), off_target=float(off),
                 rows=int(rng.integers(100, 900)), seconds=float(rng.random()),
             )
@@ -38,9 +38,9 @@ def test_means_are_those_of_the_cells(make_cell):
         ("greedy", 400), ("greedy", None), ("coar", 400), ("coar", None),
     ]  # fmt: skip
     for line in lines:
-        own = [c for c in cells if (c.key.method, c.key.budget) == (line.method, line.budget)]
-        ran = [c for c in own if c.refused == ""]
-        assert (line.cells, line.refused) == (len(ran), len(own) - len(ran))
+        group = [c for c in cells if (c.key.method, c.key.budget) == (line.method, line.budget)]
+        ran = [c for c in group if c.refused == ""]
+        assert (line.cells, line.refused) == (len(ran), len(group) - len(ran))
         for name in ("specific", "drop", "off_target", "rows", "seconds"):
             mean = statistics.fmean(getattr(c, name) for c in ran)
             assert getattr(line, name) == pytest.approx(mean), name

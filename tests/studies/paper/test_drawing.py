@@ -13,68 +13,72 @@ DRAWN = ("table2", "table3", "table4", "table6", "table7", "figure1", "figure2",
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_table_that_can_be_drawn_is_drawn(everything, name):
     """One model has one figure; two models have one figure each, named after the model."""
-    one = everything[name]
-    if name == "table7" and len(one.rows) == 1:
-        assert draw(one) == []
+    shown = everything[name]
+    if name == "table7" and len(shown.rows) == 1:
+        assert draw(shown) == []
         return
-    (figure,) = draw(one)
+    (figure,) = draw(shown)
     assert figure.svg().startswith("<svg")
-    others = tuple({**row, "model": "<b>other"} for row in one.rows)
-    both = draw(replace(one, models=(*one.models, "<b>other"), rows=(*one.rows, *others)))
+    others = tuple({**row, "model": "<b>other"} for row in shown.rows)
+    both = draw(replace(shown, models=(*shown.models, "<b>other"), rows=(*shown.rows, *others)))
     assert [each.caption.split(": ")[0] for each in both] == ["random/three-layers", "<b>other"]
     assert len({each.name for each in both}) == 2
 
 
 def test_points_are_the_drops(everything):
     """Points are the drops of the task and of the general score, with the ends of the intervals."""
-    one = everything["table2"]
-    chart = draw(one)[0].chart
+    shown = everything["table2"]
+    chart = draw(shown)[0].chart
     task, general = chart.series
-    assert chart.rows == tuple(row["task"] for row in one.rows)
+    assert chart.rows == tuple(row["task"] for row in shown.rows)
     assert [point.value for _, point in task.points] == pytest.approx(
-        [100 * row["drop"] for row in one.rows]
+        [100 * row["drop"] for row in shown.rows]
     )
     assert [point.high for _, point in task.points] == pytest.approx(
-        [100 * row["drop_high"] for row in one.rows]
+        [100 * row["drop_high"] for row in shown.rows]
     )
     assert [point.value for _, point in general.points] == pytest.approx(
-        [100 * row["general_drop"] for row in one.rows]
+        [100 * row["general_drop"] for row in shown.rows]
     )
 
 
 def test_a_sweep_has_a_panel_a_task_with_intervals(everything):
     """Each panel has lines in points for the task, its skill if measured, and the others."""
-    one = everything["table6"]
-    panels = draw(one)[0].chart
-    tasks = list(dict.fromkeys(row["task"] for row in one.rows))
+    shown = everything["table6"]
+    panels = draw(shown)[0].chart
+    tasks = list(dict.fromkeys(row["task"] for row in shown.rows))
     assert list(panels.titles) == tasks
     for task, chart in zip(tasks, panels.charts, strict=True):
-        own = [row for row in one.rows if row["task"] == task]
+        task_rows = [row for row in shown.rows if row["task"] == task]
         lines = {line.name: line for line in chart.lines}
-        skill = any("same_skill_drop" in row for row in own)
+        skill = any("same_skill_drop" in row for row in task_rows)
         assert list(lines) == ["the task", *(["its skill"] if skill else []), "the others"]
-        assert list(lines["the task"].x) == list(range(len(own)))
+        assert list(lines["the task"].x) == list(range(len(task_rows)))
         points = lines["the task"].points
-        assert [point.value for point in points] == pytest.approx([100 * r["drop"] for r in own])
+        assert [point.value for point in points] == pytest.approx(
+            [100 * r["drop"] for r in task_rows]
+        )
         assert points[0].high is None  # nothing is ablated yet
         assert [point.high for point in points[1:]] == pytest.approx(
-            [100 * r["drop_high"] for r in own[1:]]
+            [100 * r["drop_high"] for r in task_rows[1:]]
         )
         others = [point.value for point in lines["the others"].points]
-        assert others == pytest.approx([100 * row["general_drop"] for row in own])
+        assert others == pytest.approx([100 * row["general_drop"] for row in task_rows])
 
 
 def test_a_radar_has_a_panel_a_list(everything):
     """Each list's panel shows the intact and ablated scores of every task."""
-    one = everything["figure1"]
-    panels = draw(one)[0].chart
-    lists = [name for name in dict.fromkeys(row["heads_of"] for row in one.rows) if name != "none"]
+    shown = everything["figure1"]
+    panels = draw(shown)[0].chart
+    lists = [
+        name for name in dict.fromkeys(row["heads_of"] for row in shown.rows) if name != "none"
+    ]
     assert panels.titles == tuple(f"without heads of {name}" for name in lists)
     for name, chart in zip(lists, panels.charts, strict=True):
-        own = [row for row in one.rows if row["heads_of"] == name]
-        assert chart.rows == tuple(row["measured_on"] for row in own)
+        list_rows = [row for row in shown.rows if row["heads_of"] == name]
+        assert chart.rows == tuple(row["measured_on"] for row in list_rows)
         for series in chart.series:
-            assert [p.value for _, p in series.points] == [row[series.name] for row in own]
+            assert [p.value for _, p in series.points] == [row[series.name] for row in list_rows]
 
 
 def test_colours_of_heatmaps_mean_the_same_for_every_model():

@@ -17,9 +17,11 @@ def test_every_search_is_expected_once(study):
     ]
     table2, table6 = (step for step in steps if step.returns)
     assert (table2.stage, table6.stage) == ("table2 of planted", "table6 of planted")
-    beside = {"addition": 3, "addition_words": 3, "capitals": 4, "mc_biology": 4}
-    assert table2.rows == sum(2 * 16 * tasks for tasks in beside.values())
-    assert table6.rows == sum(6 * 2 * 16 * tasks for tasks in beside.values()) + 2 * 6 * 2 * 16
+    measured_tasks = {"addition": 3, "addition_words": 3, "capitals": 4, "mc_biology": 4}
+    assert table2.rows == sum(2 * 16 * tasks for tasks in measured_tasks.values())
+    assert (
+        table6.rows == sum(6 * 2 * 16 * tasks for tasks in measured_tasks.values()) + 2 * 6 * 2 * 16
+    )
 
 
 @pytest.mark.long

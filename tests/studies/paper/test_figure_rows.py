@@ -12,18 +12,20 @@ def test_the_radar_has_every_task_on_every_line(everything):
     by_line = [row["measured_on"] for row in rows if row["heads_of"] == "wmdp_bio"]
     assert by_line == [row["measured_on"] for row in rows if row["heads_of"] == "none"]
     assert all(row["ablated"] == row["intact"] for row in rows if row["heads_of"] == "none")
-    (own,) = [row for row in rows if row["heads_of"] == row["measured_on"]]
+    (same_task,) = [row for row in rows if row["heads_of"] == row["measured_on"]]
     table = {row["task"]: row["ablated"] for row in everything["table2"].rows}
-    assert own["ablated"] == table["wmdp_bio"]
+    assert same_task["ablated"] == table["wmdp_bio"]
 
 
 def test_bars_of_shared_heads_are_those_of_the_table(everything):
     """Figure 3 has the heads and scores of table 8; `general` is the other task."""
     rows = everything["figure3"].rows
     for line in everything["table8"].rows:
-        own = {row["measured_on"]: row["ablated"] for row in rows if row["heads"] == line["head"]}
-        assert own["general"] == line["boolq"]
-        knowledge = [own[task] for task in ("wmdp_bio", "wmdp_chem")]
+        scores = {
+            row["measured_on"]: row["ablated"] for row in rows if row["heads"] == line["head"]
+        }
+        assert scores["general"] == line["boolq"]
+        knowledge = [scores[task] for task in ("wmdp_bio", "wmdp_chem")]
         assert fmean(knowledge) == pytest.approx(line["knowledge_mean"])
 
 

@@ -31,8 +31,8 @@ def test_every_figure_is_drawn(pictures, everything, tmp_path):
     models = pictures.rows_of(tmp_path / "figure2-m.json")
     rows = json.loads((tmp_path / "figure2-m.json").read_text())["rows"]
     lines = pictures.sweeps(models).axes[0].lines
-    own = [row for row in rows if row["task"] == rows[0]["task"]]
-    assert list(lines[0].get_ydata()) == [100 * row["drop"] for row in own]
+    task_rows = [row for row in rows if row["task"] == rows[0]["task"]]
+    assert list(lines[0].get_ydata()) == [100 * row["drop"] for row in task_rows]
 
 
 def test_an_empty_folder_has_no_pictures(pictures, tmp_path):

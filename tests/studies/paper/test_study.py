@@ -61,10 +61,10 @@ def test_what_one_skill_needs_is_not_universal(planted):
 
 def test_a_study_of_a_hub_model_asks_the_papers_tasks(random_model, monkeypatch):
     """A hub model gets the paper's tasks; code tasks are left out unless allowed."""
-    asked = []
+    requested = []
     monkeypatch.setattr(
         "broca.studies.paper.study.load_tasks",
-        lambda model, names, catalog: asked.append(tuple(names)) or stop(),
+        lambda model, names, catalog: requested.append(tuple(names)) or stop(),
     )
 
     def stop():
@@ -74,5 +74,5 @@ def test_a_study_of_a_hub_model_asks_the_papers_tasks(random_model, monkeypatch)
         options = RunOptions(source_options=SourceOptions(allow_code=allow))
         with open_session(random_model, options) as opened, pytest.raises(TaskUnusable):
             Study(opened, StudySettings())
-    assert asked[1] == PAPER
-    assert set(PAPER) - set(asked[0]) == {"mbpp", "humaneval_instruct"}
+    assert requested[1] == PAPER
+    assert set(PAPER) - set(requested[0]) == {"mbpp", "humaneval_instruct"}

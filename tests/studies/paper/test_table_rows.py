@@ -37,20 +37,20 @@ def test_heads_are_crossed_within_a_skill(everything):
     """Table 3 measures the list of each of two tasks of one skill on both tasks."""
     pairs = [(row["found_on"], row["measured_on"]) for row in rows_of(everything, "table3")]
     tasks = {"wmdp_bio", "wmdp_chem"}
-    assert sorted(pairs) == sorted((one, other) for one in tasks for other in tasks)
-    own = {row["task"]: row["ablated"] for row in rows_of(everything, "table2")}
+    assert sorted(pairs) == sorted((first, second) for first in tasks for second in tasks)
+    ablated = {row["task"]: row["ablated"] for row in rows_of(everything, "table2")}
     for row in rows_of(everything, "table3"):
         if row["found_on"] == row["measured_on"]:
-            assert row["ablated"] == own[row["found_on"]]
+            assert row["ablated"] == ablated[row["found_on"]]
 
 
 def test_methods_are_the_papers_and_ours(everything):
     """Table 4 has every method, the package's default among them, within the rows."""
-    found = rows_of(everything, "table4")
+    rows = rows_of(everything, "table4")
     methods = {"greedy", "one-shot", "cs-bernoulli", "cs-stratified", DEFAULT_METHOD, "focus"}
     for task in ("wmdp_bio", "wmdp_chem"):
-        assert {row["method"] for row in found if row["task"] == task} == methods
-    assert all(0 < row["rows"] <= 600 for row in found)
+        assert {row["method"] for row in rows if row["task"] == task} == methods
+    assert all(0 < row["rows"] <= 600 for row in rows)
 
 
 def test_the_sweep_begins_with_nothing_and_follows_the_list(everything):
@@ -58,10 +58,10 @@ def test_the_sweep_begins_with_nothing_and_follows_the_list(everything):
     short, long = rows_of(everything, "table6"), rows_of(everything, "figure2")
     assert all(row["drop"] == 0 and row["head"] == "" for row in long if row["k"] == 0)
     for row in rows_of(everything, "table9"):
-        own = [one["head"] for one in short if one["task"] == row["task"] and one["k"]]
-        longer = [one["head"] for one in long if one["task"] == row["task"] and one["k"]]
-        assert own == longer[:5]
-        assert own[:3] == row["heads"].split()
+        short_heads = [step["head"] for step in short if step["task"] == row["task"] and step["k"]]
+        long_heads = [step["head"] for step in long if step["task"] == row["task"] and step["k"]]
+        assert short_heads == long_heads[:5]
+        assert short_heads[:3] == row["heads"].split()
 
 
 def test_universal_heads_are_in_no_list(everything):
@@ -99,9 +99,9 @@ def test_pairs_are_counted_as_they_are(everything):
     assert total["skill"] == "all"
     assert sum(row["pairs_in_one_group"] for row in parts) == total["pairs_in_one_group"]
     for row in parts:
-        heads = [tuple(map(int, one[1:].split("H"))) for one in row["heads"].split()]
+        heads = [tuple(map(int, name[1:].split("H"))) for name in row["heads"].split()]
         groups = [(layer, head // 2) for layer, head in heads]
-        pairs = sum(groups[:n].count(one) for n, one in enumerate(groups))
+        pairs = sum(groups[:n].count(group) for n, group in enumerate(groups))
         assert row["pairs_in_one_group"] == pairs
         assert 0 < row["p"] <= 1
 

@@ -8,13 +8,15 @@ from broca.studies.paper import as_csv, write
 def test_each_has_json_and_csv_and_all_have_one_page(everything, tmp_path):
     """Every result with rows has JSON and CSV files, and all share one page."""
     paths = write(list(everything.values()), tmp_path, "small")
-    shown = [one for one in everything.values() if one.rows]
-    names = [f"{one.name}-small{end}" for one in shown for end in (".json", ".csv")]
+    shown = [reproduction for reproduction in everything.values() if reproduction.rows]
+    names = [
+        f"{reproduction.name}-small{end}" for reproduction in shown for end in (".json", ".csv")
+    ]
     assert [path.name for path in paths] == [*names, "all-small.html"]
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in paths}
-    found = everything["table2"]
-    assert json.loads((tmp_path / "table2-small.json").read_text())["rows"] == list(found.rows)
-    assert (tmp_path / "table2-small.csv").read_text() == as_csv(found)
+    table = everything["table2"]
+    assert json.loads((tmp_path / "table2-small.json").read_text())["rows"] == list(table.rows)
+    assert (tmp_path / "table2-small.csv").read_text() == as_csv(table)
 
 
 def test_one_alone_has_a_page_of_its_name(everything, tmp_path):

@@ -49,10 +49,10 @@ def profanity(catalog, tokenizer):
 def scoring(rhyme):
     """The module of the task files as lm-eval loaded it."""
     file = str(instruct_folder() / "instruct_tasks.py")
-    (found,) = [
+    (loaded,) = [
         module for module in list(sys.modules.values()) if getattr(module, "__file__", None) == file
     ]
-    return found
+    return loaded
 
 
 def documents(task, split):
@@ -61,13 +61,13 @@ def documents(task, split):
     return [json.loads(line) for line in lines]
 
 
-def asked(benchmark, word):
+def item_asking(benchmark, word):
     """Returns the item that asks for a rhyme with a word."""
     (item,) = [one for one in benchmark.items if f'with "{word}"' in one.prompt]
     return item
 
 
-def say(benchmark, item, text):
+def score_of(benchmark, item, text):
     """Returns the score of an answer."""
     return benchmark.score(item, [Generation(text, 1)])
 
@@ -104,7 +104,7 @@ def independent_parts(word):
     parts = set()
     for phones in dictionary()[word]:
         text = " ".join(phones)
-        stressed = [found.start() for found in re.finditer(r"[A-Z]+[12]", text)]
+        stressed = [match.start() for match in re.finditer(r"[A-Z]+[12]", text)]
         if stressed:
             parts.add(re.sub(r"\d", "", text[stressed[-1] :]))
     return parts
@@ -123,8 +123,8 @@ def test_every_stated_answer_is_right(rhyme):
     for split in ("validation", "test"):
         for one in documents("rhyme", split):
             assert independent_parts(one["word"]) & independent_parts(one["answer"]), one
-            item = asked(rhyme, one["word"])
-            assert say(rhyme, item, f" {one['answer']}") == 1.0
+            item = item_asking(rhyme, one["word"])
+            assert score_of(rhyme, item, f" {one['answer']}") == 1.0
             assert rhyme.margin(item) is not None
 
 
@@ -136,9 +136,9 @@ def test_rhymes_are_those_of_the_whole_dictionary(scoring):
     parts = {word: independent_parts(word) for word in others}
     rhyming = 0
     for word in ("light", "station", "read", "wind", "lemonade", "fish", "daughter"):
-        own = independent_parts(word)
+        word_parts = independent_parts(word)
         for other in others:
-            expected = other != word and not own.isdisjoint(parts[other])
+            expected = other != word and not word_parts.isdisjoint(parts[other])
             assert scoring.rhymes(word, other) == expected, (word, other)
             rhyming += expected
     assert rhyming > 20
@@ -148,7 +148,7 @@ def test_every_pronunciation_counts(rhyme):
     """A word with two pronunciations rhymes by each: `read` with bed and seed."""
     for word, answers in (("read", ("bed", "seed")), ("wind", ("pinned", "kind"))):
         for answer in answers:
-            assert say(rhyme, asked(rhyme, word), answer) == 1.0
+            assert score_of(rhyme, item_asking(rhyme, word), answer) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_every_pronunciation_counts(rhyme):
 )
 def test_a_right_word_is_right_in_any_format(rhyme, answer):
     """Capitals, punctuation and text on later lines do not change the score."""
-    assert say(rhyme, asked(rhyme, "light"), answer) == 1.0
+    assert score_of(rhyme, item_asking(rhyme, "light"), answer) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_right_word_is_right_in_any_format(rhyme, answer):
 )
 def test_other_answers_are_wrong(rhyme, answer):
     """The word itself, a non-rhyme, several words, unknown words and no word score 0."""
-    assert say(rhyme, asked(rhyme, "light"), answer) == 0.0
+    assert score_of(rhyme, item_asking(rhyme, "light"), answer) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_other_answers_are_wrong(rhyme, answer):
 )
 def test_profane_words_are_counted(profanity, text, count):
     """Every profane word counts, masked or not; neutral words and parts of words do not."""
-    assert say(profanity, profanity.items[0], text) == count
+    assert score_of(profanity, profanity.items[0], text) == count
 
 
 def test_neutral_words_are_on_the_list(scoring):

@@ -35,10 +35,10 @@ def dictionary():
 def extract():
     """Returns the pronunciations of every word that the tasks ship."""
     lines = (DATA / "rhyming" / "pronunciations.txt").read_text(encoding="utf-8").splitlines()
-    found = {}
+    pronunciations = {}
     for word, _, sound in (line.partition(" ") for line in lines):
-        found.setdefault(word, set()).add(" ".join(sound.split()))
-    return found
+        pronunciations.setdefault(word, set()).add(" ".join(sound.split()))
+    return pronunciations
 
 
 def sounds(word):

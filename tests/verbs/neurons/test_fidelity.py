@@ -6,10 +6,10 @@ from verbs.neurons.repeating import assert_refused, repeated
 
 def test_wordings_of_one_content_are_compared_with_chance(small, tmp_path):
     """Every relation of pairs has shares between 0 and 1; a second call repeats."""
-    found = repeated(small, "fidelity", tmp_path).result
-    assert (found.questions, found.contents, found.set_size) == ("capitals", 3, 4.0)
-    assert len(found.agreements) >= 2
-    for line in found.agreements:
+    result = repeated(small, "fidelity", tmp_path).result
+    assert (result.questions, result.contents, result.set_size) == ("capitals", 3, 4.0)
+    assert len(result.agreements) >= 2
+    for line in result.agreements:
         assert 0 <= line.iou.value <= line.of_larger.value <= 1
         assert line.of_larger.low <= line.of_larger.value <= line.of_larger.high
         assert 0 <= line.random_of_larger <= 1

@@ -9,21 +9,21 @@ from broca import neurons
 
 def test_selected_neurons_come_with_their_scores(small, tmp_path):
     """Selected neurons are sorted by score and exceed `sigma`; a second call repeats."""
-    found = repeated(small, "locate", tmp_path)
-    scores = [neuron.score for neuron in found.selected]
+    result = repeated(small, "locate", tmp_path)
+    scores = [neuron.score for neuron in result.selected]
     assert scores
     assert scores == sorted(scores, reverse=True)
-    assert all(neuron.sigmas > 3.0 for neuron in found.selected)
-    assert sum(found.by_layer.values()) == len(found.selected)
-    assert found.share_of_neurons == len(found.selected) / len(small.components)
-    assert (found.task, found.items) == ("sorting", 6)
+    assert all(neuron.sigmas > 3.0 for neuron in result.selected)
+    assert sum(result.by_layer.values()) == len(result.selected)
+    assert result.share_of_neurons == len(result.selected) / len(small.components)
+    assert (result.task, result.items) == ("sorting", 6)
 
 
 def test_the_strongest_are_selected_by_number(small):
     """`count` selects the first neurons of the same order."""
     few = {**asked("locate"), "task": "sorting"}
     several, two = (neurons.locate(small, **few, count=count) for count in (5, 2))
-    names = [[neuron.name for neuron in found.selected] for found in (several, two)]
+    names = [[neuron.name for neuron in result.selected] for result in (several, two)]
     assert len(names[0]) == 5
     assert names[0][:2] == names[1]
 

@@ -6,9 +6,9 @@ from verbs.neurons.repeating import assert_refused, repeated
 
 def test_halves_of_one_data_set_are_compared_with_others(small, tmp_path):
     """Both relations have means between 0 and 1; a second call repeats."""
-    found = repeated(small, "overlap", tmp_path).result
-    assert len(found.summary) >= 2
-    for measures in found.summary.values():
+    result = repeated(small, "overlap", tmp_path).result
+    assert len(result.summary) >= 2
+    for measures in result.summary.values():
         assert all(0 <= value <= 1 for value in measures.values())
 
 

@@ -6,9 +6,9 @@ from verbs.neurons.repeating import assert_refused, repeated
 
 def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
     """Default factors are 0 and 2; the excess is located minus random; a second call repeats."""
-    found = repeated(small, "reliability", tmp_path).result
-    assert [line.factor for line in found.moved] == [0.0, 2.0]
-    for line in found.moved:
+    result = repeated(small, "reliability", tmp_path).result
+    assert [line.factor for line in result.moved] == [0.0, 2.0]
+    for line in result.moved:
         assert line.excess.value == pytest.approx(line.located.value - line.random.value)
         assert line.unrelated is not None
 
