@@ -49,7 +49,7 @@ def test_mask_marks_the_named_heads(heads):
 
 
 def test_mask_of_nothing_is_all_false(heads):
-    """An empty list ablates nothing."""
+    """The mask of an empty list of names ablates nothing."""
     assert not heads.mask("").any()
     assert not heads.mask([]).any()
 

@@ -15,7 +15,7 @@ def test_crossed_plan_pairs_every_mask_with_every_item():
 
 
 def test_mask_means_average_over_the_rows_of_a_mask():
-    """The mean of a mask without rows is NaN."""
+    """The mean of a mask is over its rows; without rows it is NaN."""
     masks = np.zeros((3, 2), dtype=bool)
     plan = Plan(masks, np.array([0, 0, 2]), np.array([0, 1, 0]))
     means = Measurement(plan, np.array([1.0, 0.0, 0.25])).mask_means()
@@ -29,7 +29,7 @@ def test_plan_refuses_a_scale_that_ablates_nothing(scale):
         Plan(np.eye(2, dtype=bool), np.array([0]), np.array([0]), scale=scale)
 
 
-def test_gradients_that_were_not_returned_are_missed():
+def test_missing_gradients_are_refused():
     """The slopes of a measurement without gradients raise `ValueError`."""
     plan = Plan(np.eye(2, dtype=bool), np.array([0]), np.array([0]))
     with pytest.raises(ValueError, match="no gradients"):

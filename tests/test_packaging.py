@@ -140,7 +140,7 @@ def test_the_dockerfile_is_whole(scripts):
 
 
 def test_the_devcontainer_installs_what_contributors_need():
-    """Its last command is a target of the Makefile, and it installs bubblewrap."""
+    """The post-create command is a target of the Makefile; the container has bubblewrap."""
     container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
     target = container["postCreateCommand"].removeprefix("make ")
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)

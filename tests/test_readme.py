@@ -1,4 +1,4 @@
-"""The README's example runs, what README and CONTRIBUTING list exists, addresses agree."""
+"""The README's example runs; what README and CONTRIBUTING list exists; addresses agree."""
 
 import re
 import tomllib

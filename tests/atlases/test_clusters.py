@@ -7,7 +7,7 @@ from broca.atlases.clusters import APART
 
 
 def test_profiles_of_one_direction_are_together():
-    """Length and order of the profiles have no influence."""
+    """Profiles of one direction form a cluster, whatever their length and order."""
     profiles = np.array(
         [[0, -1, 0], [-1, 0, 0], [0, -0.1, 0.01], [-9, 0.1, 0], [0, 0, -1], [0, -5, 0.2]]
     )

@@ -32,7 +32,7 @@ def test_everything_is_named():
     found = find(matrix(), TASKS, NAMES, k=3)
     (one,) = found.universal
     assert (one.name, set(one.hurts)) == ("L1H0", {"sums", "words", "more sums"})
-    assert one.effects["broken"] == -0.2  # it is shown, but does not count
+    assert one.effects["broken"] == -0.2  # the effect on an unusable task is shown but not counted
     chosen = {each.task: [part.name for part in each.components] for each in found.selections}
     assert {name: set(parts) for name, parts in chosen.items()} == {
         "sums": {"L0H1", "L1H2"}, "more sums": {"L0H1", "L1H2"}, "words": {"L0H2", "L1H3"},

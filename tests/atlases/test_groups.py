@@ -22,7 +22,7 @@ def test_heads_of_one_group_stand_out():
 
 
 def test_expected_number_is_exact_in_the_mean():
-    """Two of eight heads share a group of four with probability 3/7; across layers never."""
+    """Two of eight heads share a group of four with probability 3/7, never across layers."""
     found = count_groups([[0, 1], [2, 9], [8, 15]], LAYERS, GROUPS, seed=0, permutations=20000)
     assert found.pairs == 1
     assert found.expected == pytest.approx(2 * 3 / 7, abs=0.02)
@@ -42,7 +42,7 @@ def test_p_is_that_of_all_permutations():
 
 
 def test_p_is_uniform_under_chance():
-    """At 10 %, at most about 10 % of random sets are called grouped: counts have ties."""
+    """About 10 % of random sets, or fewer because counts have ties, have a p-value up to 0.1."""
     rng = np.random.default_rng(0)
     called = [
         count_groups(

@@ -129,7 +129,7 @@ def test_a_set_is_verified(page):
     page.select_option("#sets", index=1)
     chip(page, "sorting").get_by_text("Verify this set").click()
     link = page.locator("#verdict a")
-    link.wait_for(timeout=600_000)  # a machine may be busy
+    link.wait_for(timeout=600_000)  # the machine may be busy
     with page.context.expect_page() as opened:
         link.click()
     assert "broca · verification" in opened.value.locator("nav").inner_text()
@@ -160,13 +160,13 @@ def test_two_tabs_have_their_own_sets(page, open_page, live):
         tab.wait_for_selector("#answer-0 .ended")
         tab.wait_for_selector("#answer-1 .ended")
     ours, theirs = (tab.locator("#answer-1").inner_text() for tab in (page, other))
-    assert theirs == other.locator("#answer-0").inner_text()  # nothing is off there
+    assert theirs == other.locator("#answer-0").inner_text()  # the other tab ablates nothing
     events = list(live.explorer.answer(prompt, ["L0H11"], longest=12))
     alone = "".join(event.get("text", "") for event in events if event["row"] == 1)
     assert ours.rstrip(" ■…").split() == alone.split()
 
 
-def test_a_bad_question_is_answered_in_one_line(page):
+def test_an_empty_prompt_is_refused(page):
     """An empty prompt is refused in one line on the page, and the next prompt is answered."""
     page.fill("#prompt", "")
     page.click("#send")

@@ -84,7 +84,8 @@ def test_bad_input_is_one_line(run, arguments, message, tmp_path):
     """Bad input is refused in one line with exit code 2, and stdout stays empty."""
     code, printed, progress = run(*arguments, "--plain", "--out", tmp_path)
     assert (code, printed) == (2, "")
-    assert message in progress
+    (line,) = [line for line in progress.splitlines() if line.startswith("broca: ")]
+    assert message in line
     assert "Traceback" not in progress
 
 

@@ -7,14 +7,14 @@ from cli.running import assert_refused, broca
 
 
 @pytest.fixture
-def said(monkeypatch):
+def type_lines(monkeypatch):
     """Returns a function that sets the lines of standard input."""
     return lambda *lines: monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
 
 
-def test_answers_one_after_the_other(said):
+def test_answers_one_after_the_other(type_lines):
     """Every answer begins with its voice; lines about the conversation do not."""
-    said("2 + 2 =", "/scale 0.5", "/wrong", "/one", "2 + 2 =")
+    type_lines("2 + 2 =", "/scale 0.5", "/wrong", "/one", "2 + 2 =")
     done = broca("chat", "reference-small", "--heads", "L0H1", "--max-new-tokens", 4)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -25,9 +25,9 @@ def test_answers_one_after_the_other(said):
     assert any(line.startswith("/wrong is unknown") for line in lines)
 
 
-def test_answers_side_by_side(said):
+def test_answers_side_by_side(type_lines):
     """`--side-by-side` prints the answers in columns with the voices as titles."""
-    said("2 + 2 =")
+    type_lines("2 + 2 =")
     done = broca(
         "chat", "reference-small", "--heads", "L0H1", "--max-new-tokens", 4, "--side-by-side"
     )

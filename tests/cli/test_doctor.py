@@ -8,21 +8,21 @@ from cli.running import broca
 import broca as library
 from broca.runs.machine import Check, Diagnosis
 
-FOUND = (
+REPORTED = (
     Check("torch", "ok", "2.13.0"),
     Check("isolation", "missing", "kernel", "apt install bubblewrap"),
 )
 
 
 @pytest.fixture
-def found(monkeypatch):
+def checks(monkeypatch):
     """The list of checks that the doctor reports; a test may add to it."""
-    checks = list(FOUND)
-    monkeypatch.setattr(library, "doctor", lambda: Diagnosis(tuple(checks)), raising=False)
-    return checks
+    reported = list(REPORTED)
+    monkeypatch.setattr(library, "doctor", lambda: Diagnosis(tuple(reported)), raising=False)
+    return reported
 
 
-def test_every_check_is_a_line_and_what_mends_it_another(found):
+def test_every_check_is_a_line_and_what_mends_it_another(checks):
     """Every check and remedy has a line; a missing optional feature gives exit code 0."""
     done = broca("doctor", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
@@ -34,15 +34,15 @@ def test_every_check_is_a_line_and_what_mends_it_another(found):
     ]
 
 
-def test_json_has_every_check(found):
+def test_json_has_every_check(checks):
     """`--json` prints the checks with their remedies, and nothing else, on stdout."""
     data = json.loads(broca("doctor", "--json").stdout)
     assert data[1]["remedy"] == "apt install bubblewrap"
 
 
-def test_where_broca_cannot_run_the_exit_code_is_1(found):
+def test_where_broca_cannot_run_the_exit_code_is_1(checks):
     """A broken check gives exit code 1 and a line on stderr; all checks are printed."""
-    found.append(Check("gates", "broken", "no weights", "pip install broca"))
+    checks.append(Check("gates", "broken", "no weights", "pip install broca"))
     done = broca("doctor")
     assert done.returncode == 1
     assert "ok  torch" in done.stdout

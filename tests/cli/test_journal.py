@@ -44,7 +44,7 @@ def test_version_1_is_shown_and_examined_unchanged(tmp_path):
 
 
 def test_prune_says_what_it_deleted(file):
-    """It prints the deleted rows, vectors and outputs; `--forget` also deletes those of a run."""
+    """`--prune` prints what it deleted; with `--forget`, the vectors of the run are deleted too."""
     size = file.stat().st_size
     pruned = broca("journal", file, "--prune")
     assert pruned.returncode == 0, pruned.stderr

@@ -6,7 +6,7 @@ from cli.running import broca
 
 
 def test_scan_lists_components_and_the_self_test():
-    """The text and the JSON have the number of components and the passed self-test."""
+    """The text and the JSON agree on the number of components and on the self-test."""
     text = broca("scan", "reference")
     assert text.returncode == 0, text.stderr
     assert "96 heads in 6 layers, 16 query heads on 4 KV heads" in text.stdout

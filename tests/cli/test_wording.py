@@ -26,6 +26,6 @@ def test_parameters_become_flags():
         (7500, "2 h 5 min"),
     ],
 )
-def test_durations_are_said_as_a_person_says_them(seconds, text):
+def test_durations_have_at_most_two_units(seconds, text):
     """A duration has at most two units, and a decimal only below ten seconds."""
     assert duration(seconds) == text

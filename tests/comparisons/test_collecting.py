@@ -116,7 +116,7 @@ def test_effects_and_differences_are_those_of_one_regression(collection):
 
 
 def test_other_architectures_are_refused(collection):
-    """The message names the components."""
+    """A model with other components than the first is refused by name."""
     with pytest.raises(BadInput, match=r"'deep' has .* only models of one architecture"):
         collection.require_components(tiny(0, layers=3), "deep")
 

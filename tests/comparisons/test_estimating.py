@@ -75,7 +75,7 @@ def test_what_the_rows_have_in_common_cancels():
 
 
 def test_discoveries_are_those_of_benjamini_and_hochberg():
-    """The procedure steps up from the largest p-value."""
+    """The q-values equal those of the step-up procedure, computed by hand."""
     p = np.array([0.01, 0.04, 0.03, 0.5])
     np.testing.assert_allclose(discoveries(p), [0.04, 0.16 / 3, 0.16 / 3, 0.5])
 
@@ -87,7 +87,7 @@ def test_an_effect_without_noise_is_sure():
 
 
 def test_too_few_rows_or_items_are_refused():
-    """The message says how many are needed."""
+    """Too few items, rows or distinct masks are refused; the default grows with components."""
     masks, changes, item = simulated(0)
     with pytest.raises(BadInput, match="9 items are too few"):
         estimate(masks, changes, item % 9)

@@ -51,7 +51,7 @@ def test_scores_are_means_and_drops_have_intervals():
     [(0.3, "yes"), (0.8, "in part"), (1.0, "no"), (0.99, "no")],
 )
 def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(left, answer):
-    """B's selection costs B 80 points; A's selection leaves the share `left`."""
+    """A's selection carries over to B if it costs B half of the 80 points that B's costs."""
     found = carries(
         [("b", measured(adding=(INTACT, answers(left, 1), answers(0.2, 2))))],
         SELECTIONS, level=0.05, seed=0,
@@ -62,7 +62,7 @@ def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(left, answe
     assert line.carried == answer
 
 
-def test_without_an_own_selection_a_loss_is_all_that_can_be_said():
+def test_a_model_without_a_selection_is_judged_by_its_loss():
     """If the model has no selection, a loss gives "yes", and no loss gives "undecided"."""
     only = SELECTIONS[:1]
     (lost,) = carries([("b", measured(adding=(INTACT, answers(0.5))))], only, level=0.05, seed=0)
@@ -72,7 +72,7 @@ def test_without_an_own_selection_a_loss_is_all_that_can_be_said():
 
 
 def test_a_selection_is_not_tried_where_it_was_found():
-    """It is also not tried on tasks without a selection."""
+    """A selection is tried only on its task in other models."""
     rows = (INTACT, answers(0.5), answers(0.5))
     models = [(name, measured(adding=rows, other=rows)) for name in ("a", "b")]
     found = carries(models, SELECTIONS, level=0.05, seed=0)

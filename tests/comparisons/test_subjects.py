@@ -77,7 +77,7 @@ def test_a_comparison_needs_two_subjects(count, revisions, message):
 
 
 def test_other_weights_than_those_of_the_result_are_refused(model):
-    """Without a result all weights are accepted."""
+    """A model is refused if its fingerprint is not that of the result."""
     Subject("tiny", model).require_weights(model)
     Subject("tiny", model, fingerprint=model.fingerprint).require_weights(model)
     with pytest.raises(BadInput, match="are not those of the result 'tiny'"):
