@@ -145,10 +145,11 @@ def test_a_self_patch_that_changes_anything_ends_the_test(observe, subject):
 
 
 def test_margins_compare_with_the_best_foil(observe, subject):
-    """The right first token is likelier than every foil in over 90 % of the intact prompts."""
+    """A margin is log p of the right first token minus that of the best foil; most are positive."""
     family = subject.family
     (vector,) = observe([AnswerLogProbs(family.prompts, (), family.answers)])
     log_probs = vector.reshape(len(family.prompts), -1)
     assert log_probs.shape == (32, len(family.answers[0]))
-    right = (log_probs[:, 0] > log_probs[:, 1:].max(1)).mean()
-    assert right > 0.9  # the planted model sorts and reverses
+    margins = measure._margins(log_probs)
+    assert margins.tolist() == pytest.approx([row[0] - max(row[1:]) for row in log_probs.tolist()])
+    assert (margins > 0).mean() > 0.9  # the planted model sorts and reverses

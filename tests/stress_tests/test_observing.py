@@ -57,7 +57,7 @@ def test_company_changes_no_vector(tiny):
 
 
 def test_the_key_holds_all_that_decides(tiny):
-    """The key contains prompts, heads, tokens, and every setting of the writes."""
+    """Observations that differ in kind, prompts, heads, tokens or writes have different keys."""
     base = AnswerLogProbs(PROMPTS, (1, 5), TOKENS, Noise(PROMPTS, 0))
     others = [
         replace(base, prompts=PROMPTS[::-1]),

@@ -31,7 +31,7 @@ def test_random_sets_are_of_the_same_layers(planted):
 
 
 def test_another_question_has_other_settings(planted):
-    """Heads, numbers, seed and prompts are part of the settings."""
+    """The settings differ with the heads, the numbers, the seed and the families."""
     settings = [subject(planted).settings]
     settings += [subject(planted, **{name: 20}).settings for name in NUMBERS]
     settings.append(subject(planted, names=("L0H3", "L3H12")).settings)

@@ -126,7 +126,7 @@ def test_scores_near_chance_are_at_chance(tokenizer):
 
 
 def test_unknown_metric_is_refused(tokenizer):
-    """The message lists the task's metrics."""
+    """An unknown metric is refused with the task's metrics."""
     with pytest.raises(TaskUnusable, match=r"no metric 'acc'.*exact_match"):
         Catalog().load("addition", tokenizer, metric="acc")
 

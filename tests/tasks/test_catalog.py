@@ -56,7 +56,7 @@ def test_task_of_a_folder_is_loaded(folder, tokenizer):
 
 
 def test_unknown_task_is_refused_with_the_nearest_name(tokenizer):
-    """A typo of a shipped task is answered with that task."""
+    """An unknown name is refused with the nearest name of a task."""
     with pytest.raises(UnknownName, match="'additoin' is unknown; did you mean 'addition'"):
         Catalog().load("additoin", tokenizer)
 

@@ -108,7 +108,7 @@ def test_metrics_are_those_of_the_tasks_own_code(catalog, tokenizer):
 
 
 def test_answers_that_agree_in_what_decides_score_the_same(catalog, tokenizer):
-    """The order of the choices decides, and the text of a generation."""
+    """The likeliest choice is decisive for multiple choice, and the text for a generation."""
     choice = prepared(catalog, "choice", tokenizer)
     count = len(choice.choices(0))
     falling = [LogLikelihood(-30.0 * place - 1, False) for place in range(count)]

@@ -11,7 +11,7 @@ from broca.tasks.splits import SplitPart, split_parts
 
 @given(st.integers(8, 2000), st.integers(1, 300), st.integers(0, 2**32))
 def test_parts_are_disjoint_and_of_the_right_size(count, items, seed):
-    """No item is in two parts; locate and confirm hold at most `items`, report half."""
+    """Parts share no item; locate and confirm have at most `items`, report at least half."""
     split = split_items("t", count, items=items, seed=seed)
     every = [*split.locate, *split.confirm, *split.report]
     assert len(set(every)) == len(every)

@@ -10,7 +10,7 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 
 def test_chat_template_of_a_tokenizer_without_one_is_refused(folder, tokenizer):
-    """`chat_template` is refused if the tokenizer has none."""
+    """`chat_template` is refused for a tokenizer without a chat template."""
     with pytest.raises(Exception, match="`chat_template`: the model's tokenizer has no chat temp"):
         Catalog(folder).load("good", tokenizer, options=TaskOptions(chat_template=True))
 

@@ -122,9 +122,11 @@ def test_what_cannot_be_done_is_told(tiny):
     ],
 )
 def test_bad_input(planted, asked, error, message):
-    """Unknown tasks, too few tasks or rows and bad options are refused."""
+    """Unknown tasks, too few tasks or rows and bad options are refused before any measurement."""
+    stages = []
     with pytest.raises(error, match=message):
-        broca.atlas(planted, **asked)
+        broca.atlas(planted, **asked, on_progress=lambda stage, _: stages.append(stage))
+    assert "scoring the intact model" not in stages
 
 
 def test_model_without_tasks_of_its_own(tiny):

@@ -45,8 +45,10 @@ def test_a_localization_stands_for_its_model_and_selection(small):
 
 
 def test_bad_input_is_one_line(small):
-    """A chat without components, or with an unknown one, is refused."""
+    """A chat without components, or with an unknown one, is refused before a line is read."""
+    lines = iter(["never"])
     with pytest.raises(BadInput, match="no heads are named"):
-        broca.chat(small, [])
+        broca.chat(small, lines)
     with pytest.raises(UnknownName, match="no component 'L9H9'"):
-        broca.chat(small, [], heads="L9H9")
+        broca.chat(small, lines, heads="L9H9")
+    assert next(lines) == "never"

@@ -135,9 +135,17 @@ def test_others_auto_is_every_other_shipped_task(reference):
     [({"k": 0}, "`k`"), ({"rows": 0}, "`rows`"), ({"k": 97}, "96"), ({"items": -1}, "`items`")],
 )
 def test_numbers_out_of_range_are_refused(reference, arguments, message):
-    """Numbers out of range are refused."""
+    """Numbers out of range are refused before anything is measured."""
+    stages = []
     with pytest.raises(BadInput, match=message):
-        localize(reference, task="addition", others=[], **arguments)
+        localize(
+            reference,
+            task="addition",
+            others=[],
+            on_progress=lambda stage, progress: stages.append(stage),
+            **arguments,
+        )
+    assert "scoring the intact model" not in stages
 
 
 @pytest.mark.parametrize(

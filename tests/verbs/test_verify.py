@@ -194,9 +194,12 @@ def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
     ],
 )
 def test_bad_input_is_refused(planted, changes, error, message):
-    """Unknown, missing or repeated heads, small limits and unknown tasks are refused."""
+    """Bad heads, a small limit and an unknown task are refused before anything is measured."""
+    stages = []
+    call = {"task": "addition", "heads": "L0H1", "others": [], **changes}
     with pytest.raises(error, match=message):
-        verify(planted, **{"task": "addition", "heads": "L0H1", "others": [], **changes})
+        verify(planted, **call, on_progress=lambda stage, _: stages.append(stage))
+    assert not any(stage.startswith(("scoring", "verifying")) for stage in stages)
 
 
 def test_a_task_that_the_model_cannot_do_is_refused(tiny):

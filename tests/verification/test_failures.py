@@ -63,7 +63,7 @@ def test_loops_are_told_from_answers(text, loops):
 
 
 def test_one_answer_to_different_prompts_is_constant():
-    """An output counts on half of the items, a quarter above the intact model's commonest one."""
+    """A constant output is on half of the items, and exceeds the intact model's by a quarter."""
     before = texts("a", "b", "c", "d", "e", "f")
     after = texts("z", "z", "z", "z", "e", "f")
     intact, ablated = modes(before, after)
@@ -74,7 +74,7 @@ def test_one_answer_to_different_prompts_is_constant():
 
 
 def test_the_same_choice_everywhere_is_constant():
-    """The same choice text on every item is constant, whatever its likelihood."""
+    """Choosing the same text on every item is constant, whatever its likelihood."""
     before = choices((-1, -2), (-2, -1), (-1, -3), (-4, -1))
     after = choices((-1, -2), (-1, -5), (-2, -3), (-3, -9))
     assert all(modes(before, after, items(*[letters()] * 4))[1]["constant"])

@@ -12,7 +12,7 @@ ITEMS = np.arange(5, 45)
 
 
 def execute(plan):
-    """Responses in which 1 and 3 stand in for each other and 0 and 3 overlap, with noise."""
+    """Returns responses in which 1 and 3 stand in for each other and 0 and 3 overlap."""
     masks = plan.masks[plan.mask_index]
     score = 1 - 0.2 * masks[:, 0] - 0.1 * masks[:, 1] - 0.3 * masks[:, 3]
     score -= 0.4 * (masks[:, 1] & masks[:, 3])
@@ -53,7 +53,7 @@ def test_intervals_hold_in_nine_of_ten_draws():
 
 
 def test_equal_answers_leave_some_doubt():
-    """Forty equal items leave an interval of some width, but a constant response leaves none."""
+    """Forty equal items leave an interval around 0; a constant response has the interval (0, 0)."""
 
     def measured(score):
         def execute(plan):
@@ -69,7 +69,7 @@ def test_equal_answers_leave_some_doubt():
 
 
 def test_nothing_asked_measures_nothing():
-    """Pairs of no components measure nothing."""
+    """`pairwise` measures nothing without components."""
     assert pairwise(NAMES, (), ITEMS, lambda plan: pytest.fail("measured")) == ()
 
 

@@ -129,7 +129,7 @@ def test_bootstrap_covers_the_true_drop():
 
 
 def test_own_aggregation_is_used_where_given():
-    """With a median as the aggregation, each resampled drop is one of medians."""
+    """With a median as the aggregation, each resampled drop is a difference of medians."""
     before, after = np.arange(9.0), np.arange(9.0) - 2
     drops = bootstrap_drops(
         before, after, resamples=50, aggregate=lambda values, _: float(np.median(values))

@@ -9,7 +9,7 @@ from broca.verification import Trial, roles
 
 
 def test_smaller_shares_the_items_among_the_others():
-    """The task and its skill get the full number; the others share it, at least five each."""
+    """Tasks of the skill get the full number of items; the others share it, at least five each."""
     trial = five_tasks().examiner(same_skill=["sorting"]).trial
     few = trial.smaller(30)
     assert {name: len(one) for name, one in few.items()} == {

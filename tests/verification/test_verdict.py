@@ -87,7 +87,7 @@ def test_the_worst_other_task_stands_beside_the_mean():
 
 
 def test_a_drop_below_chance_is_an_inverted_preference():
-    """Of a drop of 40 points from 0.8, with chance at 0.5, ten points lie below chance."""
+    """Of a drop from 0.8 to 0.4, with chance at 0.5, ten points lie below chance."""
     drops = [lost("pairs", "task", 0.8, 0.4, chance=0.5), *DROPS[1:]]
     text = verdict_of(drops).text
     assert "of 30.0 above chance, 10.0 of them below chance: an inverted preference" in text

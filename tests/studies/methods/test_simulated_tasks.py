@@ -40,7 +40,7 @@ def test_an_answer_is_right_where_its_probability_is_above_a_half(tasks):
 
 
 def test_slopes_are_those_of_finite_differences(tasks):
-    """Gradients by the gates equal finite differences with two components half closed."""
+    """Gradients with respect to the gates equal finite differences, with two gates at 0.5."""
     columns, step = (1, 4), 1e-4
     measured = tasks.run(plan_of(tasks, columns, scale=0.5, gradients=True))
     middle = measured.gradients[:, list(columns)].sum(axis=1)
@@ -51,7 +51,7 @@ def test_slopes_are_those_of_finite_differences(tasks):
 
 
 def test_members_of_a_pair_stand_in_for_each_other():
-    """Ablating both members costs `pair - alone` more than their sum, on the own task only."""
+    """Ablating a pair costs `pair - alone` beyond the members' sum, in the localized task only."""
     scenario = TASK_SCENARIOS["backups"]
     tasks = SimulatedTasks(scenario, COMPONENTS, seed=0, others=1, response="probability")
     problem = tasks.problem(1000, 5)

@@ -53,7 +53,7 @@ def _rows(task: str, labels: list[int]) -> Dataset:
 
 @contextmanager
 def local_data(labels: Labels) -> Iterator[None]:
-    """Makes `datasets.load_dataset` return these labels; the model answers gsm8k wrongly."""
+    """Within the context, `datasets.load_dataset` returns these labels; gsm8k's are wrong."""
     genuine = datasets.load_dataset
 
     def load_dataset(path, name=None, **options):

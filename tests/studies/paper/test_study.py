@@ -1,5 +1,7 @@
 """The shared parts of the tables: tasks, skills, the general score, lists of heads."""
 
+from dataclasses import replace
+
 import pytest
 
 from broca.errors import TaskUnusable
@@ -38,7 +40,7 @@ def test_no_row_is_measured_twice(study):
 
 
 def test_universal_heads_are_left_out_and_the_list_filled_up(study, monkeypatch):
-    """A universal head is replaced in the list by the next head."""
+    """The list replaces a universal head by the next head, unless `keep_universal` keeps it."""
     monkeypatch.setitem(study.__dict__, "universal", ())
     worst = study.list_of("addition").heads[0]
     study._lists.clear()
@@ -47,6 +49,9 @@ def test_universal_heads_are_left_out_and_the_list_filled_up(study, monkeypatch)
     assert listed.universal == (worst,)
     assert worst not in listed.heads + listed.order
     assert len(listed.heads) == 5
+    study._lists.clear()
+    monkeypatch.setattr(study, "settings", replace(study.settings, keep_universal=True))
+    assert study.list_of("addition").heads[0] == worst
     study._lists.clear()
 
 

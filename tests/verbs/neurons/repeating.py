@@ -13,7 +13,7 @@ from broca.results.codec import encode
 
 
 def totals(path):
-    """Returns the rows and vectors of a journal, and the number that its batches record."""
+    """Checks a journal; returns its rows and vectors, and the number that its batches record."""
     with Journal(path, read_only=True) as journal:
         assert all(checked.passed for checked in check(journal))
         ((rows,),) = journal.query("SELECT count(*) FROM rows")
