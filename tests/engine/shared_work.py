@@ -32,9 +32,9 @@ def run(tiny, requests, gates, **options):
 
 def same(answers, expected):
     """Asserts equal texts, log-likelihoods that agree to 1e-4 and equal greedy flags."""
-    for one, other in zip(answers, expected, strict=True):
-        if isinstance(one, Generation):
-            assert one == other
+    for answer, reference in zip(answers, expected, strict=True):
+        if isinstance(answer, Generation):
+            assert answer == reference
         else:
-            assert one.value == pytest.approx(other.value, abs=1e-4)
-            assert one.greedy == other.greedy
+            assert answer.value == pytest.approx(reference.value, abs=1e-4)
+            assert answer.greedy == reference.greedy

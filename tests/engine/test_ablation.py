@@ -148,7 +148,7 @@ def test_ablation_that_does_not_exist_is_refused(arguments, message):
     [({"share_prefixes": "yes"}, "`share_prefixes` 'yes'"),
      ({"reuse_layers": ""}, "`reuse_layers`"), ({"token_budget": 0}, "`token_budget`")],
 )  # fmt: skip
-def test_engine_option_that_does_not_exist_is_refused(options, message):
+def test_engine_option_out_of_range_is_refused(options, message):
     """An option value outside its range is refused in one line."""
     with pytest.raises(BadInput, match=message):
         EngineOptions(**options)

@@ -68,7 +68,7 @@ def test_single_row_that_does_not_fit_is_an_error(tiny):
         Budget(tiny, 100).attempt(fails, rows=1)
 
 
-def test_other_errors_pass(tiny):
+def test_other_errors_are_raised(tiny):
     """An error other than a shortage of memory is raised again unchanged."""
 
     def fails():

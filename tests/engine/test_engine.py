@@ -99,11 +99,11 @@ def test_both_kinds_of_requests_run_together(tiny, gates):
         for position, request in enumerate(requests)
     ]
     assert [type(answer) for answer in together] == [LogLikelihood, Generation, LogLikelihood]
-    for one, other in zip(together, alone, strict=True):
-        if isinstance(one, LogLikelihood):
-            assert one.value == pytest.approx(other.value, abs=1e-5)
+    for in_batch, by_itself in zip(together, alone, strict=True):
+        if isinstance(in_batch, LogLikelihood):
+            assert in_batch.value == pytest.approx(by_itself.value, abs=1e-5)
         else:
-            assert one == other
+            assert in_batch == by_itself
 
 
 def test_choices_with_one_context_are_read_once(tiny, gates):

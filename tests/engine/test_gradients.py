@@ -62,11 +62,11 @@ def test_margins_equal_plain_transformers(tiny):
         [(CHOICE, ()), (ANSWER, ()), (CHOICE, ((0, 1), (1, 2))), (ANSWER, ((0, 1), (1, 2)))]
     ):
         model = zeroed_by_hand(tiny_llama(), heads, head_dim=8)
-        found = [plain_loglikelihood(model, r.context, r.continuation)[0] for r in margin.requests]
+        values = [plain_loglikelihood(model, r.context, r.continuation)[0] for r in margin.requests]
         if margin is ANSWER:
-            expected = found[0] / 3
+            expected = values[0] / 3
         else:
-            expected = found[2] - np.log(np.exp(np.delete(found, 2)).sum())
+            expected = values[2] - np.log(np.exp(np.delete(values, 2)).sum())
         assert margins[row] == pytest.approx(expected, abs=1e-4)
 
 

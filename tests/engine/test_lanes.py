@@ -18,10 +18,10 @@ def work(count=90, masks=6, components=8, *, seed=0, singles=False):
     preamble = tuple(rng.integers(2, 258, 12).tolist())
     requests = []
     for number in range(count):
-        own = tuple(rng.integers(2, 258, 3 + number % 7).tolist())
-        context = (*preamble, *own) if number % 2 else own
+        question = tuple(rng.integers(2, 258, 3 + number % 7).tolist())
+        context = (*preamble, *question) if number % 2 else question
         if number % 3:
-            requests.append(Request("loglikelihood", context, own[:2]))
+            requests.append(Request("loglikelihood", context, question[:2]))
         else:
             requests.append(Request("generate_until", context, (), ("q",), 6))
     return requests, gates, rng.integers(0, masks, count)
@@ -37,15 +37,15 @@ def values(outputs):
 def test_lanes_answer_as_one(tiny, lanes, singles):
     """Several lanes give the answers of one lane, in the order of the requests."""
     requests, gates, index = work(singles=singles)
-    one = Engine(tiny, EngineOptions(lanes=1)).run(requests, gates, index)
+    single = Engine(tiny, EngineOptions(lanes=1)).run(requests, gates, index)
     engine = Engine(tiny, EngineOptions(lanes=lanes, token_budget=200))
-    many = engine.run(requests, gates, index)
+    several = engine.run(requests, gates, index)
     assert len(engine._lanes.all) == lanes
-    for expected, found in zip(values(one), values(many), strict=True):
-        assert found == expected if isinstance(found, str) else abs(found - expected) < 1e-4
+    for expected, answer in zip(values(single), values(several), strict=True):
+        assert answer == expected if isinstance(answer, str) else abs(answer - expected) < 1e-4
 
 
-def test_donors_meet_the_copies_own_modules(tiny):
+def test_donors_reach_the_modules_of_copies(tiny):
     """Mean ablation in two lanes equals mean ablation in one and differs from zero ablation."""
     requests, gates, index = work(seed=1)
     donors = donor_activations(tiny, [one.context for one in requests[:5]], Ablation("mean"))
@@ -66,8 +66,8 @@ def test_copies_share_the_weights_and_leave_no_hooks(tiny):
     engine.run(requests, gates, index)
     copy = engine._lanes.all[1].model
     assert copy.model is not tiny.model
-    for own, other in zip(tiny.model.parameters(), copy.model.parameters(), strict=True):
-        assert own.data_ptr() == other.data_ptr()
+    for weight, copied in zip(tiny.model.parameters(), copy.model.parameters(), strict=True):
+        assert weight.data_ptr() == copied.data_ptr()
     for model in (tiny, copy):
         assert not any(module._forward_pre_hooks for module in model.model.modules())
 

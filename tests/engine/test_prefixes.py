@@ -25,16 +25,16 @@ def test_groups_hold_every_row_once():
             request = Request("generate_until", tokens, max_new_tokens=4)
             work.append(Decoding(int(rng.integers(3)), 0, number, request))
     for kind in (Reading, Decoding):
-        own = [one for one in work if isinstance(one, kind)]
+        rows = [row for row in work if isinstance(row, kind)]
         for switch in ("auto", "on", "off"):
-            groups, alone = prefix_groups(own, switch)
-            found = [one for group in groups for one in group.members] + alone
-            assert sorted(map(id, found)) == sorted(map(id, own))
+            groups, alone = prefix_groups(rows, switch)
+            placed = [row for group in groups for row in group.members] + alone
+            assert sorted(map(id, placed)) == sorted(map(id, rows))
             for group in groups:
-                assert len({one.mask for one in group.members}) == 1
-                for one in group.members:
-                    assert one.tokens[: len(group.prefix)] == group.prefix
-                    assert len(group.prefix) <= one.sharable
+                assert len({row.mask for row in group.members}) == 1
+                for row in group.members:
+                    assert row.tokens[: len(group.prefix)] == group.prefix
+                    assert len(group.prefix) <= row.sharable
 
 
 def read(tokens, *, mask=0, donor=0):

@@ -87,15 +87,15 @@ def work():
 def test_targets_are_read_from_the_last_positions(dtype):
     """Log-probabilities equal a log-softmax taken position by position in double precision."""
     logits = torch.randn(2, 3, 6, generator=torch.manual_seed(0)).to(dtype)
-    found, greedy, present = target_log_probabilities(work(), logits)
+    values, greedy, present = target_log_probabilities(work(), logits)
     expected = torch.log_softmax(logits.double(), dim=-1)
     targets = [(0, (4, 0)), (0, (3,)), (1, (2, 1, 0))]
     for target, (row, tokens) in enumerate(targets):
         padding = 3 - len(tokens)
         assert present[target].tolist() == [0] * padding + [1] * len(tokens)
-        assert found[target, :padding].tolist() == [0.0] * padding
+        assert values[target, :padding].tolist() == [0.0] * padding
         for position, token in zip(range(padding, 3), tokens, strict=True):
-            assert found[target, position].item() == pytest.approx(
+            assert values[target, position].item() == pytest.approx(
                 expected[row, position, token].item(), abs=1e-5
             )
             best = int(logits[row, position].argmax())

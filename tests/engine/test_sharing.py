@@ -25,12 +25,12 @@ def few_shot(count, kind):
     rng = np.random.default_rng(3)
     requests = []
     for number in range(count):
-        own = tuple(int(t) for t in rng.integers(2, 258, rng.integers(2, 9)))
+        tail = tuple(int(t) for t in rng.integers(2, 258, rng.integers(2, 9)))
         if kind == "generate":
-            requests.append(Request("generate_until", PREAMBLE + own, max_new_tokens=3 + number))
+            requests.append(Request("generate_until", PREAMBLE + tail, max_new_tokens=3 + number))
         else:
             requests += [
-                Request("loglikelihood", PREAMBLE + own, choice)
+                Request("loglikelihood", PREAMBLE + tail, choice)
                 for choice in ((5,), (6, 7), (8, 9, 10))
             ]
     return requests

@@ -125,11 +125,13 @@ def test_donors_depend_on_mask_and_item_and_are_never_the_items_own():
     drawn = asker.questions(plan).donor_index.reshape(3, 6, 2)
     assert (drawn[..., 0] == drawn[..., 1]).all()
     assert not (drawn[..., 0] == np.arange(6)).any()
-    back = Plan(plan.masks, plan.mask_index[::-1].copy(), plan.item_index[::-1].copy())
-    reversed_rows = asker.questions(back).donor_index.reshape(3, 6, 2)
+    backwards = Plan(plan.masks, plan.mask_index[::-1].copy(), plan.item_index[::-1].copy())
+    reversed_rows = asker.questions(backwards).donor_index.reshape(3, 6, 2)
     np.testing.assert_array_equal(reversed_rows[::-1, ::-1, ::-1], drawn)
-    other = Asker(bank(6), ablation=Ablation("resample", seed=5), donors=range(6))
-    assert (other.questions(plan).donor_index.reshape(3, 6, 2) != drawn).any()
+    part = Plan(plan.masks, plan.mask_index[6:12], plan.item_index[6:12])  # rows of mask 1
+    np.testing.assert_array_equal(asker.questions(part).donor_index.reshape(6, 2), drawn[1])
+    other_seed = Asker(bank(6), ablation=Ablation("resample", seed=5), donors=range(6))
+    assert (other_seed.questions(plan).donor_index.reshape(3, 6, 2) != drawn).any()
 
 
 def test_bad_logits_name_the_item_and_what_was_ablated(plan):

@@ -15,17 +15,17 @@ def test_every_executor_has_what_the_protocol_says(kind):
     for name, member in vars(Executor).items():
         if name.startswith("_"):
             continue
-        there = inspect.getattr_static(kind, name, None)
-        assert there is not None or name in kind.__init__.__code__.co_names, name
+        attribute = inspect.getattr_static(kind, name, None)
+        assert attribute is not None or name in kind.__init__.__code__.co_names, name
         if inspect.isfunction(member):
-            assert list(inspect.signature(there).parameters) == list(
+            assert list(inspect.signature(attribute).parameters) == list(
                 inspect.signature(member).parameters
             )
 
 
-def test_a_setting_is_itself_alone_and_shows_no_activations():
+def test_settings_are_equal_by_identity_and_show_no_activations():
     """Settings are equal by identity alone, and their repr omits tensors: both would be slow."""
-    one, other = (Setting("mean", donors=(torch.zeros(3),)) for _ in range(2))
-    assert one != other
-    assert one in {one}
-    assert "tensor" not in repr(one)
+    setting, equal_setting = (Setting("mean", donors=(torch.zeros(3),)) for _ in range(2))
+    assert setting != equal_setting
+    assert setting in {setting}
+    assert "tensor" not in repr(setting)

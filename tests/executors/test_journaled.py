@@ -95,14 +95,14 @@ def test_answers_are_those_of_the_inner_executor(plan, gradients):
     direct = Counting().run(plan)
     inner = Counting()
     with Journal.in_memory() as journal:
-        through = executor(journal, inner)
-        first, second = through.run(plan), through.run(plan)
-    for found in (first, second):
-        np.testing.assert_array_equal(found.responses, direct.responses)
+        journaled = executor(journal, inner)
+        first, second = journaled.run(plan), journaled.run(plan)
+    for measurement in (first, second):
+        np.testing.assert_array_equal(measurement.responses, direct.responses)
         if gradients:
-            np.testing.assert_array_equal(found.gradients, direct.gradients)
-    assert len(inner.asked) == len(set(inner.asked)) == through.measured < 300
-    assert through.cost["search"] == 2 * plan.cost
+            np.testing.assert_array_equal(measurement.gradients, direct.gradients)
+    assert len(inner.asked) == len(set(inner.asked)) == journaled.measured < 300
+    assert journaled.cost["search"] == 2 * plan.cost
 
 
 def test_another_run_reuses_what_the_first_measured(plan, tmp_path):
@@ -113,9 +113,9 @@ def test_another_run_reuses_what_the_first_measured(plan, tmp_path):
     longer = Plan(more, np.append(19 - plan.mask_index, 20), np.append(plan.item_index, 29))
     inner = Counting()
     with Journal(tmp_path / "j.sqlite") as journal:
-        found = executor(journal, inner).run(longer)
+        measurement = executor(journal, inner).run(longer)
     assert inner.asked == [(more[20].tobytes(), 29)]
-    np.testing.assert_array_equal(found.responses, Counting().run(longer).responses)
+    np.testing.assert_array_equal(measurement.responses, Counting().run(longer).responses)
 
 
 @pytest.mark.parametrize("after", [0, 1, 3, 7])
@@ -131,19 +131,19 @@ def test_a_break_loses_at_most_one_chunk(plan, tmp_path, after):
             self.calls += 1
             return super().run(plan)
 
-    dying, rest, whole = Dying(), Counting(), Counting()
+    dying, continuing, unbroken = Dying(), Counting(), Counting()
     with Journal(tmp_path / "j.sqlite") as journal, pytest.raises(RuntimeError, match="power"):
         executor(journal, dying).run(plan)
     with Journal(tmp_path / "j.sqlite") as journal:
-        found = executor(journal, rest).run(plan)
+        measurement = executor(journal, continuing).run(plan)
     with Journal.in_memory() as journal:
-        wanted = executor(journal, whole).run(plan)
-    np.testing.assert_array_equal(found.responses, wanted.responses)
-    assert dying.asked + rest.asked == whole.asked
+        expected = executor(journal, unbroken).run(plan)
+    np.testing.assert_array_equal(measurement.responses, expected.responses)
+    assert dying.asked + continuing.asked == unbroken.asked
 
 
 def test_chunks_cover_a_plan_and_keep_masks_together():
-    """Chunks hold every row once and in order; all but the last hold 100 to about 200 tokens."""
+    """A chunk ends with a mask unless it would exceed 200 tokens; chunks hold every row once."""
     rng = np.random.default_rng(1)
     for _ in range(50):
         groups = rng.integers(1, 30, rng.integers(1, 20))
@@ -152,10 +152,15 @@ def test_chunks_cover_a_plan_and_keep_masks_together():
             masks, np.repeat(np.arange(len(groups)), groups), rng.integers(0, 9, sum(groups))
         )
         lengths = rng.integers(1, 20, 9)
-        found = list(chunks(plan, lengths, 100))
-        np.testing.assert_array_equal(np.concatenate(found), np.arange(len(plan)))
-        sizes = [lengths[plan.item_index[rows]].sum() for rows in found]
+        parts = list(chunks(plan, lengths, 100))
+        np.testing.assert_array_equal(np.concatenate(parts), np.arange(len(plan)))
+        sizes = [lengths[plan.item_index[rows]].sum() for rows in parts]
         assert all(100 <= size <= 200 + lengths.max() for size in sizes[:-1])
+        ends = np.cumsum(groups)
+        for rows in parts[:-1]:
+            end = ends[plan.mask_index[rows[-1]]]
+            left = lengths[plan.item_index[rows[0] : end]].sum()
+            assert rows[-1] + 1 == end or left > 200, "a mask is divided"
     assert list(chunks(Plan(masks, np.array([], int), np.array([], int)), lengths, 9)) == []
 
 
@@ -177,15 +182,15 @@ def test_what_is_no_number_is_refused_and_not_kept(plan):
 def test_a_run_can_be_read_back_without_a_model(plan, tmp_path):
     """A finished run is read back as matrices and replayed; rows that it lacks are refused."""
     with Journal(tmp_path / "j.sqlite") as journal:
-        wanted = executor(journal, Counting()).run(plan)
+        expected = executor(journal, Counting()).run(plan)
     with Journal(tmp_path / "j.sqlite", read_only=True) as journal:
         rows = read_run(journal, 1)
-        np.testing.assert_array_equal(rows.responses, wanted.responses)
+        np.testing.assert_array_equal(rows.responses, expected.responses)
         np.testing.assert_array_equal(rows.masks[rows.mask_index], plan.masks[plan.mask_index])
         assert [rows.items[one].number for one in rows.item_index] == plan.item_index.tolist()
         assert rows.components == NAMES
         again = Replay(journal, 1, components=NAMES)
-        np.testing.assert_array_equal(again.run(plan).responses, wanted.responses)
+        np.testing.assert_array_equal(again.run(plan).responses, expected.responses)
         with pytest.raises(NotInJournal, match="ended after 1 plans"):
             again.run(plan)
         with pytest.raises(NotInJournal, match="other masks"):
@@ -204,15 +209,15 @@ def test_kept_outputs_are_a_share_drawn_by_row():
             words = tuple((Generation(f"item {item}", 2),) for item in plan.item_index)
             return replace(super().run(plan), outputs=words)
 
-    kept = []
+    outputs = []
     for _ in range(2):
         with Journal.in_memory() as journal:
             plan = Plan.crossed(np.eye(12, dtype=bool), np.arange(30))
             executor(journal, Speaking(), keep_outputs=0.5).run(plan)
-            kept.append(journal.query("SELECT mask, item, output FROM outputs ORDER BY 1, 2"))
-    assert kept[0] == kept[1]
-    assert 120 < len(kept[0]) < 240
-    _, item, text = kept[0][0]
+            outputs.append(journal.query("SELECT mask, item, output FROM outputs ORDER BY 1, 2"))
+    assert outputs[0] == outputs[1]
+    assert 120 < len(outputs[0]) < 240
+    _, item, text = outputs[0][0]
     assert text == f'[{{"text": "item {item - 1}", "tokens": 2}}]'
 
 
@@ -230,14 +235,14 @@ def test_rows_of_another_scale_are_other_rows(plan, tmp_path):
     """Rows under another scale are measured and stored separately, and replayed without a model."""
     inner = Counting()
     with Journal(tmp_path / "j.sqlite") as journal:
-        own = executor(journal, inner)
-        own.run(plan)
-        unlike = own.measured
-        scaled = own.run(replace(plan, scale=0.5))
-        assert own.measured == 2 * unlike
-        own.run(replace(plan, scale=0.5))
-        own.run(replace(plan, scale=0.0))  # the scale of the run itself
-        assert own.measured == 2 * unlike
+        journaled = executor(journal, inner)
+        journaled.run(plan)
+        different_rows = journaled.measured
+        scaled = journaled.run(replace(plan, scale=0.5))
+        assert journaled.measured == 2 * different_rows
+        journaled.run(replace(plan, scale=0.5))
+        journaled.run(replace(plan, scale=0.0))  # the scale of the run itself
+        assert journaled.measured == 2 * different_rows
         replay = Replay(journal, 1, components=NAMES)
         replay.run(plan)
         again = replay.run(replace(plan, scale=0.5)).responses
@@ -248,9 +253,9 @@ def test_plans_may_ask_for_another_response(plan):
     """Rows with another response are measured and stored separately."""
     inner = Counting()
     with Journal.in_memory() as journal:
-        through = executor(journal, inner)
+        journaled = executor(journal, inner)
         for response in (None, "margin", "probability", "accuracy", "accuracy"):
-            through.run(replace(plan, response=response))
+            journaled.run(replace(plan, response=response))
         assert journal.query("SELECT count(DISTINCT condition) FROM rows") == [(3,)]
     assert len(inner.asked) == 3 * len(set(inner.asked))
 
@@ -266,16 +271,16 @@ class Number:
 
 def test_observations_are_taken_once_and_kept(tmp_path):
     """Equal observations are taken once, and read back from the reopened journal."""
-    wanted = [Number(str(n % 7)) for n in range(20)]
+    observations = [Number(str(n % 7)) for n in range(20)]
     inner = Counting()
     with Journal(tmp_path / "j.sqlite") as journal:
-        first = executor(journal, inner).observe(wanted)
+        first = executor(journal, inner).observe(observations)
     with Journal(tmp_path / "j.sqlite") as journal:
-        again = executor(journal, Counting()).observe(wanted)
+        again = executor(journal, Counting()).observe(observations)
         assert journal.query("SELECT count(*) FROM vectors") == [(7,)]
     assert inner.asked == [str(n) for n in range(7)]
-    for found in (first, again):
-        assert [vector[0] for vector in found] == [n % 7 for n in range(20)]
+    for vectors in (first, again):
+        assert [vector[0] for vector in vectors] == [n % 7 for n in range(20)]
     assert executor(Journal.in_memory(), Counting()).observe([]) == []
 
 
@@ -298,9 +303,9 @@ def test_a_callers_metric_is_applied_to_outputs_and_never_kept(plan):
     """Two metrics share outputs, and no score of a caller's metric is stored."""
     inner = Counting()
     with Journal.in_memory() as journal:
-        note = recording(journal)
+        run = recording(journal)
         scored = [
-            JournaledExecutor(inner, note, condition=CONDITION, asker=Rescoring(bonus)).run(plan)
+            JournaledExecutor(inner, run, condition=CONDITION, asker=Rescoring(bonus)).run(plan)
             for bonus in (0.0, 10.0)
         ]
         ((rows,),) = journal.query(

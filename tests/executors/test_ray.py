@@ -94,8 +94,8 @@ def gone(process):
 def test_responses_are_those_of_this_process(pool, reference, bank, plan, response):
     """Responses equal those of the current process, row by row in the plan's order."""
     expected = LocalExecutor(Engine(reference), Asker(bank, response=response)).run(plan)
-    found = measured(RayExecutor(pool, Asker(bank, response=response)), plan)
-    np.testing.assert_allclose(found.responses, expected.responses, atol=1e-5)
+    measurement = measured(RayExecutor(pool, Asker(bank, response=response)), plan)
+    np.testing.assert_allclose(measurement.responses, expected.responses, atol=1e-5)
 
 
 def test_answers_and_gradients_are_those_of_this_process(pool, reference, bank, plan):
@@ -105,20 +105,20 @@ def test_answers_and_gradients_are_those_of_this_process(pool, reference, bank, 
     ((_, answers),) = far.stream_answers([plan])
     texts = [getattr(one[0], "text", None) for one in answers]
     assert texts == [getattr(one[0], "text", None) for one in local.answers(plan)]
-    wanted = replace(plan, gradients=True)
-    expected, found = local.run(wanted).gradients, measured(far, wanted).gradients
-    np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+    requested = replace(plan, gradients=True)
+    expected, gradients = local.run(requested).gradients, measured(far, requested).gradients
+    np.testing.assert_allclose(gradients, expected, atol=1e-4 * np.abs(expected).max())
 
 
-def test_donors_travel(pool, reference, bank, plan):
+def test_donors_reach_the_workers(pool, reference, bank, plan):
     """Mean ablation in workers equals the current process's, and zero ablation is unaffected."""
     prompts = [item.requests[0].context for _, item in bank]
     donors = donor_activations(reference, prompts, Ablation("mean"))
     setting = Setting("mean", tuple(donors[point].cpu() for point in reference.points))
     asker = Asker(bank, response="margin", ablation=Ablation("mean"))
     expected = LocalExecutor(Engine(reference, donors=donors), asker).run(plan).responses
-    there = measured(RayExecutor(pool, asker, setting=setting), plan).responses
-    np.testing.assert_allclose(there, expected, atol=1e-5)
+    responses = measured(RayExecutor(pool, asker, setting=setting), plan).responses
+    np.testing.assert_allclose(responses, expected, atol=1e-5)
     zero = Asker(bank, response="margin")
     plain = LocalExecutor(Engine(reference), zero).run(plan).responses
     np.testing.assert_allclose(measured(RayExecutor(pool, zero), plan).responses, plain, atol=1e-5)
@@ -132,15 +132,15 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     expected = LocalExecutor(Engine(reference), Asker(bank, response="margin")).run(plan).responses
     parts = [replace(plan, mask_index=plan.mask_index[i::8], item_index=plan.item_index[i::8])
              for i in range(8)]  # fmt: skip
-    found = np.full(len(plan), np.nan)
+    responses = np.full(len(plan), np.nan)
     for count, (number, measured) in enumerate(
         RayExecutor(pool, Asker(bank, response="margin")).stream(parts)
     ):
         if count == 0:
             os.kill(victim, signal.SIGKILL)
-        assert np.isnan(found[number::8]).all()
-        found[number::8] = measured.responses
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+        assert np.isnan(responses[number::8]).all()
+        responses[number::8] = measured.responses
+    np.testing.assert_allclose(responses, expected, atol=1e-5)
     await_workers(pool, 2)
     assert victim not in [one.process for one in pool.workers]
 
@@ -153,13 +153,13 @@ def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
     usual = pool.options
     pool.options = replace(usual, batch_limit_s=8.0)
     try:
-        found = measured(RayExecutor(pool, Asker(bank, response="margin")), plan).responses
+        responses = measured(RayExecutor(pool, Asker(bank, response="margin")), plan).responses
     finally:
         pool.options = usual
         if not gone(victim):
             os.kill(victim, signal.SIGCONT)
     expected = LocalExecutor(Engine(reference), Asker(bank, response="margin")).run(plan).responses
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(responses, expected, atol=1e-5)
     assert victim not in [one.process for one in pool.workers]
 
 
@@ -172,36 +172,36 @@ def test_a_batch_that_always_fails_ends_the_run(pool):
     usual = pool.options
     pool.options = replace(usual, attempts=2)
     jobs = [Questions(ones, zero, zero, zero, 1, (one,)) for one in (bad, good)]
-    got = []
+    finished = []
 
     def answered():
         for number, _ in pool.stream(jobs, rows=2, setting=Setting()):
-            got.append(number)
+            finished.append(number)
 
     try:
         with pytest.raises(ExecutorFailed, match=r"1 rows was lost 2 times.*IndexError") as error:
             answered()
     finally:
         pool.options = usual
-    assert got == [1]
+    assert finished == [1]
     assert "\n" not in str(error.value)
 
 
 def test_localize_gives_the_same_with_ray(cluster, pool, reference, tmp_path):
     """Ray gives the same ranking and costs, and the journal serves a local run afterwards."""
     pool.close()  # frees its cores
-    here = broca.localize(reference, **ASKED)
+    local = broca.localize(reference, **ASKED)
     path = tmp_path / "j.sqlite"
     options = RayOptions(workers=2)
-    there = broca.localize(reference, **ASKED, executor=options, journal=path)
-    assert there.ranking == here.ranking
-    assert there.cost.measured == here.cost.measured
-    assert there.cost.tokens == here.cost.tokens
+    remote = broca.localize(reference, **ASKED, executor=options, journal=path)
+    assert remote.ranking == local.ranking
+    assert remote.cost.measured == local.cost.measured
+    assert remote.cost.tokens == local.cost.tokens
     again = broca.localize(reference, **ASKED, journal=path)
-    assert again.ranking == here.ranking
+    assert again.ranking == local.ranking
     with Journal(path, read_only=True) as journal:
         ((rows,),) = journal.query("SELECT count(*) FROM rows")
-    assert rows == here.cost.measured
+    assert rows == local.cost.measured
 
 
 def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(

@@ -20,9 +20,9 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 def test_errors_keep_their_kind_on_the_way():
     """An error of broca in a worker is raised in the caller with its class and fields."""
-    (back,) = [Refusal.of(BadLogits("NaN", request=3)).error()]
-    assert isinstance(back, BadLogits)
-    assert (str(back), back.request) == ("NaN", 3)
+    (error,) = [Refusal.of(BadLogits("NaN", request=3)).error()]
+    assert isinstance(error, BadLogits)
+    assert (str(error), error.request) == ("NaN", 3)
     assert isinstance(Refusal.of(OutOfMemory("no room")).error(), OutOfMemory)
 
 
@@ -57,10 +57,10 @@ def test_a_worker_answers_as_an_engine_does():
     worker = Worker(spec)
     loaded = worker.load()
     assert (loaded.fingerprint, loaded.device) == (model.fingerprint, "cpu")
-    asked = questions()
-    reply, tokens = worker.answer(asked, Setting())
-    where = (asked.gates, asked.gate_index, asked.donor_index)
-    assert reply.outputs == tuple(Engine(model).run(asked.requests, *where))
+    job = questions()
+    reply, tokens = worker.answer(job, Setting())
+    where = (job.gates, job.gate_index, job.donor_index)
+    assert reply.outputs == tuple(Engine(model).run(job.requests, *where))
     assert tokens == 6
 
 
@@ -83,8 +83,8 @@ def test_what_broca_refuses_comes_back_as_data():
     spec = on_cpu(WorkerSpec.of(broken))
     worker = Worker(spec, spec.held)
     worker.load()
-    asked = replace(questions(), gates=np.ones((2, 8), dtype=np.float32))
-    reply, _ = worker.answer(asked, Setting())
+    job = replace(questions(), gates=np.ones((2, 8), dtype=np.float32))
+    reply, _ = worker.answer(job, Setting())
     assert isinstance(reply.error(), BadLogits)
     assert reply.error().request == 0
 

@@ -26,10 +26,10 @@ def model():
 
 def hear(conversation, *lines):
     """Sends lines to a conversation and returns what it writes, by voice."""
-    told = {"": [], INTACT: [], ABLATED: []}
+    pieces_of = {"": [], INTACT: [], ABLATED: []}
     for line in lines:
-        conversation.hear(line, lambda voice, text: told[voice].append(text))
-    return {voice: "".join(pieces) for voice, pieces in told.items()}
+        conversation.hear(line, lambda voice, text: pieces_of[voice].append(text))
+    return {voice: "".join(pieces) for voice, pieces in pieces_of.items()}
 
 
 def plain_answer(model, text, new=6):
@@ -46,12 +46,12 @@ def plain_answer(model, text, new=6):
 def test_both_voices_answer_as_transformers_does(model):
     """Both voices write transformers' greedy answers, and no hook stays on the model."""
     conversation = Conversation(model, ("L0H1", "L1H2"), max_new_tokens=6)
-    told = hear(conversation, "Hello")
-    assert told[INTACT] == plain_answer(model, "Hello")
+    texts = hear(conversation, "Hello")
+    assert texts[INTACT] == plain_answer(model, "Hello")
     with model.ablated("L0H1+L1H2"):
-        assert told[ABLATED] == plain_answer(model, "Hello") != told[INTACT]
+        assert texts[ABLATED] == plain_answer(model, "Hello") != texts[INTACT]
     (exchange,) = conversation.exchanges
-    assert exchange.answers == {INTACT: told[INTACT], ABLATED: told[ABLATED]}
+    assert exchange.answers == {INTACT: texts[INTACT], ABLATED: texts[ABLATED]}
     assert not any(module._forward_pre_hooks for module in model.model.modules())
 
 
@@ -97,8 +97,8 @@ def test_commands_change_what_is_ablated(model):
     ]
     for line, answer in steps:
         assert hear(conversation, line)[""] == answer
-    told = hear(conversation, "Hello")
-    assert told[INTACT] == told[ABLATED]
+    texts = hear(conversation, "Hello")
+    assert texts[INTACT] == texts[ABLATED]
     assert hear(conversation, "/one", "Hello")[INTACT] == ""
     assert "/off NAMES" in hear(conversation, "/help")[""]
     assert len(hear(conversation, "/help")[""].splitlines()) == len(COMMANDS)
@@ -137,8 +137,8 @@ def test_long_conversations_are_cut_from_the_left(model):
     conversation = Conversation(model, ("L0H1",), max_new_tokens=6)
     conversation.voices = (INTACT,)
     text = "abc " * 300
-    kept = model.tokenizer.decode(model.tokenizer.encode(text)[-(512 - 6) :])
-    assert hear(conversation, text)[INTACT] == plain_answer(model, kept)
+    end = model.tokenizer.decode(model.tokenizer.encode(text)[-(512 - 6) :])
+    assert hear(conversation, text)[INTACT] == plain_answer(model, end)
 
 
 def test_ctrl_c_ends_the_answer_and_not_the_conversation(model, monkeypatch):

@@ -65,14 +65,14 @@ def test_a_gate_in_between_and_a_gate_of_one(measurer):
     assert half >= off
 
 
-def test_slopes_follow_the_gates(measurer):
+def test_every_component_has_a_slope(measurer):
     """Every component has a slope, and for some of them it is negative."""
     slopes = measurer.slopes("sorting", [])
     assert len(slopes) == len(measurer._model.components)
     assert min(slopes.values()) < 0
 
 
-def test_what_cannot_be_measured_is_said(measurer):
+def test_what_cannot_be_measured_is_refused(measurer):
     """A task that is not on the page, an unknown component and a verification are refused."""
     with pytest.raises(BadInput, match="task 'cooking' is not on this page"):
         measurer.score("cooking", [])

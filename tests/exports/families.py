@@ -39,21 +39,21 @@ class Family:
 
 
 def _family(what, name, **changes):
-    found = _BY_NAME[name]
+    architecture = _BY_NAME[name]
 
     def make():
         if not changes:
-            return make_model(found)
+            return make_model(architecture)
 
         def config():
-            made = found.config()
+            made = architecture.config()
             for key, value in changes.items():
                 setattr(made, key, value)
             return made
 
-        return make_model(replace(found, config=config))
+        return make_model(replace(architecture, config=config))
 
-    return Family(what, make, found.projection, found.down)
+    return Family(what, make, architecture.projection, architecture.down)
 
 
 def _vision_language():

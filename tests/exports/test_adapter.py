@@ -50,14 +50,14 @@ def test_adapter_scales(family, tmp_path):
 def test_the_configuration_names_the_base_and_what_is_multiplied(tmp_path):
     """The configuration names the base, and the projections whose input or output is multiplied."""
     _, _ = exported(FAMILIES[2], tmp_path)
-    said = json.loads((tmp_path / "adapter_config.json").read_text())
-    assert said["peft_type"] == "IA3"
-    assert said["base_model_name_or_path"] == str(tmp_path / "base")
-    assert said["fan_in_fan_out"]
-    assert sorted(said["feedforward_modules"]) == [
+    configuration = json.loads((tmp_path / "adapter_config.json").read_text())
+    assert configuration["peft_type"] == "IA3"
+    assert configuration["base_model_name_or_path"] == str(tmp_path / "base")
+    assert configuration["fan_in_fan_out"]
+    assert sorted(configuration["feedforward_modules"]) == [
         "transformer.h.0.attn.c_proj", "transformer.h.2.attn.c_proj",
     ]  # fmt: skip
-    assert "transformer.h.1.mlp.c_proj" in said["target_modules"]
+    assert "transformer.h.1.mlp.c_proj" in configuration["target_modules"]
 
 
 def test_what_an_adapter_cannot_hold_is_refused(tmp_path):
@@ -70,7 +70,7 @@ def test_what_an_adapter_cannot_hold_is_refused(tmp_path):
         write_adapter(factors_of(biased, "L0M+L0N1"), tmp_path, base=None)
 
 
-def test_peft_is_asked_for(monkeypatch):
+def test_missing_peft_is_refused(monkeypatch):
     """A missing PEFT is refused with the command that installs it."""
     assert require_peft() is peft
     monkeypatch.setitem(__import__("sys").modules, "peft", None)

@@ -37,8 +37,8 @@ def test_every_form_says_how_it_is_used(form, library, use):
 def test_the_base_on_the_hub_is_named_to_the_hub():
     """A base on the hub is named in the metadata; a shipped model or one in memory is not."""
     export = make_export(base=BaseModel("org/base", "0123abc", "bfloat16"))
-    said = metadata(card(export))
-    assert (said["base_model"], said["base_model_relation"]) == ("org/base", "adapter")
+    fields = metadata(card(export))
+    assert (fields["base_model"], fields["base_model_relation"]) == ("org/base", "adapter")
     assert "`0123abc`" in card(export)
     for base in (BaseModel("reference", None, "float32"), BaseModel(None, None, "float32")):
         assert "base_model" not in metadata(card(replace(export, base=base)))

@@ -19,15 +19,15 @@ from broca.testing import tiny_llama
 
 def gated(name):
     """Returns a tiny model of an architecture in the tests' list."""
-    (found,) = (one for one in ARCHITECTURES if one.name == name)
-    return GatedModel.wrap(make_model(found), None, name=name)
+    (architecture,) = (one for one in ARCHITECTURES if one.name == name)
+    return GatedModel.wrap(make_model(architecture), None, name=name)
 
 
 def test_a_head_is_a_slice_of_the_input(tiny):
     """A head scales its slice of the projection's input; overlapping components multiply."""
-    (found,) = factors_of(tiny, "L1H1+L1G0", 0.5)
-    assert (found.path, found.side) == ("model.layers.1.self_attn.o_proj", "input")
-    assert found.values.tolist() == [0.5] * 8 + [0.25] * 8 + [1.0] * 16
+    (heads,) = factors_of(tiny, "L1H1+L1G0", 0.5)
+    assert (heads.path, heads.side) == ("model.layers.1.self_attn.o_proj", "input")
+    assert heads.values.tolist() == [0.5] * 8 + [0.25] * 8 + [1.0] * 16
     (layer,) = factors_of(tiny, "L0A")
     assert layer.values.tolist() == [0.0] * 32
 
@@ -44,8 +44,8 @@ def test_a_block_without_bias_is_a_factor_of_its_input_and_with_one_of_its_outpu
 def test_factors_are_rounded_as_gates_are():
     """A factor is rounded to the model's number format, like a gate."""
     model = GatedModel.wrap(tiny_llama().bfloat16(), None, name="tiny")
-    (found,) = factors_of(model, "L0H0", 0.3)
-    assert found.values[0] == 0.30078125
+    (factors,) = factors_of(model, "L0H0", 0.3)
+    assert factors.values[0] == 0.30078125
 
 
 def test_nothing_named_is_no_factor(tiny):
@@ -93,10 +93,10 @@ def test_shared_weights_are_refused():
 def test_the_last_matrix_of_experts_is_found(name):
     """The down projection is found as the parameter that scales an expert's output."""
     model = gated(name)
-    (found,) = factors_of(model, "L1E2", 0.5)
-    assert isinstance(found, ExpertFactors)
-    assert found.values.tolist() == [1.0, 1.0, 0.5, 1.0]
-    assert expert_parameters(model, found) == ("down_proj",)
+    (factors,) = factors_of(model, "L1E2", 0.5)
+    assert isinstance(factors, ExpertFactors)
+    assert factors.values.tolist() == [1.0, 1.0, 0.5, 1.0]
+    assert expert_parameters(model, factors) == ("down_proj",)
 
 
 def test_experts_are_scaled_along_the_first_dimension():

@@ -21,9 +21,9 @@ from broca.models import GatedModel
 
 def test_heads_groups_and_layers_become_pairs_and_slices(tiny):
     """Heads, groups and attention become pairs (layer, head) and slices, each head once."""
-    found = head_slices(tiny, ["L1G1", "L0H2", "L1H3"])
-    assert found.heads == ((0, 2), (1, 2), (1, 3))
-    assert found.slices == {
+    listed = head_slices(tiny, ["L1G1", "L0H2", "L1H3"])
+    assert listed.heads == ((0, 2), (1, 2), (1, 3))
+    assert listed.slices == {
         "model.layers.0.self_attn.o_proj": [[16, 24]],
         "model.layers.1.self_attn.o_proj": [[16, 24], [24, 32]],
     }
@@ -58,9 +58,9 @@ def test_the_hooks_that_it_gives_scale_the_heads(family, tmp_path, monkeypatch):
 
 def test_heads_before_a_norm_are_listed_at_its_input():
     """Heads before a norm are listed at the norm's input, where a hook can scale them."""
-    (found,) = (one for one in ARCHITECTURES if one.name == "BitNet")
-    gated = GatedModel.wrap(make_model(found), None, name="bitnet")
-    assert list(head_slices(gated, ["L0H1"]).slices) == [found.norm.format(0)]
+    (architecture,) = (one for one in ARCHITECTURES if one.name == "BitNet")
+    gated = GatedModel.wrap(make_model(architecture), None, name="bitnet")
+    assert list(head_slices(gated, ["L0H1"]).slices) == [architecture.norm.format(0)]
 
 
 def test_there_are_lines_for_every_library():
@@ -91,5 +91,5 @@ def test_the_circuit_is_at_the_level_of_nodes(tiny):
 )
 def test_parallel_blocks_are_told_by_what_they_read(name, parallel):
     """A parallel MLP block is recognized by the input it reads, whatever the model's class."""
-    (found,) = (one for one in ARCHITECTURES if one.name == name)
-    assert has_parallel_mlp(GatedModel.wrap(make_model(found), None, name=name)) == parallel
+    (architecture,) = (one for one in ARCHITECTURES if one.name == name)
+    assert has_parallel_mlp(GatedModel.wrap(make_model(architecture), None, name=name)) == parallel

@@ -14,9 +14,9 @@ def test_what_is_written_is_read_again(tmp_path):
     """A patch is read back from its folder or file, and is a plain safetensors file."""
     write_patch(Patch("abc", "bfloat16", TENSORS), tmp_path)
     for place in (tmp_path, tmp_path / FILE):
-        found = read_patch(place)
-        assert (found.fingerprint, found.dtype) == ("abc", "bfloat16")
-        assert all(torch.equal(found.tensors[name], TENSORS[name]) for name in TENSORS)
+        patch = read_patch(place)
+        assert (patch.fingerprint, patch.dtype) == ("abc", "bfloat16")
+        assert all(torch.equal(patch.tensors[name], TENSORS[name]) for name in TENSORS)
     assert set(load_file(tmp_path / FILE)) == set(TENSORS)
 
 

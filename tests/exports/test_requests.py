@@ -35,7 +35,7 @@ def test_a_result_stands_for_its_model_and_components(result, tmp_path):
     assert Request.of(tmp_path, None, "adapter", None).components == result.selected
 
 
-def test_a_later_verification_of_the_same_selection_is_the_one_that_is_told(result, tmp_path):
+def test_a_later_verification_of_the_same_selection_is_used(result, tmp_path):
     """A saved verification is used if it is of the same selection, and ignored otherwise."""
     result.save(tmp_path)
     later = replace(result.verification, seed=77)
@@ -104,9 +104,11 @@ def test_what_cannot_be_exported_is_refused_by_name(model, result, tmp_path):
 def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):
     """Held-out numbers belong to the same components in any order and to the same ablation."""
     request = Request.of(result, None, "adapter", None)
-    found = request.held_out(tuple(reversed(result.selected)))
-    assert (found.drops, found.after) == (result.verification.drops, result.verification.after)
-    assert Request.of(result.verification, None, "adapter", None).held_out(result.selected) == found
+    numbers = request.held_out(tuple(reversed(result.selected)))
+    assert (numbers.drops, numbers.after) == (result.verification.drops, result.verification.after)
+    assert (
+        Request.of(result.verification, None, "adapter", None).held_out(result.selected) == numbers
+    )
     assert request.held_out(result.selected[:1]) is None
     assert Request.of(result, None, "adapter", 0.5).held_out(result.selected) is None
 

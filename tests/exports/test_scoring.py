@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -77,10 +78,13 @@ def test_the_task_of_a_check_is_named_or_the_results(tiny, catalog):
     with pytest.raises(BadInput, match="`check` needs a `task`"):
         scoring.require_task(request, None)
     scoring.require_task(request, "choice")
-    found = scoring.checked_task(tiny, request, "choice", catalog, TaskOptions(limit=7))
-    assert (found.name, len(found.items)) == ("choice", 7)
+    benchmark = scoring.checked_task(tiny, request, "choice", catalog, TaskOptions(limit=7))
+    assert (benchmark.name, len(benchmark.items)) == ("choice", 7)
     with pytest.raises(BadInput, match="'pair' is a group"):
         scoring.checked_task(tiny, request, "pair", catalog, TaskOptions())
+    of_run = replace(request, result=SimpleNamespace(task="choice"))
+    scoring.require_task(of_run, None)
+    assert scoring.checked_task(tiny, of_run, None, catalog, TaskOptions()).name == "choice"
     averaged = replace(request, ablation=AblationInfo("mean", 0.0))
     with pytest.raises(BadInput, match="under mean ablation the outputs alone are compared"):
         scoring.checked_task(tiny, averaged, "choice", catalog, TaskOptions())

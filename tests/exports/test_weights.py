@@ -36,15 +36,15 @@ def test_checkpoint_equals_the_model_scaled_by_hand(family, scale, tmp_path):
 @pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "DeepSeek-V3"])
 def test_experts_are_scaled_in_their_last_matrix(name, tmp_path):
     """An ablated expert's down projection is zero in the checkpoint, and only this one."""
-    (found,) = (one for one in ARCHITECTURES if one.name == name)
-    model = make_model(found)
+    (architecture,) = (one for one in ARCHITECTURES if one.name == name)
+    model = make_model(architecture)
     gated = GatedModel.wrap(model, None, name=name)
     with gated.ablated("L1E2"):
         reference = log_probabilities(model)
     with with_tensors(model, changed_tensors(gated, "L1E2")):
         write_checkpoint(model, None, tmp_path)
     loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
-    down = loaded.get_submodule(found.experts.format(1)).down_proj
+    down = loaded.get_submodule(architecture.experts.format(1)).down_proj
     assert [bool(expert.any()) for expert in down] == [True, True, False, True]
     assert torch.allclose(log_probabilities(loaded), reference, atol=1e-4)
     assert not torch.allclose(log_probabilities(model), reference, atol=1e-3)
@@ -53,8 +53,8 @@ def test_experts_are_scaled_in_their_last_matrix(name, tmp_path):
 @pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "OLMoE", "DeepSeek-V3"])
 def test_a_block_of_experts_is_scaled_in_all_of_them(name):
     """A scaled block scales all its experts, shared ones too; an expert in it is scaled twice."""
-    (found,) = (one for one in ARCHITECTURES if one.name == name)
-    model = make_model(found)
+    (architecture,) = (one for one in ARCHITECTURES if one.name == name)
+    model = make_model(architecture)
     gated = GatedModel.wrap(model, None, name=name)
     for components, scale in (("L1M", 0.0), ("L1M+L1E2+L0M", 0.5)):
         with gated.ablated(components, scale):
@@ -141,9 +141,9 @@ def test_quantized_weights_are_refused():
     """Quantized weights are refused with their path and number format."""
     layer = torch.nn.Linear(4, 4, bias=False)
     layer.weight = torch.nn.Parameter(torch.zeros(4, 4, dtype=torch.int8), requires_grad=False)
-    found = ProjectionFactors("model.o_proj", layer, "input", torch.zeros(4))
+    factors = ProjectionFactors("model.o_proj", layer, "input", torch.zeros(4))
     with pytest.raises(UnsupportedModel, match=r"model.o_proj are quantized \(Linear, int8\)"):
-        require_plain_weights(found)
+        require_plain_weights(factors)
     require_plain_weights(
         ProjectionFactors("model.o_proj", torch.nn.Linear(4, 4), "input", torch.zeros(4))
     )

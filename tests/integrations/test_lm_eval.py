@@ -78,12 +78,12 @@ def texts(results):
 def test_equals_hf_on_a_model_zeroed_by_hand(folder, manager, scale):
     """Scores and texts equal `hf` on scaled weights: generation, choices, rolling, likelihoods."""
     theirs = evaluated(HFLM(pretrained=zeroed(scale), tokenizer=tiny_tokenizer()), manager)
-    found = ours(folder, manager, scale=scale)
-    assert numbers(found) == pytest.approx(numbers(theirs), rel=1e-5)
-    assert texts(found) == texts(theirs)
+    results = ours(folder, manager, scale=scale)
+    assert numbers(results) == pytest.approx(numbers(theirs), rel=1e-5)
+    assert texts(results) == texts(theirs)
     intact = ours(folder, manager, ablate="")
-    assert texts(intact) != texts(found)
-    assert found["config"]["ablated"] == NAMES.split("+")
+    assert texts(intact) != texts(results)
+    assert results["config"]["ablated"] == NAMES.split("+")
 
 
 @pytest.mark.long
@@ -92,10 +92,10 @@ def test_different_ablations_never_share_an_answer(folder, manager, tmp_path, mo
     monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path / "requests"))
     cached = {"use_cache": str(tmp_path / "answers"), "cache_requests": True}
     plain = {name: ours(folder, manager, ablate=name) for name in ("", "L0H1", NAMES)}
-    kept = {name: ours(folder, manager, ablate=name, **cached) for name in plain}
+    with_cache = {name: ours(folder, manager, ablate=name, **cached) for name in plain}
     for name, results in plain.items():
-        assert numbers(kept[name]) == numbers(results)
-        assert texts(kept[name]) == texts(results)
+        assert numbers(with_cache[name]) == numbers(results)
+        assert texts(with_cache[name]) == texts(results)
     assert texts(plain[""]) != texts(plain["L0H1"]) != texts(plain[NAMES])
     scaled = ours(folder, manager, scale=0.5, **cached)
     assert numbers(scaled) == numbers(ours(folder, manager, scale=0.5))

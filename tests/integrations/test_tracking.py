@@ -121,19 +121,19 @@ def test_each_library_is_called(name, monkeypatch, tmp_path):
         for made in recorder.__dict__.get("made", []):
             yield from calls(made)
 
-    said = {called: (words, options) for called, words, options in calls(library)}
+    arguments = {called: (words, options) for called, words, options in calls(library)}
     begin = "set_experiment" if name == "mlflow" else "init"
-    assert "project" in (*said[begin][0], *said[begin][1].values())
+    assert "project" in (*arguments[begin][0], *arguments[begin][1].values())
     logged = "log_metrics" if name == "mlflow" else "log"
     assert any(
         called == logged and words == ({"x": 1.0},) and options == {"step": 7}
         for called, words, options in calls(library)
     )
     ends = {"trackio": "finish", "wandb": "finish", "mlflow": "end_run"}
-    assert ends[name] in said
+    assert ends[name] in arguments
     if name != "trackio":
-        assert said[ends[name]] in ((("FAILED",), {}), ((), {"exit_code": 1}))
-    assert "log_artifact" in said
+        assert arguments[ends[name]] in ((("FAILED",), {}), ((), {"exit_code": 1}))
+    assert "log_artifact" in arguments
 
 
 def test_trackers_of_other_packages_are_found(monkeypatch):
@@ -156,12 +156,12 @@ def test_trackers_of_other_packages_are_found(monkeypatch):
 
 def test_the_protocol_is_what_trackers_have():
     """Every tracker has the protocol's methods with the same parameters."""
-    wanted = {
+    parameters = {
         name: list(inspect.signature(method).parameters)
         for name, method in vars(tracking.Tracker).items()
         if inspect.isfunction(method) and not name.startswith("_")
     }
     for cls in (tracking._Trackio, tracking._Wandb, tracking._Mlflow):
-        assert wanted == {
-            name: list(inspect.signature(getattr(cls, name)).parameters) for name in wanted
+        assert parameters == {
+            name: list(inspect.signature(getattr(cls, name)).parameters) for name in parameters
         }

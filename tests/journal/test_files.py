@@ -73,8 +73,8 @@ def test_a_second_writer_is_refused_by_name(tmp_path):
 
     with Journal(path) as journal:
         filled(journal)
-        assert "JournalBusy" in (said := other())
-        assert "written by process 1: wait" in said
+        assert "JournalBusy" in (output := other())
+        assert "written by process 1: wait" in output
         with pytest.raises(JournalBusy):
             Journal(path)
     assert "written" in other().splitlines()[-1]

@@ -18,9 +18,9 @@ def journal():
 
 def asked(journal, written, *, role="search", rows=slice(None), condition=None):
     """Notes that a run asked for rows that were written before."""
-    run, there, masks, items, *_ = written
+    run, default, masks, items, *_ = written
     journal.add_plan(
-        run, 0, role=role, condition=condition or there, masks=masks[rows], items=items[rows]
+        run, 0, role=role, condition=condition or default, masks=masks[rows], items=items[rows]
     )
 
 
@@ -90,8 +90,8 @@ def test_what_cannot_be_read_is_refused(journal):
     written = filled(journal)
     with pytest.raises(BadInput, match="asked for no rows of its search"):
         read_run(journal, written[0])
-    other = journal.condition(Condition(**{**CONDITION.__dict__, "response": "accuracy"}))
-    asked(journal, written, role="scores", condition=other, rows=slice(0, 2))
+    unmeasured = journal.condition(Condition(**{**CONDITION.__dict__, "response": "accuracy"}))
+    asked(journal, written, role="scores", condition=unmeasured, rows=slice(0, 2))
     with pytest.raises(NotInJournal, match="2 of 2 rows"):
         read_run(journal, written[0], role="scores")
     run, condition, masks, items, *_ = written

@@ -12,12 +12,14 @@ from broca.journal.checking import check
 
 
 def test_another_programs_database_is_refused(tmp_path):
-    """A database of another program is refused."""
+    """A database of another program is refused and left unchanged."""
     with sqlite3.connect(tmp_path / "j.sqlite") as connection:
         connection.execute("CREATE TABLE mine (x)")
     connection.close()
+    before = (tmp_path / "j.sqlite").read_bytes()
     with pytest.raises(JournalDamaged, match="no journal of broca"):
         Journal(tmp_path / "j.sqlite")
+    assert (tmp_path / "j.sqlite").read_bytes() == before
 
 
 def test_a_later_version_is_refused(tmp_path):

@@ -57,11 +57,11 @@ def test_keys_are_contents():
     """Another condition or column order gives other ids; equal contents give equal ids."""
     with Journal.in_memory() as journal:
         components = journal.components(NAMES)
-        other = journal.components(NAMES[::-1])
+        reversed_columns = journal.components(NAMES[::-1])
         masks = np.eye(9, dtype=bool)
         first = journal.masks(masks, components)
         np.testing.assert_array_equal(journal.masks(masks[::-1], components), first[::-1])
-        assert not set(first) & set(journal.masks(masks, other))
+        assert not set(first) & set(journal.masks(masks, reversed_columns))
         values = CONDITION.__dict__
         changed = [
             {"weights": "v"}, {"tokenizer": "u"}, {"dtype": "bfloat16"}, {"ablation": "mean"},
@@ -178,14 +178,14 @@ def test_rows_asked_counts_distinct_rows():
     with Journal.in_memory() as journal:
         run, condition, masks, items, _, _ = filled(journal)
         slopes = journal.condition(Condition(**{**CONDITION.__dict__, "gradients": True}))
-        asked = [
+        plans = [
             ("scores", condition, slice(0, 6)),
             ("scores", condition, slice(4, 8)),
             ("scores", slopes, slice(4, 6)),
             ("scores", slopes, slice(5, 6)),
             ("search", condition, slice(0, 12)),
         ]
-        for number, (role, where, rows) in enumerate(asked):
+        for number, (role, where, rows) in enumerate(plans):
             journal.add_plan(
                 run, number, role=role, condition=where, masks=masks[rows], items=items[rows]
             )

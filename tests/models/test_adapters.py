@@ -65,8 +65,8 @@ def test_a_folder_with_an_adapter_is_its_base_with_it(base, tmp_path, merge):
     with gated.ablated("L1H2"):
         ours = logits(gated.model)
     torch.testing.assert_close(ours, logits(edited), atol=1e-5, rtol=1e-5)
-    said = "merged" if merge else "not merged"
-    assert model_info(gated).adapter == f"LORA adapter {tmp_path} on {base}, {said}"
+    state = "merged" if merge else "not merged"
+    assert model_info(gated).adapter == f"LORA adapter {tmp_path} on {base}, {state}"
     assert any("lora" in name for name, _ in gated.model.named_modules()) != merge
     assert gated.tokenizer.decode(gated.tokenizer.encode("a b")) == "a b"
 

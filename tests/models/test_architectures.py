@@ -242,9 +242,9 @@ def test_rows_of_a_mixed_padded_batch_equal_rows_alone(case):
         with model.gates(gates):
             together = model.forward(tokens, attention, keep=1)[0]
         for row in range(3):
-            own = tokens[row : row + 1, attention[row] == 1]
+            unpadded = tokens[row : row + 1, attention[row] == 1]
             with model.gates(gates[row : row + 1]):
-                alone = model.forward(own, torch.ones_like(own), keep=1)[0]
+                alone = model.forward(unpadded, torch.ones_like(unpadded), keep=1)[0]
             torch.testing.assert_close(together[row], alone[0], atol=2e-4, rtol=1e-4)
 
 

@@ -93,8 +93,8 @@ def test_repeated_rows_are_cut_to_their_first_tokens(tiny):
         torch.testing.assert_close(logits[row], whole(tiny, prompt[:3], following))
 
 
-def test_layers_below_the_first_keep_their_length_alone(tiny):
-    """Layers below the first hold no values of their own; layers above hold those of the rows."""
+def test_layers_below_the_first_take_no_memory(tiny):
+    """Layers below the first take no memory for rows; layers above hold the rows' values."""
     cache, _ = prefilled(tiny, PROMPTS)
     taken = repeated(cache, torch.tensor([2, 1]), tokens=2, first_layer=1)
     below, above = taken.layers

@@ -50,7 +50,7 @@ def test_gated_neurons_equal_zeroed_columns(architecture):
 
 
 @pytest.mark.parametrize("name", ["Llama", "GPT-2", "OPT", "BitNet", "Bamba (hybrid)"])
-def test_heads_and_neurons_are_held_at_once(name):
+def test_heads_and_neurons_are_gated_at_once(name):
     """With heads and neurons at once the self-test passes, and heads come first."""
     _, gated = wrap(BY_NAME[name], "heads+neurons")
     for check in self_test(gated):
@@ -75,13 +75,13 @@ def test_slices_are_the_parameters_of_their_neuron(name):
     model, gated = wrap(BY_NAME[name])
     block = neuron_blocks(gated.structure)[0]
     slices = neuron_slices(model, [block])[block.layer]
-    met = []
-    block.part.module.register_forward_pre_hook(lambda _, args: met.append(args[0].clone()))
+    activations = []
+    block.part.module.register_forward_pre_hook(lambda _, args: activations.append(args[0].clone()))
 
     def run():
         with torch.no_grad():
             model(input_ids=TOKENS, use_cache=False)
-        return met.pop().reshape(-1, block.width)
+        return activations.pop().reshape(-1, block.width)
 
     before = run()
     assert slices[0].path == f"{block.part.path}.weight"

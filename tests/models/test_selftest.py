@@ -46,7 +46,7 @@ def test_head_that_contributes_nothing_is_caught(model):
         require_self_test(model)
 
 
-def test_slices_of_the_wrong_width_are_caught(model):
+def test_gates_of_half_a_head_give_other_logits(model):
     """Gates that act on half of each head give other logits than the gates of the heads."""
     half = dataclasses.replace(model.points[0], units=8, width=4, first_column=0)
     assert half.columns.stop == 8  # columns of two layers at one point
