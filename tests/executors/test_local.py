@@ -22,13 +22,13 @@ def masks():
 
 
 def test_margin_is_high_where_the_answer_is_right(reference, bank, masks):
-    """Correct items have margins above 0 for choices, and above -0.7 nats a token for answers."""
+    """Correct items have margins above 0 for choices, and above -0.7 nats per token for answers."""
     plan = Plan.crossed(masks[:1], np.arange(12))
     accuracy = LocalExecutor(Engine(reference), Asker(bank)).run(plan).responses
     margin = LocalExecutor(Engine(reference), Asker(bank, response="margin")).run(plan).responses
     choice = np.arange(12) >= 6
     assert (margin[choice & (accuracy == 1)] > 0).all()
-    assert (margin[~choice & (accuracy == 1)] > -0.7).all()  # nats a token
+    assert (margin[~choice & (accuracy == 1)] > -0.7).all()  # nats per token
 
 
 def test_gradients_come_with_the_margins_and_cost_three_rows(reference, bank, masks):

@@ -43,7 +43,7 @@ def cluster():
                 object_store_memory=80 * 2**20,
             )  # fmt: skip
             break
-        except Exception as error:  # noqa: BLE001  # Ray raises bare ones
+        except Exception as error:  # noqa: BLE001  # Ray raises plain Exceptions
             ray.shutdown()
             if last:
                 pytest.skip(f"Ray does not start on this machine: {error}")

@@ -12,7 +12,7 @@ from broca.measurement import Plan
 @pytest.fixture
 def recorded():
     """A journal with two plans of a run, its run, its masks and its responses."""
-    masks = np.random.default_rng(0).random((12, 9)) < 0.5  # those that `filled` writes
+    masks = np.random.default_rng(0).random((12, 9)) < 0.5  # the masks that `filled` writes
     with Journal.in_memory() as journal:
         run, condition, ids, items, responses, _ = filled(journal)
         for number, rows in enumerate((slice(0, 8), slice(8, 12))):
