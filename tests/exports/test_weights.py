@@ -154,7 +154,7 @@ def test_tensors_are_put_back_after_an_error():
     model = tiny_llama()
     name = "model.layers.0.self_attn.o_proj.weight"
     before = model.get_parameter(name).detach().clone()
-    shared = GatedModel.wrap(model, None, name="m").copy().model  # this copy may run in another thread
+    shared = GatedModel.wrap(model, None, name="m").copy().model  # the copy of another thread
 
     class Stop(Exception):
         """The error that ends the context."""

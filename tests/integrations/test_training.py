@@ -80,7 +80,7 @@ def test_the_specific_drop_is_measured_every_few_steps(tasks, tmp_path):
 
 
 def accuracy(model, path, callback, *, limit):
-    """Returns the share of the callback's report items whose right choice has the largest mean logit."""
+    """Returns the accuracy on the callback's report items by the largest mean log-likelihood."""
     tokenizer = tiny_tokenizer()
     gated = GatedModel.wrap(model, tokenizer, name="plain")
     tasks = claimed(
