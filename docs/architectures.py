@@ -373,7 +373,7 @@ def page_block(trials: list[Trial]) -> str:
     counts = {outcome: sum(trial.outcome == outcome for trial in trials) for outcome in HEADINGS}
     lines = [
         f"Of the {len(trials)} causal language models of transformers {transformers.__version__} "
-        "(their classes that read images too counted apart), "
+        "(classes that also read images are counted separately), "
         f"{counts['proven']} are proven, {counts['refused']} are refused by name, "
         f"{counts['failed']} by the self-test, and {counts['not tried']} could not be tried with a "
         "tiny configuration made by rule.",

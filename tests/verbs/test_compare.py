@@ -155,9 +155,13 @@ def test_generations_are_compared_by_accuracy(tmp_path):
     ],
 )
 def test_bad_input_is_one_line(small, models, options, message):
-    """A single model, no task and bad options are refused."""
+    """A single model, no task and bad options are refused before anything is measured."""
+    stages = []
     with pytest.raises(BadInput, match=message):
-        broca.compare(*[small] * models, **options)
+        broca.compare(
+            *[small] * models, **options, on_progress=lambda stage, _: stages.append(stage)
+        )
+    assert not any(stage.startswith(("scoring", "measuring")) for stage in stages)
 
 
 def test_other_architectures_and_other_weights_are_refused(small, reference, folder, tmp_path):

@@ -85,10 +85,11 @@ class Collection:
         Raises:
             BadInput: The tasks have fewer items than those of the first model.
         """
+        if self.design is None:
+            self.rows = row_count(rows, len(self.components))
         run.stages.enter(f"scoring {label}")
         referenced = self._referenced(run, response)
         if self.design is None:
-            self.rows = row_count(rows, len(self.components))
             self.response, self.selections = referenced.response, selections
             self.tasks = run.tasks
             run.stages.expect(self._steps(referenced.places))
