@@ -27,7 +27,7 @@ import numpy as np
 
 from broca.results.files import write_beside
 from broca.searches import measuring
-from broca.searches.pooled import posterior, search
+from broca.searches.pooled import deviations, posterior, search
 from broca.studies.methods import SimulatedKey, simulate
 from broca.studies.methods.simulated_tasks import TASK_SCENARIOS
 
@@ -46,6 +46,7 @@ CONSTANTS: tuple[tuple[ModuleType, str], ...] = (
     (search, "_SPREAD"),
     (search, "_SHORT"),
     (search, "_HOPE"),
+    (search, "_HARMFUL"),
     (search, "_MEETING"),
     (search, "_HEATS"),
     (search, "_PART"),
@@ -59,6 +60,8 @@ CONSTANTS: tuple[tuple[ModuleType, str], ...] = (
     (posterior, "_LEAST_NOISE"),
     (posterior, "_WIDTHS"),
     (posterior, "_PRIOR"),
+    (deviations, "_ENOUGH"),
+    (deviations, "_LEAST_NOISE"),
     (measuring, "_DOUBT"),
     (measuring, "_IMAGINED"),
 )

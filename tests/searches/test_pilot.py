@@ -3,7 +3,15 @@
 import numpy as np
 
 from broca.measurement import Measurement, Plan
-from broca.searches.pilot import MOST_MASKS, SHARES, SPREAD, pilot, random_masks, spread_masks
+from broca.searches.pilot import (
+    MOST_MASKS,
+    SHARES,
+    SPREAD,
+    growing_size,
+    pilot,
+    random_masks,
+    spread_masks,
+)
 
 
 def solve(rounds, respond):
@@ -50,6 +58,17 @@ def test_rows_are_kept_and_few_components_have_few_sizes():
     (size, _), rows = solve(rounds, lambda plan: np.zeros(len(plan)))
     assert size == 1
     assert rows == [6]
+
+
+def test_largest_size_is_chosen_if_no_size_costs_anything():
+    """Noise around zero does not choose a small size, and losses that grow choose as before."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        lost = {size: rng.normal(0, 0.01, 16) for size in (1, 4, 8, 12)}
+        lost[12] = lost[12] - lost[12].mean() - 0.01  # the largest size seems to lose least
+        assert growing_size(lost, 1.0) == 12
+    assert growing_size({1: np.zeros(4), 5: np.full(4, 0.3), 9: np.full(4, 0.9)}, 1.0) == 5
+    assert growing_size({1: np.full(4, 0.6), 5: np.full(4, 0.8)}, 1.0) == 1
 
 
 def test_random_masks_have_the_sizes_asked_for():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,26 @@ def pilot(
     if intact is None:
         return max(lost, key=lambda size: float(lost[size].std(axis=0).mean())), lost
     return min(lost, key=lambda size: abs(float(lost[size].mean()) - LOST * intact)), lost
+
+
+def growing_size(lost: Mapping[int, NDArray[np.float64]], intact: float) -> int:
+    """Returns the size that costs about a third of the intact response, if losses grow with size.
+
+    The mean losses of few masks are noisy. They are replaced by the closest losses that do not
+    decrease with size (isotonic regression), and of sizes with the same loss the largest is
+    returned: if no size costs anything, large masks are the only ones that can.
+
+    Args:
+        lost: Drops by size, as `pilot` returns them.
+        intact: Mean response of the intact model.
+    """
+    from scipy.optimize import isotonic_regression
+
+    sizes = sorted(lost)
+    means = [float(lost[size].mean()) for size in sizes]
+    growing = isotonic_regression(means, weights=[lost[size].size for size in sizes]).x
+    distances = np.abs(growing - LOST * intact)
+    return sizes[int(np.flatnonzero(distances <= distances.min() + 1e-9)[-1])]
 
 
 def sizes_of(components: int, shares: Sequence[float] = SHARES) -> list[int]:

@@ -107,3 +107,35 @@ def test_proposals_have_at_most_k_members_and_differ():
     assert sets.shape == (30, COUNT)
     assert sets.sum(axis=1).max() <= 3
     assert len(np.unique(sets, axis=0)) > 5
+
+
+def test_rows_of_a_set_correct_what_the_regression_says():
+    """A set of which no part loses anything is worth what its own rows lost."""
+    rng = np.random.default_rng(0)
+    needed = np.zeros(COUNT, dtype=bool)
+    needed[[1, 3, 4, 6, 8]] = True
+    smaller = needed & ~np.eye(COUNT, dtype=bool)[np.flatnonzero(needed)]
+    masks = np.repeat(np.vstack([needed[None], smaller]), 40, axis=0)
+    losses = 0.3 * (masks == needed).all(axis=1) + rng.normal(0, 0.1, len(masks))
+    beliefs = believing(lambda mask: 0.0, k=5)
+    beliefs.add(Observed(masks, losses, np.arange(len(masks)), "confirm"))
+    beliefs.fit()
+    assert beliefs.values(needed[None])[0] == pytest.approx(0.3, abs=0.05)
+    assert beliefs.values(smaller) == pytest.approx(np.zeros(5), abs=0.05)
+    assert 0 < beliefs.errors(needed[None])[0] < 0.05
+    additions, task = beliefs.additions(needed[None], smaller)
+    assert additions.mean(axis=0) == pytest.approx(np.full(5, 0.3), abs=0.08)
+    assert task.mean(axis=0) == pytest.approx(np.full(5, 0.3), abs=0.08)
+
+
+def test_harms_are_those_of_the_screen_alone():
+    """Rows of small sets that lose nothing leave the harms unchanged; the others' half is apart."""
+    screened = believing(lambda mask: 0.2 * mask[2], lambda mask: 0.2 * mask[5])
+    harms = screened.harms()
+    count = len(harms) // 2
+    assert harms[:count, 2].mean() == pytest.approx(0.2, abs=0.03)
+    assert harms[count:, 5].mean() == pytest.approx(-0.2, abs=0.03)
+    alone = np.repeat(np.eye(COUNT, dtype=bool)[2:3], 600, axis=0)
+    screened.add(Observed(alone, np.zeros(600), np.arange(600), "confirm"))
+    screened.fit()
+    assert screened.harms()[:count, 2].mean() == pytest.approx(0.2, abs=0.03)

@@ -1,5 +1,7 @@
 """Pooled on simulated tasks: small effects, backups, contrast and the three answers."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
@@ -192,3 +194,21 @@ def test_reasons_say_which_answer_and_how_many_rows_would_tell():
     assert "no set costs 0.04 or more at 95 %" in reason(AnswerInfo("nothing", 0.04))
     assert "about 9,000 rows would" in reason(AnswerInfo("not enough rows", 0.1, 9000))
     assert "more than 20 times as many" in reason(AnswerInfo("not enough rows", 0.5))
+
+
+def test_members_that_lose_only_together_are_found():
+    """A set of five is found although no three of its members cost the task a point.
+
+    The loss has a threshold, which the five members cross, and masks of many components too.
+    """
+    needed = np.zeros(COUNT, dtype=bool)
+    needed[[2, 9, 17, 23, 31]] = True
+
+    def chance(mask):
+        lost = mask[needed].sum() + 0.15 * mask[~needed].sum()
+        return 0.95 - 0.6 * NormalDist().cdf((lost - 4.4) / 0.5)
+
+    assert chance(needed) < 0.45 < 0.94 < chance(needed & (np.arange(COUNT) < 20))
+    ranking = Tasks(chance, lambda mask: 0.9, seed=1).solve(rows=4000)
+    assert set(ranking.selected) == set(np.flatnonzero(needed))
+    assert ranking.answer == AnswerInfo("found")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.searches.measuring import Observed
+from broca.searches.pooled.deviations import Deviations
 from broca.searches.pooled.posterior import Draws, Evidence, Posterior
 
 Bools = NDArray[np.bool_]
@@ -65,6 +66,7 @@ class Beliefs:
         features: The features of masks; sets are proposed from its short list.
         rng: Draws coefficients, and starting points of searches for the best set.
         posterior: The coefficients of what is lost; there since `describe`.
+        deviations: Deviations of the task's losses under measured sets from the coefficients.
     """
 
     components: int
@@ -74,6 +76,7 @@ class Beliefs:
     features: Features
     rng: np.random.Generator
     posterior: Posterior = field(init=False)
+    deviations: Deviations = field(init=False, default_factory=Deviations.none)
     _task: list[Observed] = field(default_factory=list)
     _others: list[Observed] = field(default_factory=list)
 
@@ -102,6 +105,13 @@ class Beliefs:
     def fit(self) -> None:
         """Fits the model to all rows so far."""
         self.posterior.fit(self._evidence(self._task), self._evidence(self._others), self.rng)
+        decisive = [each for each in self._task if each.part == "confirm"]
+        if decisive:
+            self.deviations = Deviations.of(
+                np.vstack([each.masks for each in decisive]),
+                np.concatenate([each.losses for each in decisive]),
+                lambda sets: self.features.of(sets) @ self.posterior.task.mean,
+            )
 
     @property
     def beyond(self) -> Draws:
@@ -120,14 +130,39 @@ class Beliefs:
             evidence.append(Evidence.of(described, losses, items, mains))
         return evidence
 
+    def harms(self) -> Floats:
+        """Draws what each component costs the task in the large masks alone: `(draws, columns)`.
+
+        The first half of the draws has the loss of the task, the second half has it minus the loss
+        of the others, estimated from their own rows: a loss that the rows cannot attribute is not a
+        loss of all tasks here.
+        """
+        columns = self.features.columns
+        alone = np.zeros((len(columns), self.components), dtype=bool)
+        alone[np.arange(len(columns)), columns] = True
+        described = self.features.of(alone)
+        task, others = (
+            self._evidence([each for each in rows if each.part == "items"])
+            for rows in (self._task, self._others)
+        )
+        apart, theirs = Posterior(self.features.kinds), Posterior(self.features.kinds)
+        apart.fit(task, [], self.rng)
+        drawn = apart.task.of(described)
+        if not others:
+            return drawn
+        theirs.fit(others, [], self.rng)
+        return np.vstack([drawn, drawn - self.weight * theirs.task.of(described)])
+
     def values(self, sets: Bools) -> Floats:
         """Returns the expected worth of sets, `(sets,)`."""
         worth: Floats = self.features.of(sets) @ self.beyond.mean
-        return worth
+        return worth + self.deviations.expected(sets)[0]
 
     def errors(self, sets: Bools) -> Floats:
         """Returns the standard errors of the worth, `(sets,)`."""
-        return np.sqrt(self.beyond.variances(self.features.of(sets)))
+        _, weight, variance = self.deviations.expected(sets)
+        described = self.features.of(sets)
+        return np.sqrt(self.beyond.variances(described) * (1 - weight) ** 2 + variance)
 
     def additions(self, sets: Bools, beside: Bools) -> tuple[Floats, Floats]:
         """Returns draws of the difference in worth between sets and others, and of the task's loss.
@@ -140,7 +175,8 @@ class Beliefs:
             Two arrays, `(draws, sets)` each.
         """
         described = self.features.of(sets) - self.features.of(beside)
-        return self.beyond.of(described), self.posterior.task.of(described)
+        shift = self.deviations.expected(sets)[0] - self.deviations.expected(beside)[0]
+        return self.beyond.of(described) + shift, self.posterior.task.of(described) + shift
 
     def doubt_of_others(self) -> float:
         """Returns how many rows of the others for each row of the task minimize the worth's error.

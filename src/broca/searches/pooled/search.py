@@ -3,14 +3,17 @@
 If effects are small and many, a stage that decides by its own few rows decides by noise. Every
 stage therefore uses the rows of all earlier stages:
 
-1. a pilot finds the size of masks that costs about a third of the intact response;
+1. a pilot finds the size of masks that costs about a third of the intact response, or the largest
+   size if none costs anything;
 2. a screen of random masks about that size, a fresh one for every row of the task, a part of them
    on the others too;
-3. rounds of small sets that may be the best by all rows so far (Thompson sampling), each on another
-item that the screen did not use, in the task's own metric; 4. the best sets of the posterior are
-compared on the same items, and the better half is kept; 5. each member of the winner is left out in
-turn, and members that do not add are removed; a component that costs the task much alone is added
-again if the set is worth no less with it.
+3. rounds of small sets that may be the best by all rows so far (Thompson sampling), or of the
+   components that cost most in the screen if no set seems to be worth anything; each set on another
+   item that the screen did not use, in the task's own metric;
+4. the best sets of the posterior, and the components that cost most in the screen, are compared on
+   the same items, and the better half is kept;
+5. each member of the winner is left out in turn, and members that do not add are removed; a
+   component that costs the task much alone is added again if the set is worth no less with it.
 
 The answer is one of three: found, nothing of `least` or more, not enough rows to tell. Without a
 given budget, the search continues in the third case.
@@ -30,8 +33,8 @@ from broca.recovery import NonPositiveLasso, additivity
 from broca.results.localization import AnswerInfo
 from broca.searches.base import Problem, Ranking, SearchGenerator
 from broca.searches.measuring import GOING_ON, ROWS_PER_TASK, Measuring, Table, budget_of
-from broca.searches.pilot import MOST_MASKS, pilot, random_masks
-from broca.searches.pooled.beliefs import Beliefs, Bools, Features
+from broca.searches.pilot import MOST_MASKS, growing_size, pilot, random_masks
+from broca.searches.pooled.beliefs import Beliefs, Bools, Features, Floats
 from broca.searches.records import Method
 
 _SCREEN = 0.45
@@ -48,6 +51,9 @@ _SPREAD = 0.5
 """Half the range of the logarithm of mask sizes around the pilot's size."""
 _SHORT = 20
 """Number of components of the short list: sets are proposed from them, with interactions."""
+_HARMFUL = 8
+"""Number of components of the short list that are chosen by what they cost the task in the screen,
+whatever they cost the others."""
 _COLUMNS = 256
 """Maximum number of components with a coefficient, those of largest estimated effect."""
 _HOPE = 0.5
@@ -151,7 +157,7 @@ class Pooled:
         budget = self.require(problem)
         measuring = Measuring(problem, budget, self.contrast)
         yield from measuring.measure_intact(budget // 20)
-        size, _ = yield from pilot(
+        _, lost = yield from pilot(
             measuring.drops,
             problem.components,
             masks=min(MOST_MASKS, max(1, budget // 100)),
@@ -159,7 +165,7 @@ class Pooled:
             intact=measuring.intact_level,
         )
         measuring.observed.clear()  # masks of any size give little evidence about small sets
-        search = _Search(self, measuring, size)
+        search = _Search(self, measuring, growing_size(lost, measuring.intact_level))
         outcome = yield from search.spend(measuring.left)
         return search.ranked((yield from search.go_on(outcome)))
 
@@ -187,6 +193,7 @@ class _Search:
             Features(none, none),
             measuring.rng,
         )
+        self._harms: Floats = np.zeros((1, problem.components))  # draws, by the screen alone
         self._learned = 0  # measurements that are already in the posterior
 
     def spend(self, rows: int) -> Generator[Plan, Measurement, Outcome]:
@@ -247,17 +254,43 @@ class _Search:
         alone = np.zeros((len(columns), components), dtype=bool)
         alone[np.arange(len(columns)), columns] = True
         hoped = beliefs.values(alone) + _HOPE * beliefs.errors(alone)
-        short = columns[np.argsort(-hoped, kind="stable")[:_SHORT]]
-        beliefs.describe(Features(columns, np.sort(short)))
+        drawn = beliefs.harms()
+        self._harms = np.full((len(drawn), components), -np.inf)
+        self._harms[:, columns] = drawn
+        harmful = np.argsort(-drawn.mean(axis=0), kind="stable")[:_HARMFUL]
+        hopeful = np.argsort(-hoped, kind="stable")
+        listed = np.concatenate([harmful, hopeful[~np.isin(hopeful, harmful)]])[:_SHORT]
+        beliefs.describe(Features(columns, np.sort(columns[listed])))
+
+    def _most_harmful(self, harms: Floats) -> Bools:
+        """Returns the sets of the k components that cost most, `(draws, components)`.
+
+        Members that stand in for each other cost nothing in small sets. They cost the task in the
+        large masks of the screen, where the others are ablated too.
+
+        Args:
+            harms: What each component costs in the screen, `(draws, components)`.
+        """
+        sets = np.zeros(harms.shape, dtype=bool)
+        first = np.argsort(-harms, axis=1, kind="stable")[:, : self._measuring.problem.k]
+        np.put_along_axis(sets, first, True, axis=1)
+        return sets
 
     def _propose(self, rows: int) -> Generator[Plan, Measurement, None]:
-        """Measures sets that may be the best, each on a fresh item of the task and of another."""
+        """Measures sets that may be the best, each on a fresh item of the task and of another.
+
+        Where a draw from the posterior calls no set worth anything, a draw of the screen's effects
+        chooses the set.
+        """
         measuring, beliefs = self._measuring, self._beliefs
         rounds = min(_NUMBER, max(1, rows // _ROUND))
         for _ in range(rounds):
             share = beliefs.doubt_of_others() if measuring.problem.others else 0.0
             number = int(rows / rounds / (1 + share))
             sets = beliefs.propose(number)
+            empty = ~sets.any(axis=1)  # measuring nothing tells nothing
+            drawn = measuring.rng.choice(self._harms, int(empty.sum()))
+            sets[empty] = self._most_harmful(drawn)
             yield from measuring.each_on_one(sets, round(share * number), "confirm")
             self._learn()
             beliefs.fit()
@@ -268,9 +301,7 @@ class _Search:
         It spends the remaining rows.
         """
         measuring, beliefs = self._measuring, self._beliefs
-        sets = beliefs.candidates(_MEETING)
-        if not len(sets):
-            return self._outcome(np.zeros(self._masks.shape[1], dtype=bool))
+        sets = self._candidates()
         spare = int(_MEMBERS * measuring.left)
         for heat in range(_HEATS):
             yield from self._meet(sets, (measuring.left - spare) // (_HEATS - heat))
@@ -285,6 +316,14 @@ class _Search:
             settled = yield from self._proven((yield from self._with_lasting(members)))
             outcome = settled if settled.found else self._outcome(outcome.members)
         return outcome
+
+    def _candidates(self) -> Bools:
+        """Returns the best sets of the posterior, and the most harmful set by the screen alone."""
+        best = self._beliefs.candidates(_MEETING)
+        harmful = self._most_harmful(self._harms.mean(axis=0, keepdims=True))
+        if (best == harmful).all(axis=1).any():
+            return best
+        return np.vstack([best[: _MEETING - 1], harmful])
 
     def _proven(self, members: Bools) -> Generator[Plan, Measurement, Outcome]:
         """Returns the answer after the set was measured on fresh items: by all rows, or by these.
