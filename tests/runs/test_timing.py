@@ -33,9 +33,10 @@ def test_counts_are_the_most_that_a_search_asks_for(method):
         return Measurement(plan, rng.random(len(plan)), gradients)
 
     searches.run(make_search(method, problem), execute)
-    # co-ablation measures a few masks more if it finds fewer leaders
-    slack = 12 if method == "co-ablation" else 0
-    assert 0 < asked <= found.rows + slack
+    # co-ablation measures a few masks more if it finds fewer leaders; the rows of pooled that do
+    # not fill another round of comparison depend on its candidates
+    slack = {"co-ablation": 12, "pooled": 4}.get(method, 0)
+    assert 0 < asked <= min(400, found.rows + slack)
     assert found.rows <= 400
     assert found.seconds == pytest.approx(found.tokens / 100)
     if method in ("one-shot", "cs-bernoulli", "cs-stratified"):

@@ -59,7 +59,7 @@ def test_the_head_that_was_lost_changed_and_no_other(found, folder):
     comparison, _ = found
     first = broca.read(folder).ranking[0]
     (change,) = comparison.differences
-    assert change.changed[0] == first.name
+    assert first.name in change.changed
     assert len(change.changed) <= 2
     column = comparison.components.index(first.name)
     before, after = (line.effects[column] for line in comparison.effects)

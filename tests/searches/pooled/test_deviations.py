@@ -50,6 +50,17 @@ def test_expected_deviation_is_the_posterior_mean():
     np.testing.assert_allclose(weight, [4 / noise / precision, 0])
 
 
+def test_a_deviation_that_two_sets_share_is_no_difference():
+    """Sets with equal deviations do not differ, however different their numbers of rows are."""
+    masks = np.eye(COUNT, dtype=bool)[[0] * 100 + [1] * 5 + [2] * 20]
+    losses = np.repeat([0.4, 0.4, 0.1], [100, 5, 20])
+    deviations = Deviations.of(masks, losses, zero)
+    sets = np.eye(COUNT, dtype=bool)
+    assert deviations.differences(sets[:1], sets[1:2])[0] == pytest.approx(0)
+    assert deviations.differences(sets[:1], sets[2:3])[0] == pytest.approx(0.3, abs=0.01)
+    assert deviations.differences(sets[:1], sets[3:4])[0] == 0  # it was not measured
+
+
 def test_a_regression_that_fits_leaves_no_deviations():
     """Where all sets lose what is predicted, nothing is added and no variance either."""
     sets = masks_of(np.random.default_rng(1), 20)

@@ -175,7 +175,7 @@ class Beliefs:
             Two arrays, `(draws, sets)` each.
         """
         described = self.features.of(sets) - self.features.of(beside)
-        shift = self.deviations.expected(sets)[0] - self.deviations.expected(beside)[0]
+        shift = self.deviations.differences(sets, beside)
         return self.beyond.of(described) + shift, self.posterior.task.of(described) + shift
 
     def doubt_of_others(self) -> float:

@@ -77,9 +77,27 @@ class Deviations:
             Three arrays, `(sets,)` each: the expected deviation, the weight of the set's own rows
             beside the regression, from 0 to 1, and the variance of the expected deviation.
         """
+        beyond, weight = self._measured(sets)
+        return weight * beyond, weight, (1 - weight) * self.spread**2
+
+    def differences(self, sets: Bools, beside: Bools) -> Floats:
+        """Returns how much more sets deviate than others, `(sets,)`.
+
+        Similar sets deviate alike. The difference therefore counts as much as the rows of the set
+        with fewer rows do; where a set has none, the regression alone decides.
+
+        Args:
+            sets: The sets, `(sets, components)`, or one set for all.
+            beside: The sets with which they are compared, `(sets, components)`.
+        """
+        (here, mine), (there, theirs) = self._measured(sets), self._measured(beside)
+        differences: Floats = np.minimum(mine, theirs) * (here - there)
+        return differences
+
+    def _measured(self, sets: Bools) -> tuple[Floats, Floats]:
+        """Returns the mean losses of sets beyond the prediction, and the weight of their rows."""
         rows, beyond = np.zeros(len(sets)), np.zeros(len(sets))
         for place, members in enumerate(sets):
             rows[place], beyond[place] = self.known.get(members.tobytes(), (0, 0.0))
         prior, noise = self.spread**2, self.noise**2
-        weight = prior * rows / (prior * rows + noise)
-        return weight * beyond, weight, (1 - weight) * prior
+        return beyond, prior * rows / (prior * rows + noise)
