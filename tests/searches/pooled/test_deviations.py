@@ -50,15 +50,16 @@ def test_expected_deviation_is_the_posterior_mean():
     np.testing.assert_allclose(weight, [4 / noise / precision, 0])
 
 
-def test_a_deviation_that_two_sets_share_is_no_difference():
-    """Sets with equal deviations do not differ, however different their numbers of rows are."""
-    masks = np.eye(COUNT, dtype=bool)[[0] * 100 + [1] * 5 + [2] * 20]
-    losses = np.repeat([0.4, 0.4, 0.1], [100, 5, 20])
+def test_differences_are_those_of_the_rows():
+    """The difference of two sets is that of their means, its error that of two samples."""
+    masks = np.eye(COUNT, dtype=bool)[[0] * 100 + [2] * 20]
+    losses = np.repeat([0.4, 0.1], [100, 20]) + np.tile([-0.1, 0.1], 60)
     deviations = Deviations.of(masks, losses, zero)
     sets = np.eye(COUNT, dtype=bool)
-    assert deviations.differences(sets[:1], sets[1:2])[0] == pytest.approx(0)
-    assert deviations.differences(sets[:1], sets[2:3])[0] == pytest.approx(0.3, abs=0.01)
-    assert deviations.differences(sets[:1], sets[3:4])[0] == 0  # it was not measured
+    differences, errors = deviations.differences(sets[:1], sets[[0, 2, 3]])
+    assert differences[1] == pytest.approx(0.3)
+    assert errors[1] == pytest.approx(deviations.noise * np.sqrt(1 / 100 + 1 / 20))
+    assert errors[2] == np.inf  # it was not measured
 
 
 def test_a_regression_that_fits_leaves_no_deviations():

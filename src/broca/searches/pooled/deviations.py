@@ -77,27 +77,30 @@ class Deviations:
             Three arrays, `(sets,)` each: the expected deviation, the weight of the set's own rows
             beside the regression, from 0 to 1, and the variance of the expected deviation.
         """
-        beyond, weight = self._measured(sets)
-        return weight * beyond, weight, (1 - weight) * self.spread**2
+        beyond, rows = self._measured(sets)
+        prior = self.spread**2
+        weight = prior * rows / (prior * rows + self.noise**2)
+        return weight * beyond, weight, (1 - weight) * prior
 
-    def differences(self, sets: Bools, beside: Bools) -> Floats:
-        """Returns how much more sets deviate than others, `(sets,)`.
-
-        Similar sets deviate alike. The difference therefore counts as much as the rows of the set
-        with fewer rows do; where a set has none, the regression alone decides.
+    def differences(self, sets: Bools, beside: Bools) -> tuple[Floats, Floats]:
+        """Returns how much more sets deviate than others, by their own rows alone.
 
         Args:
             sets: The sets, `(sets, components)`, or one set for all.
             beside: The sets with which they are compared, `(sets, components)`.
+
+        Returns:
+            The differences and their standard errors, `(sets,)` each; the error is infinite where a
+            set was not measured.
         """
         (here, mine), (there, theirs) = self._measured(sets), self._measured(beside)
-        differences: Floats = np.minimum(mine, theirs) * (here - there)
-        return differences
+        with np.errstate(divide="ignore"):
+            errors: Floats = self.noise * np.sqrt(1 / mine + 1 / theirs)
+        return here - there, errors
 
     def _measured(self, sets: Bools) -> tuple[Floats, Floats]:
-        """Returns the mean losses of sets beyond the prediction, and the weight of their rows."""
-        rows, beyond = np.zeros(len(sets)), np.zeros(len(sets))
+        """Returns the mean losses of sets beyond the predicted losses, and their rows."""
+        beyond, rows = np.zeros(len(sets)), np.zeros(len(sets))
         for place, members in enumerate(sets):
             rows[place], beyond[place] = self.known.get(members.tobytes(), (0, 0.0))
-        prior, noise = self.spread**2, self.noise**2
-        return beyond, prior * rows / (prior * rows + noise)
+        return beyond, rows

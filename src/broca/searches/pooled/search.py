@@ -378,7 +378,8 @@ class _Search:
         """Removes members that do not add more than their cost, or that harm all tasks alike.
 
         Every member is left out in turn, on the same items. Members are removed one by one, the
-        smallest addition first.
+        smallest addition first. A member whose set significantly loses more than the set without
+        it, by the rows of the two sets, is kept whatever the regression says.
         """
         beliefs, members = self._beliefs, outcome.members
         if members.sum() < 2:
@@ -391,6 +392,7 @@ class _Search:
             adds, task = beliefs.additions(members[None], smaller)
             beyond = adds.mean(axis=0) - _DOUBT * adds.std(axis=0)
             beyond -= np.maximum(cost, _SPECIFIC * task.mean(axis=0))
+            beyond = np.maximum(beyond, beliefs.least_additions(members[None], smaller) - cost)
             if beyond.min() >= 0:
                 break
             members = smaller[int(np.argmin(beyond))]
