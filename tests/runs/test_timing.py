@@ -16,7 +16,10 @@ from broca.tasks import Catalog
 
 @pytest.mark.parametrize("method", METHODS)
 def test_counts_are_the_most_that_a_search_asks_for(method):
-    """No search exceeds its estimate, and searches of a fixed size equal it."""
+    """No search exceeds its budget, nor its estimate by more than a few rows that answers decide.
+
+    Searches of a fixed size equal their estimates.
+    """
     problem = Problem(
         24, np.arange(6), 3, 400, 0, confirm=np.arange(6, 12), continuous=True, differentiable=True
     )

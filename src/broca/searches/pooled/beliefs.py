@@ -130,6 +130,10 @@ class Beliefs:
             evidence.append(Evidence.of(described, losses, items, mains))
         return evidence
 
+    def alone(self, columns: Columns) -> Bools:
+        """Returns the sets of one component each, `(columns, components)`."""
+        return np.asarray(columns[:, None] == np.arange(self.components))
+
     def harms(self) -> Floats:
         """Draws what each component costs the task in the large masks alone: `(draws, columns)`.
 
@@ -137,10 +141,7 @@ class Beliefs:
         of the others, estimated from their own rows: a loss that the rows cannot attribute is not a
         loss of all tasks here.
         """
-        columns = self.features.columns
-        alone = np.zeros((len(columns), self.components), dtype=bool)
-        alone[np.arange(len(columns)), columns] = True
-        described = self.features.of(alone)
+        described = self.features.of(self.alone(self.features.columns))
         task, others = (
             self._evidence([each for each in rows if each.part == "items"])
             for rows in (self._task, self._others)
@@ -178,10 +179,11 @@ class Beliefs:
         return self.beyond.of(described), self.posterior.task.of(described)
 
     def least_additions(self, sets: Bools, beside: Bools) -> Floats:
-        """Returns lower bounds, at 95 %, of the difference in worth between sets and others.
+        """Returns lower bounds of the difference in worth between sets and others.
 
-        The difference of the task's losses is that of the sets' own rows; the bound is minus
-        infinity where a set was not measured.
+        The task's losses are those of the sets' own rows, and the bounds hold for them at 95 %. The
+        others' losses are those that the regression expects. The bound is minus infinity where a
+        set was not measured.
 
         Args:
             sets: The sets, `(sets, components)`, or one set for all.

@@ -251,8 +251,7 @@ class _Search:
             moved = centered.T @ (self._lost - self._lost.mean())
             columns = np.sort(np.argsort(-moved, kind="stable")[:_COLUMNS])
         beliefs.describe(Features(columns, columns[:0]))
-        alone = np.zeros((len(columns), components), dtype=bool)
-        alone[np.arange(len(columns)), columns] = True
+        alone = beliefs.alone(columns)
         hoped = beliefs.values(alone) + _HOPE * beliefs.errors(alone)
         drawn = beliefs.harms()
         self._harms = np.full((len(drawn), components), -np.inf)
@@ -407,9 +406,7 @@ class _Search:
         """
         beliefs, measuring, least = self._beliefs, self._measuring, self._strategy.least
         short = beliefs.features.short
-        alone = np.zeros((len(short), len(members)), dtype=bool)
-        alone[np.arange(len(short)), short] = True
-        costs, _ = beliefs.additions(alone, np.zeros((1, len(members)), dtype=bool))
+        costs, _ = beliefs.additions(beliefs.alone(short), np.zeros((1, len(members)), dtype=bool))
         at_least = costs.mean(axis=0) - _CERTAIN * costs.std(axis=0)
         larger = members.copy()
         for place in np.argsort(-costs.mean(axis=0), kind="stable"):
@@ -429,9 +426,7 @@ class _Search:
         components, columns = self._masks.shape[1], beliefs.features.columns
         effects, halves = np.zeros(components), np.zeros(components)
         others = np.zeros(components)
-        alone = np.zeros((len(columns), components), dtype=bool)
-        alone[np.arange(len(columns)), columns] = True
-        described = beliefs.features.of(alone)
+        described = beliefs.features.of(beliefs.alone(columns))
         effects[columns] = -(described @ beliefs.posterior.task.mean)
         halves[columns] = _CERTAIN * np.sqrt(beliefs.posterior.task.variances(described))
         drawn = beliefs.posterior.others.of(described)
