@@ -50,18 +50,6 @@ def test_expected_deviation_is_the_posterior_mean():
     np.testing.assert_allclose(weight, [4 / noise / precision, 0])
 
 
-def test_differences_are_those_of_the_rows():
-    """The difference of two sets is that of their means, its error that of two samples."""
-    masks = np.eye(COUNT, dtype=bool)[[0] * 100 + [2] * 20]
-    losses = np.repeat([0.4, 0.1], [100, 20]) + np.tile([-0.1, 0.1], 60)
-    deviations = Deviations.of(masks, losses, zero)
-    sets = np.eye(COUNT, dtype=bool)
-    differences, errors = deviations.differences(sets[:1], sets[[0, 2, 3]])
-    assert differences[1] == pytest.approx(0.3)
-    assert errors[1] == pytest.approx(deviations.noise * np.sqrt(1 / 100 + 1 / 20))
-    assert errors[2] == np.inf  # it was not measured
-
-
 def test_a_regression_that_fits_leaves_no_deviations():
     """Where all sets lose what is predicted, nothing is added and no variance either."""
     sets = masks_of(np.random.default_rng(1), 20)

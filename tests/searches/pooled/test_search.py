@@ -194,6 +194,7 @@ def test_reasons_say_which_answer_and_how_many_rows_would_tell():
     assert "no set costs 0.04 or more at 95 %" in reason(AnswerInfo("nothing", 0.04))
     assert "about 9,000 rows would" in reason(AnswerInfo("not enough rows", 0.1, 9000))
     assert "more than 20 times as many" in reason(AnswerInfo("not enough rows", 0.5))
+    assert "a set may cost nothing in part" in reason(AnswerInfo("not enough rows"))
 
 
 def test_members_that_lose_only_together_are_found():
@@ -212,3 +213,20 @@ def test_members_that_lose_only_together_are_found():
     ranking = Tasks(chance, lambda mask: 0.9, seed=1).solve(rows=4000)
     assert set(ranking.selected) == set(np.flatnonzero(needed))
     assert ranking.answer == AnswerInfo("found")
+
+
+@pytest.mark.parametrize(("threshold", "says"), [(40, "nothing"), (10, "not enough rows")])
+def test_nothing_is_not_said_where_only_large_masks_lose(threshold, says):
+    """Pairs that lose nothing bound the worth of small sets only if large masks lose nothing too.
+
+    No set of five of the 40 components costs a point: the task is lost with about `threshold`
+    ablated components, whichever they are.
+    """
+
+    def chance(mask):
+        return 0.95 - 0.6 * NormalDist().cdf((mask.sum() - threshold) / 1.2)
+
+    ranking = Tasks(chance, lambda mask: 0.9, seed=0).solve(rows=4000)
+    assert ranking.selected == ()
+    assert ranking.answer.says == says
+    assert (ranking.answer.bound is None) == (says == "not enough rows")

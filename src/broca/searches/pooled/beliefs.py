@@ -178,22 +178,6 @@ class Beliefs:
         described = self.features.of(sets) - self.features.of(beside)
         return self.beyond.of(described), self.posterior.task.of(described)
 
-    def least_additions(self, sets: Bools, beside: Bools) -> Floats:
-        """Returns lower bounds of the difference in worth between sets and others.
-
-        The task's losses are those of the sets' own rows, and the bounds hold for them at 95 %. The
-        others' losses are those that the regression expects. The bound is minus infinity where a
-        set was not measured.
-
-        Args:
-            sets: The sets, `(sets, components)`, or one set for all.
-            beside: The sets with which they are compared, `(sets, components)`.
-        """
-        predicted = (self.features.of(sets) - self.features.of(beside)) @ self.beyond.mean
-        differences, errors = self.deviations.differences(sets, beside)
-        least: Floats = predicted + differences - 1.645 * errors
-        return least
-
     def doubt_of_others(self) -> float:
         """Returns how many rows of the others for each row of the task minimize the worth's error.
 

@@ -82,22 +82,6 @@ class Deviations:
         weight = prior * rows / (prior * rows + self.noise**2)
         return weight * beyond, weight, (1 - weight) * prior
 
-    def differences(self, sets: Bools, beside: Bools) -> tuple[Floats, Floats]:
-        """Returns how much more sets deviate than others, by their own rows alone.
-
-        Args:
-            sets: The sets, `(sets, components)`, or one set for all.
-            beside: The sets with which they are compared, `(sets, components)`.
-
-        Returns:
-            The differences and their standard errors, `(sets,)` each; the error is infinite where a
-            set was not measured.
-        """
-        (here, mine), (there, theirs) = self._measured(sets), self._measured(beside)
-        with np.errstate(divide="ignore"):
-            errors: Floats = self.noise * np.sqrt(1 / mine + 1 / theirs)
-        return here - there, errors
-
     def _measured(self, sets: Bools) -> tuple[Floats, Floats]:
         """Returns the mean losses of sets beyond the predicted losses, and their rows."""
         beyond, rows = np.zeros(len(sets)), np.zeros(len(sets))

@@ -81,6 +81,9 @@ _OFTEN = 0.9
 """Minimum probability that the others lose half of `least` without a universal component."""
 _LEFT = 4
 """A search continues only if at least 1 / `_LEFT` of its budget is left."""
+_JOINT = 0.5
+"""Share of `least` that the screen's masks may lose beyond the sum of what their components cost
+alone, if the answer is that there is nothing."""
 _FAR = 20
 """Factor of the measured rows above which the number of needed rows is not stated."""
 
@@ -94,7 +97,10 @@ class Outcome:
         members: The best set, `(components,)`.
         worth: Specific drop of the set.
         error: Standard error of the worth.
-        bound: Upper bound, at 95 %, of the worth of the best set.
+        bound: Upper bound, at 95 %, of the worth of the best set, by effects of components and
+            pairs.
+        joint: Upper bound, at 95 %, of what masks of the screen lose beyond the sum of what their
+            components cost alone.
     """
 
     answer: AnswerInfo
@@ -102,6 +108,7 @@ class Outcome:
     worth: float
     error: float
     bound: float
+    joint: float = 0.0
 
     @property
     def found(self) -> bool:
@@ -116,6 +123,11 @@ class Outcome:
             return ""
         if self.answer.says == "nothing":
             return f"no specific harm: no set costs {self.bound:.2f} or more at 95 %, {known}"
+        if self.answer.bound is None:
+            return (
+                f"not enough rows to tell: {known}, but large masks cost up to {self.joint:.2f} "
+                "more than their components alone, so that a set may cost nothing in part"
+            )
         if self.answer.rows_needed is None:
             return f"not enough rows to tell: {known}; more than {_FAR} times as many would"
         return f"not enough rows to tell: {known}; about {self.answer.rows_needed:,} rows would"
@@ -353,12 +365,27 @@ class _Search:
         worth = float(beliefs.values(members[None])[0])
         error = float(beliefs.errors(members[None])[0])
         bound = max(worth + _CERTAIN * error, beliefs.bound())
-        outcome = Outcome(AnswerInfo("found"), members, worth, error, bound)
+        outcome = Outcome(AnswerInfo("found"), members, worth, error, bound, self._joint_loss())
         if worth > _CERTAIN * error and worth + _CERTAIN * error >= least:
             return outcome
-        if bound <= least:
-            return replace(outcome, answer=AnswerInfo("nothing", bound))
-        return self._untold(outcome)
+        if bound > least:
+            return self._untold(outcome)
+        if outcome.joint > _JOINT * least:
+            return replace(outcome, answer=AnswerInfo("not enough rows"))
+        return replace(outcome, answer=AnswerInfo("nothing", bound))
+
+    def _joint_loss(self) -> float:
+        """Returns a bound of what the screen's masks lose beyond the sum of single components.
+
+        The bound holds at 95 %. Members that stand in for each other cost nothing until all are
+        ablated, and effects of components and pairs cannot bound their worth. But such a set costs
+        the large masks that contain it, or much of it.
+        """
+        beliefs = self._beliefs
+        columns = beliefs.features.columns
+        alone = beliefs.posterior.task.of(beliefs.features.of(beliefs.alone(columns)))
+        sums = alone @ self._masks[:, columns].mean(axis=0)
+        return float(np.quantile(self._lost.mean() - sums, 0.95))
 
     def _untold(self, outcome: Outcome) -> Outcome:
         """Returns the answer that there are not enough rows, and how many would be enough.
@@ -377,21 +404,25 @@ class _Search:
         """Removes members that do not add more than their cost, or that harm all tasks alike.
 
         Every member is left out in turn, on the same items. Members are removed one by one, the
-        smallest addition first. A member whose set significantly loses more than the set without
-        it, by the rows of the two sets, is kept whatever the regression says.
+        smallest addition first. A member is kept whatever the regression says if the set loses
+        significantly more than the set without it on these items.
         """
         beliefs, members = self._beliefs, outcome.members
         if members.sum() < 2:
             return members
         sets = np.vstack([members[None], _each_left_out(members)])
-        yield from self._meet(sets, int((1 - _LASTING) * self._measuring.left))
+        met = yield from self._meet(sets, int((1 - _LASTING) * self._measuring.left))
         cost = max(self._strategy.cost, _PART * outcome.worth)
+        proven = np.zeros_like(members)
+        if met is not None:
+            gains = met.specific(0) - met.specifics()[1:]
+            proven[members] = gains.mean(axis=1) - _CERTAIN * met.errors(gains) >= cost
         while members.sum() > 1:
             smaller = _each_left_out(members)
             adds, task = beliefs.additions(members[None], smaller)
             beyond = adds.mean(axis=0) - _DOUBT * adds.std(axis=0)
             beyond -= np.maximum(cost, _SPECIFIC * task.mean(axis=0))
-            beyond = np.maximum(beyond, beliefs.least_additions(members[None], smaller) - cost)
+            beyond[proven[members]] = np.inf
             if beyond.min() >= 0:
                 break
             members = smaller[int(np.argmin(beyond))]
@@ -468,6 +499,7 @@ class _Search:
             "worth": outcome.worth,
             "worth_error": outcome.error,
             "bound": outcome.bound,
+            "joint_loss": outcome.joint,
         }
 
 
