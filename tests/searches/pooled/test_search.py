@@ -188,13 +188,15 @@ def test_reasons_say_which_answer_and_how_many_rows_would_tell():
     none = np.zeros(3, dtype=bool)
 
     def reason(answer):
-        return Outcome(answer, none, 0.03, 0.02, answer.bound or 0.3).reason
+        return Outcome(answer, none, 0.03, 0.02, answer.bound or 0.3, 0.2).reason
 
     assert reason(AnswerInfo("found")) == ""
     assert "no set costs 0.04 or more at 95 %" in reason(AnswerInfo("nothing", 0.04))
     assert "about 9,000 rows would" in reason(AnswerInfo("not enough rows", 0.1, 9000))
     assert "more than 20 times as many" in reason(AnswerInfo("not enough rows", 0.5))
-    assert "a set may cost nothing in part" in reason(AnswerInfo("not enough rows"))
+    assert "cost up to 0.20 more than their components alone" in reason(
+        AnswerInfo("not enough rows")
+    )
 
 
 def test_members_that_lose_only_together_are_found():

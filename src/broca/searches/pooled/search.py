@@ -108,7 +108,7 @@ class Outcome:
     worth: float
     error: float
     bound: float
-    joint: float = 0.0
+    joint: float
 
     @property
     def found(self) -> bool:
