@@ -67,6 +67,7 @@ class Search:
         verdict: Label of the verdict on the set; empty if nothing was selected.
         specific_drop: What the task loses beyond the others on the report items; 0 if nothing was
             selected.
+        bound: Upper bound of the specific drop of the best set, if the answer states one.
     """
 
     model: str
@@ -76,6 +77,7 @@ class Search:
     answer: str
     verdict: str = ""
     specific_drop: float = 0.0
+    bound: float | None = None
 
     def kind(self, known: Mapping[tuple[str, str], float]) -> str | None:
         """Returns the kind of the task, a key of `KINDS`; None if no best set was searched for."""
@@ -159,7 +161,7 @@ def search(entry: ZooModel, task: str, rows: int, seed: int, workspace: broca.Wo
         return made
     assert result.answer is not None
     if result.abstained:
-        return replace(made, answer=result.answer.says)
+        return replace(made, answer=result.answer.says, bound=result.answer.bound)
     assert result.verdict is not None
     assert result.verification is not None
     return replace(
@@ -177,17 +179,19 @@ def read(out: Path) -> list[Search]:
 
 
 def table(listed: Sequence[Search], known: Mapping[tuple[str, str], float]) -> str:
-    """Returns the number of answers by kind of task."""
+    """Returns the number of answers by kind of task, and of bounds below the best set known."""
     says = ("found", "nothing", "not enough rows", "refused")
     lines = [
-        f"| tasks | searches | {' | '.join(says)} | found and specific |",
-        f"|{'---|' * (3 + len(says))}",
+        f"| tasks | searches | {' | '.join(says)} | found and specific | bounds | too low |",
+        f"|{'---|' * (5 + len(says))}",
     ]
     for kind, words in KINDS.items():
         ran = [one for one in listed if one.kind(known) == kind]
         answers = Counter(one.answer for one in ran)
         specific = sum(one.verdict == "specific" for one in ran)
-        cells = [words, len(ran), *(answers[each] for each in says), specific]
+        bounds = [(one.bound, one) for one in ran if one.bound is not None]
+        low = sum(bound < known.get((one.model, one.task), 0.0) for bound, one in bounds)
+        cells = [words, len(ran), *(answers[each] for each in says), specific, len(bounds), low]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 

@@ -75,15 +75,19 @@ def test_the_table_counts_answers_by_kind(answers):
 
     listed = [
         search("large", "found", verdict="specific", specific_drop=0.25),
-        search("large", "nothing"),
+        search("large", "nothing", bound=0.04),
         search("idle", "found", verdict="partly specific", specific_drop=0.02),
+        search("idle", "nothing", bound=0.02),
         search("idle_permuted", "refused"),
         search("unknown", "nothing"),
     ]
-    assert [one.kind(known) for one in listed] == ["large", "large", "none", "permuted", None]
+    assert [one.kind(known) for one in listed] == ["large"] * 2 + ["none"] * 2 + [
+        "permuted",
+        None,
+    ]
     lines = answers.table(listed, known).splitlines()[2:]
     cells = {line.split(" | ")[0].strip("| "): line.strip("| ").split(" | ")[1:] for line in lines}
-    assert cells[answers.KINDS["large"]] == ["2", "1", "1", "0", "0", "1"]
-    assert cells[answers.KINDS["small"]] == ["0"] * 6
-    assert cells[answers.KINDS["none"]] == ["1", "1", "0", "0", "0", "0"]
-    assert cells[answers.KINDS["permuted"]] == ["1", "0", "0", "0", "1", "0"]
+    assert cells[answers.KINDS["large"]] == ["2", "1", "1", "0", "0", "1", "1", "1"]
+    assert cells[answers.KINDS["small"]] == ["0"] * 8
+    assert cells[answers.KINDS["none"]] == ["2", "1", "1", "0", "0", "0", "1", "0"]
+    assert cells[answers.KINDS["permuted"]] == ["1", "0", "0", "0", "1", "0", "0", "0"]
