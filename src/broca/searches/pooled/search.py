@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 
@@ -404,25 +405,31 @@ class _Search:
         """Removes members that do not add more than their cost, or that harm all tasks alike.
 
         Every member is left out in turn, on the same items. Members are removed one by one, the
-        smallest addition first. A member is kept whatever the regression says if the set loses
-        significantly more than the set without it on these items.
+        smallest addition first. The regression says what members add, since it knows more rows. But
+        if measured sets lie further from it than the error of these rows, and a member adds
+        significantly less or more on them, the closest addition that they permit counts.
         """
         beliefs, members = self._beliefs, outcome.members
         if members.sum() < 2:
             return members
-        sets = np.vstack([members[None], _each_left_out(members)])
+        smaller = _each_left_out(members)
+        sets = np.vstack([members[None], smaller])
         met = yield from self._meet(sets, int((1 - _LASTING) * self._measuring.left))
-        cost = max(self._strategy.cost, _PART * outcome.worth)
-        proven = np.zeros_like(members)
+        corrections = np.zeros(len(members))
         if met is not None:
+            expected = beliefs.additions(members[None], smaller)[0].mean(axis=0)
             gains = met.specific(0) - met.specifics()[1:]
-            proven[members] = gains.mean(axis=1) - _CERTAIN * met.errors(gains) >= cost
+            errors, measured = met.errors(gains), gains.mean(axis=1)
+            half = _certain_of_all(len(smaller)) * errors
+            misfits = math.sqrt(2) * beliefs.deviations.spread > errors
+            permitted = np.clip(expected, measured - half, measured + half)
+            corrections[members] = np.where(misfits, permitted - expected, 0.0)
+        cost = max(self._strategy.cost, _PART * outcome.worth)
         while members.sum() > 1:
             smaller = _each_left_out(members)
             adds, task = beliefs.additions(members[None], smaller)
-            beyond = adds.mean(axis=0) - _DOUBT * adds.std(axis=0)
+            beyond = adds.mean(axis=0) + corrections[members] - _DOUBT * adds.std(axis=0)
             beyond -= np.maximum(cost, _SPECIFIC * task.mean(axis=0))
-            beyond[proven[members]] = np.inf
             if beyond.min() >= 0:
                 break
             members = smaller[int(np.argmin(beyond))]
@@ -438,7 +445,7 @@ class _Search:
         beliefs, measuring, least = self._beliefs, self._measuring, self._strategy.least
         short = beliefs.features.short
         costs, _ = beliefs.additions(beliefs.alone(short), np.zeros((1, len(members)), dtype=bool))
-        at_least = costs.mean(axis=0) - _CERTAIN * costs.std(axis=0)
+        at_least = costs.mean(axis=0) - _certain_of_all(len(short)) * costs.std(axis=0)
         larger = members.copy()
         for place in np.argsort(-costs.mean(axis=0), kind="stable"):
             if at_least[place] >= least / 2 and larger.sum() < measuring.problem.k:
@@ -501,6 +508,11 @@ class _Search:
             "bound": outcome.bound,
             "joint_loss": outcome.joint,
         }
+
+
+def _certain_of_all(number: int) -> float:
+    """Returns the standard errors of bounds of which all hold at 95 % (Bonferroni correction)."""
+    return NormalDist().inv_cdf(1 - 0.05 / number)
 
 
 def _each_left_out(members: Bools) -> Bools:
