@@ -274,7 +274,8 @@ def tables(known: dict[str, Any]) -> str:
         "| model | task | best set known | specific drop | off target | redundancy | rows |",
         "|---|---|---|---|---|---|---|",
     ]
-    for entry in models():
+    zoo = list(models())
+    for entry in zoo:
         card = json.loads((entry.folder / "card.json").read_text(encoding="utf-8"))
         results = {"effects": {}, "ceilings": {}} | known.get(entry.name, {})
         effects = list(results["effects"].values())
@@ -292,6 +293,10 @@ def tables(known: dict[str, Any]) -> str:
         for task in entry.tasks:
             row = [f"`{entry.name}`", plain(task), *ceiling_cells(results["ceilings"].get(task))]
             sets.append(f"| {' | '.join(row)} |")
+    published = set(known) - {entry.name for entry in zoo}
+    for name in sorted(published):
+        for task, ceiling in known[name].get("ceilings", {}).items():
+            sets.append(f"| {' | '.join([f'`{name}`', plain(task), *ceiling_cells(ceiling)])} |")
     return "\n".join(["", "", *overview, "", *sets, ""])
 
 

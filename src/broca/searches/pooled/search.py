@@ -405,25 +405,16 @@ class _Search:
         """Removes members that do not add more than their cost, or that harm all tasks alike.
 
         Every member is left out in turn, on the same items. Members are removed one by one, the
-        smallest addition first. The regression says what members add, since it knows more rows. But
-        if measured sets lie further from it than the error of these rows, and a member adds
-        significantly less or more on them, the closest addition that they permit counts.
+        smallest addition first.
         """
         beliefs, members = self._beliefs, outcome.members
         if members.sum() < 2:
             return members
-        smaller = _each_left_out(members)
-        sets = np.vstack([members[None], smaller])
+        sets = np.vstack([members[None], _each_left_out(members)])
         met = yield from self._meet(sets, int((1 - _LASTING) * self._measuring.left))
         corrections = np.zeros(len(members))
         if met is not None:
-            expected = beliefs.additions(members[None], smaller)[0].mean(axis=0)
-            gains = met.specific(0) - met.specifics()[1:]
-            errors, measured = met.errors(gains), gains.mean(axis=1)
-            half = _certain_of_all(len(smaller)) * errors
-            misfits = math.sqrt(2) * beliefs.deviations.spread > errors
-            permitted = np.clip(expected, measured - half, measured + half)
-            corrections[members] = np.where(misfits, permitted - expected, 0.0)
+            corrections[members] = self._corrections(sets, met)
         cost = max(self._strategy.cost, _PART * outcome.worth)
         while members.sum() > 1:
             smaller = _each_left_out(members)
@@ -434,6 +425,25 @@ class _Search:
                 break
             members = smaller[int(np.argmin(beyond))]
         return members
+
+    def _corrections(self, sets: Bools, met: Table) -> Floats:
+        """Returns corrections of what the regression expects each member to add, `(members,)`.
+
+        The regression knows more rows, and most corrections are 0. But if measured sets lie further
+        from it than the error of these rows, and a member adds significantly less or more on them,
+        the correction leads to the closest addition that they permit.
+
+        Args:
+            sets: The set, then the set without each member.
+            met: Their rows, on the same items.
+        """
+        expected = self._beliefs.additions(sets[:1], sets[1:])[0].mean(axis=0)
+        gains = met.specific(0) - met.specifics()[1:]
+        errors, measured = met.errors(gains), gains.mean(axis=1)
+        half = _certain_of_all(len(gains)) * errors
+        permitted = np.clip(expected, measured - half, measured + half)
+        misfits = math.sqrt(2) * self._beliefs.deviations.spread > errors
+        return np.where(misfits, permitted - expected, 0.0)
 
     def _with_lasting(self, members: Bools) -> Generator[Plan, Measurement, Bools]:
         """Adds components that significantly cost the task much alone, up to k members.
