@@ -53,7 +53,7 @@ class AnswerInfo:
         says: `found`; `nothing` if no set has a specific drop of `bound` or more; `not enough rows`
             if the measured rows cannot decide.
         bound: Upper bound, at 95 %, of the specific drop of the best set; null if a set was found,
-            or if large masks lose more than their components and pairs explain.
+            or if large masks lose more than their components explain.
         rows_needed: Approximate number of rows that would decide; null if the measured rows decide,
             or if the number cannot be estimated.
     """

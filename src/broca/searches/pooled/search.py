@@ -124,14 +124,17 @@ class Outcome:
             return ""
         if self.answer.says == "nothing":
             return f"no specific harm: no set costs {self.bound:.2f} or more at 95 %, {known}"
+        needed = f"; more than {_FAR} times as many would"
+        if self.answer.rows_needed is not None:
+            needed = f"; about {self.answer.rows_needed:,} rows would"
+        elif self.answer.bound is None:
+            needed = ""
         if self.answer.bound is None:
-            return (
-                f"not enough rows to tell: {known}, but large masks cost up to {self.joint:.2f} "
-                "more than their components alone, so that a set may cost nothing in part"
+            known += (
+                f", but large masks cost up to {self.joint:.2f} more than their components alone, "
+                "so that a set may cost nothing in part"
             )
-        if self.answer.rows_needed is None:
-            return f"not enough rows to tell: {known}; more than {_FAR} times as many would"
-        return f"not enough rows to tell: {known}; about {self.answer.rows_needed:,} rows would"
+        return f"not enough rows to tell: {known}{needed}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -369,11 +372,12 @@ class _Search:
         outcome = Outcome(AnswerInfo("found"), members, worth, error, bound, self._joint_loss())
         if worth > _CERTAIN * error and worth + _CERTAIN * error >= least:
             return outcome
+        answer = AnswerInfo("nothing", bound)
         if bound > least:
-            return self._untold(outcome)
-        if outcome.joint > _JOINT * least:
-            return replace(outcome, answer=AnswerInfo("not enough rows"))
-        return replace(outcome, answer=AnswerInfo("nothing", bound))
+            answer = AnswerInfo("not enough rows", bound, self._rows_needed(outcome))
+        if outcome.joint > _JOINT * least:  # pairs do not bound the worth of such sets
+            answer = AnswerInfo("not enough rows", None, answer.rows_needed)
+        return replace(outcome, answer=answer)
 
     def _joint_loss(self) -> float:
         """Returns a bound of what the screen's masks lose beyond the sum of single components.
@@ -388,18 +392,16 @@ class _Search:
         sums = alone @ self._masks[:, columns].mean(axis=0)
         return float(np.quantile(self._lost.mean() - sums, 0.95))
 
-    def _untold(self, outcome: Outcome) -> Outcome:
-        """Returns the answer that there are not enough rows, and how many would be enough.
+    def _rows_needed(self, outcome: Outcome) -> int | None:
+        """Returns the number of rows that brings the bound down to `least`, or None if too large.
 
-        Errors decrease with the root of the number of rows. The stated number of rows brings the
-        bound down to `least`.
+        Errors decrease with the root of the number of rows.
         """
         least, spent = self._strategy.least, self._measuring.rows
         known = min(max(outcome.worth, 0.0), 0.75 * least)
         ratio = max(1.0, (outcome.bound - known) / (least - known))
         rows = math.ceil(spent * ratio**2 / 100) * 100
-        needed = rows if rows <= _FAR * spent else None
-        return replace(outcome, answer=AnswerInfo("not enough rows", outcome.bound, needed))
+        return rows if rows <= _FAR * spent else None
 
     def _without_idle(self, outcome: Outcome) -> Generator[Plan, Measurement, Bools]:
         """Removes members that do not add more than their cost, or that harm all tasks alike.
