@@ -199,8 +199,9 @@ def overhead() -> list[Line]:
             with torch.inference_mode(), model.gates(gates):
                 model.forward(tokens, attention, keep=1)
 
-        bare(), hooked()
-        without, with_ = alternately(bare, hooked, repeats=41)
+        with model.in_use():
+            bare(), hooked()
+            without, with_ = alternately(bare, hooked, repeats=41)
         ratio = with_ / without
         lines.append(
             Line(f"gate overhead, {name}", f"{1e3 * without:.1f} ms bare", f"{1e3 * with_:.1f} ms",
