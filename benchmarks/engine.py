@@ -12,7 +12,6 @@ import os
 import platform
 import re
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
